@@ -1,0 +1,100 @@
+# Everything runs in an environment of its own, .venv, which is created on first use.
+# `make` alone lists what there is to make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+KERNELS := $(wildcard src/clustruct/kernels/*.py src/clustruct/kernels/*.pxd)
+# Extra arguments for pytest, as in `make test ARGS="-k kernels -x"`.
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-slow lint format typecheck bench docs clean distclean
+
+help:
+	@echo 'make demo       show the exact projections at work, with a picture'
+	@echo 'make test       lint, type-check and test, the kernels compiled and uncompiled'
+	@echo 'make test-slow  the tests that take longer'
+	@echo 'make lint       check style and format'
+	@echo 'make format     mend style and format where that can be done by machine'
+	@echo 'make typecheck  check types'
+	@echo 'make bench      measure speed against other packages'
+	@echo 'make docs       build the documentation, docs/_build/html/index.html'
+	@echo 'make clean      remove what was built;  make distclean: the environment too'
+	@echo
+	@echo 'All of them work in $(VENV), made by PYTHON=$(PYTHON) (3.11 or newer).'
+
+demo: $(VENV)/.kernels
+	@$(BIN)/clustruct demo
+
+test: lint typecheck
+	$(BIN)/python -m pytest $(ARGS)
+	CLUSTRUCT_UNCOMPILED=1 $(BIN)/python -m pytest tests/kernels $(ARGS)
+
+test-slow: $(VENV)/.dev $(VENV)/.kernels
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: $(VENV)/.dev $(VENV)/.kernels
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+typecheck: $(VENV)/.dev $(VENV)/.kernels
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench $(VENV)/.kernels
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+docs: $(VENV)/.docs $(VENV)/.kernels
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@echo 'Read docs/_build/html/index.html'
+
+clean:
+	rm -rf build dist src/*.egg-info docs/_build docs/generated clustruct-demo
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -f src/clustruct/kernels/*.so src/clustruct/kernels/*.pyd src/clustruct/kernels/*.c
+	rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)
+
+# ---- The environment. Each stamp file says that a step was done; a step is done again when what
+# it depends on has changed.
+
+# What the build requires goes into the environment too, so that a changed kernel is recompiled in
+# seconds; installing leaves the kernels to the step that compiles them.
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := CLUSTRUCT_UNCOMPILED=1 $(PIP) install --quiet --no-build-isolation
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "clustruct needs Python 3.11 or newer; $(PYTHON) is: `$(PYTHON) --version 2>&1`."; \
+		echo 'Name another one, for example: make demo PYTHON=python3.12'; exit 1; }
+	@echo 'Creating $(VENV)'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml setup.py | $(BIN)/python
+	@echo 'Installing clustruct and what it needs in $(VENV)'
+	@$(BIN)/python -c 'import tomllib; \
+		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+		> $(VENV)/build-requires.txt
+	@$(PIP) install --quiet -r $(VENV)/build-requires.txt
+	@$(INSTALL) --editable '.[plot,cli]'
+	@touch $@
+
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.base
+	@echo 'Installing what `$*` needs in $(VENV)'
+	@$(INSTALL) --editable '.[$*]'
+	@touch $@
+
+$(VENV)/.kernels: $(KERNELS) setup.py | $(VENV)/.base
+	@echo 'Compiling the kernels'
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@# Without a compiler there is no stamp, and the next call tries again.
+	@! $(BIN)/python -W ignore -c 'from clustruct.kernels import COMPILED; assert COMPILED' \
+		2> /dev/null || touch $@

@@ -1,0 +1,59 @@
+"""The compiled half of the build; everything else is declared in pyproject.toml.
+
+Kernels are Cython in pure-Python mode. Each is compiled when a C compiler is at hand, and each .py
+file is installed as well, so that it can run uncompiled where there is none.
+"""
+
+import os
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+KERNELS = Path("src", "clustruct", "kernels")
+# The kernels keep track of rounding errors: a compiler that contracts, reorders or drops
+# floating-point operations would break them, so no fast-math and no fused multiply-add.
+FLAGS = {"msvc": ["/O2", "/fp:precise"], "unix": ["-O3", "-g0", "-ffp-contract=off"]}
+
+
+def kernels():
+    """One optional extension module for each kernel, or none if CLUSTRUCT_UNCOMPILED is set."""
+    if os.environ.get("CLUSTRUCT_UNCOMPILED", "0") not in ("", "0"):
+        return []
+    return [
+        Extension(f"clustruct.kernels.{path.stem}", [path.as_posix()], optional=True)
+        for path in sorted(KERNELS.glob("[!_]*.py"))
+    ]
+
+
+class BuildKernels(build_ext):
+    def build_extensions(self):
+        from Cython.Build import cythonize
+
+        # Generated C goes to build/, never beside the sources.
+        generated = cythonize(
+            self.extensions,
+            build_dir="build/cython",
+            compiler_directives={"language_level": 3},
+            include_path=["src"],
+        )
+        translated = {module.name: module for module in generated}
+        for extension in self.extensions:
+            extension.sources = translated[extension.name].sources
+            extension.depends = [*translated[extension.name].depends, "setup.py"]
+        self.parallel = self.parallel or os.cpu_count()
+        super().build_extensions()
+
+    def build_extension(self, ext):
+        kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
+        ext.extra_compile_args = FLAGS[kind]
+        try:
+            super().build_extension(ext)
+        except Exception:
+            # Leave no outdated module, here or beside the sources, that would be preferred to them.
+            Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
+            Path("src", self.get_ext_filename(ext.name)).unlink(missing_ok=True)
+            raise
+
+
+setup(ext_modules=kernels(), cmdclass={"build_ext": BuildKernels})

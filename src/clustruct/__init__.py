@@ -1,0 +1,44 @@
+"""Linear models whose features, samples or tasks share weights in groups.
+
+The public names are listed in one table below and loaded when first used, so that
+``import clustruct`` itself costs next to nothing.
+"""
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
+if TYPE_CHECKING:
+    from clustruct.projections import kmeans_1d, project_clustered
+    from clustruct.results import Clustering1D, Projection
+
+__version__ = "0.1.0.dev0"
+
+# Public name -> the module that defines it.
+_HOMES = {
+    "kmeans_1d": "clustruct.projections",
+    "project_clustered": "clustruct.projections",
+    "Clustering1D": "clustruct.results",
+    "Projection": "clustruct.results",
+}
+
+__all__ = [
+    "kmeans_1d",
+    "project_clustered",
+    "Clustering1D",
+    "Projection",
+    "__version__",
+]
+
+
+if not TYPE_CHECKING:  # so that type checkers complain of names that do not exist
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value  # the next access is a plain one
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,130 @@
+"""What commands print with: tables, number lines and progress, as the terminal at hand allows."""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+_GAP = "  "
+_ASCII = str.maketrans("•┃█", "o|#")
+
+
+class Console:
+    """Answers go to standard output, progress to standard error if that is a terminal.
+
+    Parameters
+    ----------
+    out, err : text streams, optional
+        Taken in place of the standard streams. A stream may be None, as Python's own are when they
+        were closed before it started; what is written to it is dropped.
+    """
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self._out = sys.stdout if out is None else out
+        self._err = sys.stderr if err is None else err
+
+    @property
+    def width(self) -> int:
+        """Columns to fill: the terminal's, within reason, or 100 where there is no terminal."""
+        is_terminal = self._out is not None and self._out.isatty()
+        return max(60, min(120, shutil.get_terminal_size().columns)) if is_terminal else 100
+
+    def say(self, text: str = "") -> None:
+        """Print a line."""
+        if not self._can_print(text):
+            text = text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+        if self._out is not None:
+            print(text, file=self._out)
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+        """Print a table, the last column wrapped and left-aligned, the others right-aligned."""
+        if title:
+            self.say(title)
+        if not self._print_rich(header, rows):
+            for line in plain_table(header, rows, self.width):
+                self.say(line)
+
+    def _print_rich(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+        """Print a table with rich; False if that is not installed or the stream is too plain."""
+        try:
+            from rich import box
+            from rich.console import Console as RichConsole
+            from rich.table import Table
+        except ImportError:
+            return False
+        if not self._can_print("─█"):
+            return False
+        table = Table(box=box.SIMPLE_HEAD)
+        for name in header[:-1]:
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(header[-1])
+        for row in rows:
+            table.add_row(*row)
+        RichConsole(file=self._out, width=self.width, markup=False, highlight=False).print(table)
+        return True
+
+    def number_line(self, lines: Sequence[tuple[str, Sequence[float], float]]) -> None:
+        """Print values as dots on one scale, a line for each (name, values, level)."""
+        every = [value for _, values, level in lines for value in (*values, level)]
+        low, high = min(every), max(every)
+        margin = max(len(name) for name, _, _ in lines)
+        cells = self.width - margin - len(_GAP)
+        step = (high - low) / (cells - 1) or 1.0
+        for name, values, level in lines:
+            line = [" "] * cells
+            for value in values:
+                line[round((value - low) / step)] = "•"
+            line[round((level - low) / step)] = "┃"
+            self.say(f"{name:>{margin}}{_GAP}{''.join(line).rstrip()}")
+        ends = f"{low:<+10.3g}", f"{high:>+10.3g}"
+        self.say(f"{'':>{margin}}{_GAP}{ends[0]}{'':{cells - 20}}{ends[1]}")
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[None]:
+        """Show what is being done while the block runs, on a terminal only."""
+        if self._err is None or not self._err.isatty():
+            yield
+            return
+        self._err.write(f"{text} ...")
+        self._err.flush()
+        try:
+            yield
+        finally:
+            self._err.write(f"\r{'':{len(text) + 4}}\r")
+            self._err.flush()
+
+    def flush(self) -> None:
+        """Hand everything printed so far to the reader, so that an error shows up here."""
+        if self._out is not None:
+            self._out.flush()
+
+    def abandon(self) -> None:
+        """Drop what is still to be printed, for a reader that has gone away."""
+        if self._out is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
+
+    def _can_print(self, text: str) -> bool:
+        try:
+            text.encode(getattr(self._out, "encoding", None) or "utf-8")
+        except UnicodeEncodeError:
+            return False
+        return True
+
+
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The lines of a table in plain text."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)][:-1]
+    room = max(20, width - sum(widths) - len(_GAP) * len(widths))
+
+    def lines(row: Sequence[str]) -> Iterator[str]:
+        margin = _GAP.join(cell.rjust(size) for cell, size in zip(row, widths, strict=False))
+        for text in textwrap.wrap(row[-1], room) or [""]:
+            yield f"{margin}{_GAP}{text}".rstrip()
+            margin = " " * len(margin)
+
+    body = [line for row in rows for line in lines(row)]
+    rule = "-" * max(map(len, [*lines(header), *body]))
+    return [*lines(header), rule, *body, ""]

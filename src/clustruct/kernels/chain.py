@@ -1,0 +1,568 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The cheapest chain of groups over sorted values, by bounding and refining.
+
+A chain cuts ``n`` sorted values into ``L + 1`` groups at boundaries ``t_1 <= ... <= t_L``; a group
+costs its sum of squares about its mean, or, for one group that may be named the zero group, about
+zero. The textbook dynamic program visits ``L n`` states. Here every boundary has a short list
+of **cells**, ranges ``[lo, hi)`` of positions that it may take. One round
+
+1. solves the chain on one representative of every cell, each representative with a discount that
+   covers the error of standing for its whole cell: that bounds the best chain from below;
+2. takes the cost of the chain found, without discounts: that bounds it from above;
+3. drops every cell through which even the discounted chain costs more than the best one known;
+4. splits the cells that are left.
+
+When all cells are single positions the discounts are zero and the chain is the optimum. A cell is
+only dropped when no best chain can use it, so the answer is exact, and the number of cells in use
+stays near ``L^2`` whatever ``n`` is.
+
+The discounts. Let ``t`` be a boundary of the best chain between groups of centres ``c < c'``,
+``D = c' - c``. Values left of ``t`` are nearer to ``c``, those right of it to ``c'``, so the
+midpoint of the centres lies in ``[x_(t-1), x_t]``. Moving ``t`` to another position ``r`` of its
+cell, the centres held, costs ``2 w D |x - midpoint|`` for each value ``x`` that it passes, so at
+most
+
+    2 D max( sum_[lo, r) w (x - x_(lo-1)),  sum_[r, hi-1) w (x_(hi-1) - x) ),
+
+quadratic in the width of the cell. ``D`` is bounded through the lists of the neighbours (a mean
+grows with both ends of its interval) and by twice the distance of either centre to the midpoint.
+
+The boundaries of the zero group do not lie at midpoints when its size is bounded. They are moved
+outwards, so that the zero group grows, which costs at most the sum of squares of the values passed;
+the other boundaries of such a chain move the same way, so that all stay in order.
+"""
+
+import cython
+import numpy as np
+
+if not cython.compiled:
+    from math import sqrt
+
+    from clustruct.kernels.intervals import (
+        ABOUT_ZERO,
+        EXACT,
+        FAST,
+        INFINITY,
+        interval_cost,
+        layer_minima,
+        moments_at,
+    )
+
+# Cells in the first round: so many for each group, and at least. Their ends are chosen among knots,
+# so many for each cell.
+FIRST_CELLS = 4
+LEAST_CELLS = 20
+KNOTS = 16
+# Into how many cells one is split. Measured: 2 takes more rounds, 4 and 8 take more states.
+PARTS = cython.declare(cython.longlong, 3)
+# Room for rounding: in a comparison of two costs, relative to the larger one; and in means and
+# first moments of values that are at most 1 in size.
+TOLERANCE = cython.declare(cython.double, 1e-12)
+ROUNDING = cython.declare(cython.double, 4e-15)
+# What the search in one layer makes of an error in the costs: one unit from the cost, two for each
+# halving of the stride.
+SEARCH_NOISE = cython.declare(cython.double, 64.0)
+# A cell is split when its discount exceeds this share of the largest one.
+SPLIT_ABOVE = cython.declare(cython.double, 0.1)
+# When all positions left are fewer than this many times the states, go straight to the end.
+FINISH = cython.declare(cython.longlong, 2)
+
+
+def cheapest_chain(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    n_groups: cython.Py_ssize_t,
+    zero_group: cython.Py_ssize_t,
+    middle: cython.longlong,
+    gap: cython.double,
+    bound: cython.double,
+    cost_error: cython.double,
+    max_states: cython.Py_ssize_t,
+):
+    """Boundaries and cost of the cheapest chain, or None if none costs at most ``bound``.
+
+    Parameters
+    ----------
+    values, weights, origin, table, block
+        Sorted values and their running moments, see ``intervals.running_moments``.
+    n_groups : int
+        Number of groups, the zero group included; at least 2.
+    zero_group : int
+        Index of the zero group, or -1 for none.
+    middle : int
+        Index of a value that belongs to the zero group. Not used without a zero group.
+    gap : float
+        Least weight of the zero group.
+    bound : float
+        Cost of a chain already known, infinity if there is none.
+    cost_error : float
+        Error of a cost in plain double precision, see ``intervals.fast_cost_error``.
+    max_states : int
+        Raise ``MemoryError`` rather than hold more states than this.
+
+    Returns
+    -------
+    boundaries : ndarray of int64, shape (n_groups - 1,)
+    cost : float
+    """
+    n_layers: cython.Py_ssize_t = n_groups - 1
+    noise: cython.double = SEARCH_NOISE * n_groups * cost_error
+    cells: cython.longlong[:, ::1]
+    owner: cython.longlong[::1]
+    starts: cython.longlong[::1]
+    cells, owner, starts = _first_cells(values, n_groups, zero_group, middle)
+    best = None
+    while True:
+        n_slots: cython.Py_ssize_t = 3 * cells.shape[1] + 2
+        n_states: cython.Py_ssize_t = owner.shape[0]
+        if n_states > max_states:
+            raise MemoryError
+        moments: cython.double[:, ::1] = np.empty((n_slots, 6))
+        positions: cython.longlong[::1] = np.empty(n_slots, dtype=np.int64)
+        slots: cython.longlong[::1] = np.empty(n_states, dtype=np.int64)
+        discount: cython.double[::1] = np.empty(n_states)
+        ahead: cython.double[::1] = np.empty(n_states)
+        behind: cython.double[::1] = np.empty(n_states)
+        previous: cython.longlong[::1] = np.empty(n_states, dtype=np.int64)
+        following: cython.longlong[::1] = np.empty(n_states, dtype=np.int64)
+        path_array = np.empty(n_layers, dtype=np.int64)
+        path: cython.longlong[::1] = path_array
+        exact: cython.bint
+        measure: cython.int
+        cost: cython.double
+        with cython.nogil:
+            _measure_cells(values, weights, origin, table, block, cells, moments, positions)
+            exact = _discounts(
+                values,
+                origin,
+                zero_group,
+                cells,
+                owner,
+                starts,
+                moments,
+                positions,
+                slots,
+                discount,
+            )
+            # Plain double precision will do while its error is far below the costs compared.
+            measure = EXACT if exact or noise > 1e-4 * bound else FAST
+            _solve(
+                moments, positions, slots, discount, starts, zero_group, gap, measure, cost_error,
+                ahead, behind, previous, following,
+            )  # fmt: skip
+            cost = _trace(moments, positions, slots, previous, zero_group, path)
+        if ahead[n_states - 1] == INFINITY:
+            return None  # the zero group cannot have its size
+        if cost <= bound:
+            bound, best = cost, path_array
+        refined = None
+        if not exact:
+            for state in range(n_states):
+                behind[state] += ahead[state] + discount[state]
+            limit: cython.double = bound + TOLERANCE * bound + (noise if measure == FAST else 0.0)
+            refined = _refine(cells, owner, starts, discount, behind, limit)
+        if refined is None:
+            return None if best is None else (best, bound)
+        cells, owner, starts = refined
+
+
+@cython.cfunc
+def _first_cells(
+    values: cython.double[::1],
+    n_groups: cython.Py_ssize_t,
+    zero_group: cython.Py_ssize_t,
+    middle: cython.longlong,
+):
+    """Cells over all positions, and for each boundary the list of those that it may take.
+
+    The error of a cell goes like its weight times its width, so the first cells share the square
+    root of the density of the values evenly. State 0 stands for the position 0, the last state for
+    ``n``; ``starts`` says where the states of each layer begin.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    most: cython.Py_ssize_t = min(n - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
+    n_knots: cython.Py_ssize_t = min(n - 1, KNOTS * most)
+    knot: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    layer: cython.Py_ssize_t
+    need: cython.double[::1] = np.empty(n_knots + 1)
+    need[0] = 0.0
+    for knot in range(1, n_knots + 1):
+        need[knot] = need[knot - 1] + sqrt(
+            values[knot * (n - 1) // n_knots] - values[(knot - 1) * (n - 1) // n_knots]
+        )
+    cuts: cython.longlong[::1] = np.empty(most + 2, dtype=np.int64)
+    cuts[0] = 1
+    n_cuts: cython.Py_ssize_t = 1
+    for knot in range(1, n_knots):
+        if need[knot] * most >= need[n_knots] * n_cuts:
+            n_cuts = _insert(cuts, n_cuts, knot * (n - 1) // n_knots)
+    n_cuts = _insert(cuts, n_cuts, n)
+    if zero_group >= 0:
+        # No cell reaches across the middle.
+        n_cuts = _insert(cuts, n_cuts, middle + 1)
+    cells_array = np.empty((2, n_cuts - 1), dtype=np.int64)
+    cells: cython.longlong[:, ::1] = cells_array
+    for cell in range(n_cuts - 1):
+        cells[0, cell] = cuts[cell]
+        cells[1, cell] = cuts[cell + 1]
+    owner_array = np.empty((n_cuts - 1) * (n_groups - 1) + 2, dtype=np.int64)
+    starts_array = np.empty(n_groups + 2, dtype=np.int64)
+    owner: cython.longlong[::1] = owner_array
+    starts: cython.longlong[::1] = starts_array
+    n_states: cython.Py_ssize_t = 1
+    owner[0] = -1
+    starts[0] = 0
+    for layer in range(1, n_groups):
+        starts[layer] = n_states
+        for cell in range(n_cuts - 1):
+            if (
+                zero_group < 0
+                or (layer <= zero_group and cells[0, cell] <= middle)
+                or (layer > zero_group and cells[0, cell] > middle)
+            ):
+                owner[n_states] = cell
+                n_states += 1
+    owner[n_states] = -1
+    starts[n_groups] = n_states
+    starts[n_groups + 1] = n_states + 1
+    return cells_array, owner_array[: n_states + 1], starts_array
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _insert(
+    cuts: cython.longlong[::1], n_cuts: cython.Py_ssize_t, cut: cython.longlong
+) -> cython.Py_ssize_t:
+    """Insert a number into a sorted list without repetition; return the new length."""
+    place: cython.Py_ssize_t = n_cuts
+    while place > 0 and cuts[place - 1] > cut:
+        place -= 1
+    if place > 0 and cuts[place - 1] == cut:
+        return n_cuts
+    i: cython.Py_ssize_t
+    for i in range(n_cuts, place, -1):
+        cuts[i] = cuts[i - 1]
+    cuts[place] = cut
+    return n_cuts + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _solve(
+    moments: cython.double[:, ::1],
+    positions: cython.longlong[::1],
+    slots: cython.longlong[::1],
+    discount: cython.double[::1],
+    starts: cython.longlong[::1],
+    zero_group: cython.Py_ssize_t,
+    gap: cython.double,
+    mean_measure: cython.int,
+    cost_error: cython.double,
+    ahead: cython.double[::1],
+    behind: cython.double[::1],
+    previous: cython.longlong[::1],
+    following: cython.longlong[::1],
+) -> cython.void:
+    """Solve the discounted chain in both directions.
+
+    Afterwards ``ahead[s]`` is the least discounted cost from the start to state ``s`` and
+    ``behind[s]`` that from ``s`` to the end, both with the discount of ``s``.
+    """
+    n_layers: cython.Py_ssize_t = starts.shape[0] - 3
+    last: cython.Py_ssize_t = slots.shape[0] - 1
+    layer: cython.Py_ssize_t
+    state: cython.Py_ssize_t
+    zero: cython.bint
+    measure: cython.int
+    ahead[0] = 0.0
+    for layer in range(1, n_layers + 2):
+        zero = layer - 1 == zero_group
+        measure = ABOUT_ZERO if zero else mean_measure
+        layer_minima(
+            moments, positions, slots, ahead, starts[layer], starts[layer + 1],
+            starts[layer - 1], starts[layer], True, measure, cost_error, gap if zero else 0.0,
+            ahead, previous,
+        )  # fmt: skip
+        for state in range(starts[layer], starts[layer + 1]):
+            ahead[state] -= discount[state]
+    behind[last] = 0.0
+    for layer in range(n_layers, 0, -1):
+        zero = layer == zero_group
+        measure = ABOUT_ZERO if zero else mean_measure
+        layer_minima(
+            moments, positions, slots, behind, starts[layer], starts[layer + 1],
+            starts[layer + 1], starts[layer + 2], False, measure, cost_error, gap if zero else 0.0,
+            behind, following,
+        )  # fmt: skip
+        for state in range(starts[layer], starts[layer + 1]):
+            behind[state] -= discount[state]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _measure_cells(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    cells: cython.longlong[:, ::1],
+    moments: cython.double[:, ::1],
+    positions: cython.longlong[::1],
+) -> cython.void:
+    """Moments at the first, middle and last position of every cell, then at both ends of all."""
+    cell: cython.Py_ssize_t
+    slot: cython.Py_ssize_t
+    column: cython.Py_ssize_t
+    n_cells: cython.Py_ssize_t = cells.shape[1]
+    for cell in range(n_cells):
+        positions[3 * cell] = cells[0, cell]
+        positions[3 * cell + 1] = (cells[0, cell] + cells[1, cell] - 1) // 2
+        positions[3 * cell + 2] = cells[1, cell] - 1
+    positions[3 * n_cells] = 0
+    positions[3 * n_cells + 1] = values.shape[0]
+    for slot in range(3 * n_cells + 2):
+        if slot > 0 and positions[slot] == positions[slot - 1]:
+            for column in range(6):
+                moments[slot, column] = moments[slot - 1, column]
+        else:
+            moments_at(values, weights, origin, table, block, positions[slot], moments, slot)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _discounts(
+    values: cython.double[::1],
+    origin: cython.double,
+    zero_group: cython.Py_ssize_t,
+    cells: cython.longlong[:, ::1],
+    owner: cython.longlong[::1],
+    starts: cython.longlong[::1],
+    moments: cython.double[:, ::1],
+    positions: cython.longlong[::1],
+    slots: cython.longlong[::1],
+    discount: cython.double[::1],
+) -> cython.bint:
+    """Representative (a row of ``moments``) and discount of every state; True if all are zero."""
+    exact: cython.bint = True
+    n_layers: cython.Py_ssize_t = starts.shape[0] - 3
+    last: cython.Py_ssize_t = owner.shape[0] - 1
+    end: cython.Py_ssize_t = 3 * cells.shape[1]
+    layer: cython.Py_ssize_t
+    state: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    left: cython.Py_ssize_t
+    right: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    here: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    low: cython.double
+    high: cython.double
+    above: cython.double
+    below: cython.double
+    spread: cython.double
+    passed: cython.double
+    slots[0] = end
+    slots[last] = end + 1
+    discount[0] = 0.0
+    discount[last] = 0.0
+    for layer in range(1, n_layers + 1):
+        # The representative: the middle, or the end of the cell towards which the zero group grows.
+        place = 1 if zero_group < 0 else (0 if layer <= zero_group else 2)
+        # Extreme positions of the neighbouring boundaries.
+        left = end if layer == 1 else 3 * owner[starts[layer - 1]]
+        right = end + 1 if layer == n_layers else 3 * owner[starts[layer + 2] - 1] + 2
+        for state in range(starts[layer], starts[layer + 1]):
+            cell = owner[state]
+            first = 3 * cell
+            here = first + place
+            slots[state] = here
+            discount[state] = 0.0
+            if zero_group >= 0 and (layer == zero_group or layer == zero_group + 1):
+                discount[state] = _gain(moments, first, first + 2, 4)
+            elif cells[1, cell] - cells[0, cell] > 1:
+                above = _largest_mean(values, origin, moments, positions, first + 2, right)
+                below = _least_mean(values, origin, moments, positions, left, first)
+                low = values[cells[0, cell] - 1] - origin
+                high = values[cells[1, cell] - 1] - origin
+                spread = min(above - below, 2.0 * (above - low), 2.0 * (high - below))
+                passed = max(
+                    _first_moment(moments, first, here, low),
+                    -_first_moment(moments, here, first + 2, high),
+                )
+                # The values are at most 1 in size: room for the rounding of both factors.
+                passed += ROUNDING * _gain(moments, first, first + 2, 0)
+                discount[state] = 2.0 * (spread + ROUNDING) * passed
+            if discount[state] > 0.0:
+                exact = False
+    return exact
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _gain(
+    moments: cython.double[:, ::1],
+    i: cython.Py_ssize_t,
+    j: cython.Py_ssize_t,
+    column: cython.Py_ssize_t,
+) -> cython.double:
+    """One moment of the interval between two rows."""
+    return (moments[j, column] - moments[i, column]) + (
+        moments[j, column + 1] - moments[i, column + 1]
+    )
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _first_moment(
+    moments: cython.double[:, ::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t, about: cython.double
+) -> cython.double:
+    """``sum w (x - origin - about)`` over the interval between two rows."""
+    return _gain(moments, i, j, 2) - about * _gain(moments, i, j, 0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _largest_mean(
+    values: cython.double[::1],
+    origin: cython.double,
+    moments: cython.double[:, ::1],
+    positions: cython.longlong[::1],
+    i: cython.Py_ssize_t,
+    j: cython.Py_ssize_t,
+) -> cython.double:
+    """Bound on the mean of a group that begins at or before row i and ends at or before row j."""
+    if positions[i] < positions[j]:
+        return _gain(moments, i, j, 2) / _gain(moments, i, j, 0)
+    return values[positions[j] - 1] - origin
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _least_mean(
+    values: cython.double[::1],
+    origin: cython.double,
+    moments: cython.double[:, ::1],
+    positions: cython.longlong[::1],
+    i: cython.Py_ssize_t,
+    j: cython.Py_ssize_t,
+) -> cython.double:
+    """Bound on the mean of a group that begins at or after row i and ends at or after row j."""
+    if positions[i] < positions[j]:
+        return _gain(moments, i, j, 2) / _gain(moments, i, j, 0)
+    return values[positions[i]] - origin
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _trace(
+    moments: cython.double[:, ::1],
+    positions: cython.longlong[::1],
+    slots: cython.longlong[::1],
+    previous: cython.longlong[::1],
+    zero_group: cython.Py_ssize_t,
+    path: cython.longlong[::1],
+) -> cython.double:
+    """Write the boundaries of the cheapest discounted chain; return its cost without discounts."""
+    state: cython.Py_ssize_t = slots.shape[0] - 1
+    before: cython.Py_ssize_t
+    group: cython.Py_ssize_t
+    cost: cython.double = 0.0
+    for group in range(path.shape[0], -1, -1):
+        before = previous[state]
+        if group == zero_group:
+            cost += _gain(moments, slots[before], slots[state], 4)
+        else:
+            cost += interval_cost(moments, slots[before], slots[state])
+        if group > 0:
+            path[group - 1] = positions[slots[before]]
+        state = before
+    return cost
+
+
+@cython.cfunc
+def _refine(
+    cells: cython.longlong[:, ::1],
+    owner: cython.longlong[::1],
+    starts: cython.longlong[::1],
+    discount: cython.double[::1],
+    through: cython.double[::1],
+    limit: cython.double,
+):
+    """Drop the states whose best chain costs more than ``limit`` and split the others' cells.
+
+    Returns the cells, owners and starts of the next round, or None if a layer lost all its states.
+    """
+    n_cells: cython.Py_ssize_t = cells.shape[1]
+    last: cython.Py_ssize_t = owner.shape[0] - 1
+    state: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    child: cython.Py_ssize_t
+    parts: cython.longlong
+    left: cython.longlong = 0
+    widest: cython.double = 0.0
+    worst: cython.double[::1] = np.full(n_cells, -1.0)
+    for state in range(1, last):
+        if through[state] <= limit:
+            cell = owner[state]
+            worst[cell] = max(worst[cell], discount[state])
+            widest = max(widest, discount[state])
+            left += cells[1, cell] - cells[0, cell]
+    # Only the cells with the larger discounts are split: the others hardly loosen the bound.
+    finish: cython.bint = left <= FINISH * last
+    first_child: cython.longlong[::1] = np.empty(n_cells + 1, dtype=np.int64)
+    first_child[0] = 0
+    for cell in range(n_cells):
+        parts = cells[1, cell] - cells[0, cell]
+        if worst[cell] < 0.0:
+            parts = 0
+        elif not finish:
+            parts = min(parts, PARTS) if worst[cell] > SPLIT_ABOVE * widest else 1
+        first_child[cell + 1] = first_child[cell] + parts
+    new_cells_array = np.empty((2, first_child[n_cells]), dtype=np.int64)
+    new_cells: cython.longlong[:, ::1] = new_cells_array
+    for cell in range(n_cells):
+        parts = first_child[cell + 1] - first_child[cell]
+        size: cython.longlong = cells[1, cell] - cells[0, cell]
+        for child in range(parts):
+            new_cells[0, first_child[cell] + child] = cells[0, cell] + size * child // parts
+            new_cells[1, first_child[cell] + child] = cells[0, cell] + size * (child + 1) // parts
+    total: cython.Py_ssize_t = 2
+    for state in range(1, last):
+        if through[state] <= limit:
+            total += first_child[owner[state] + 1] - first_child[owner[state]]
+    new_owner_array = np.empty(total, dtype=np.int64)
+    new_starts_array = np.empty(starts.shape[0], dtype=np.int64)
+    new_owner: cython.longlong[::1] = new_owner_array
+    new_starts: cython.longlong[::1] = new_starts_array
+    layer: cython.Py_ssize_t
+    new_owner[0] = new_owner[total - 1] = -1
+    total = 1
+    new_starts[0] = 0
+    for layer in range(1, starts.shape[0] - 2):
+        new_starts[layer] = total
+        for state in range(starts[layer], starts[layer + 1]):
+            if through[state] <= limit:
+                for child in range(first_child[owner[state]], first_child[owner[state] + 1]):
+                    new_owner[total] = child
+                    total += 1
+        if total == new_starts[layer]:
+            return None
+    new_starts[starts.shape[0] - 2] = total
+    new_starts[starts.shape[0] - 1] = total + 1
+    return new_cells_array, new_owner_array, new_starts_array

@@ -1,0 +1,14 @@
+cdef int EXACT, FAST, ABOUT_ZERO
+cdef double INFINITY
+
+cdef void moments_at(
+    double[::1] values, double[::1] weights, double origin, double[:, ::1] table,
+    Py_ssize_t block, Py_ssize_t position, double[:, ::1] out, Py_ssize_t row) noexcept nogil
+
+cdef double interval_cost(double[:, ::1] table, Py_ssize_t i, Py_ssize_t j) noexcept nogil
+
+cdef void layer_minima(
+    double[:, ::1] table, long long[::1] positions, long long[::1] slots, double[::1] base,
+    Py_ssize_t row_first, Py_ssize_t row_last, Py_ssize_t column_first, Py_ssize_t column_last,
+    bint forward, int measure, double noise, double gap,
+    double[::1] best, long long[::1] best_column) noexcept nogil

@@ -1,0 +1,124 @@
+"""Exact weighted k-means of numbers.
+
+An optimal group is an interval of the sorted values, so the problem is to cut the sorted values
+into ``Q`` intervals of least total cost. Two exact searches share the work: ``chain`` for few
+groups of many values, whose effort after the sort hardly depends on ``n``, and ``penalised`` for
+the rest, whose effort does not depend on ``Q``.
+"""
+
+import math
+
+import numpy as np
+
+from clustruct.kernels.chain import cheapest_chain
+from clustruct.kernels.intervals import fast_cost_error, group_summaries, running_moments
+from clustruct.kernels.partition import label_by_threshold
+from clustruct.kernels.penalised import best_partition
+from clustruct.kernels.sorting import merge_ties, scale_down, sort_values
+
+# Distance between the positions whose moments are tabulated, for short and for long arrays.
+BLOCKS = (1, 4)
+LONG = 1 << 16
+# The chain search is the faster one while it has this many values for the square of each group.
+CHAIN_SHARE = 20
+# The chain search gives up when it would hold more states than one for this many values.
+STATES_SHARE = 16
+LEAST_STATES = 16384
+
+NO_WEIGHTS = np.empty(0)
+
+
+def kmeans_sorted(values, weights, n_clusters):
+    """Cut sorted values into at most ``n_clusters`` groups of least total cost.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        Ascending and finite; scaled in place by a power of two.
+    weights : ndarray of float64, shape (n,), or None
+        Positive weights; scaled in place by a power of two.
+    n_clusters : int
+        Number of groups; fewer come back where there are fewer distinct values.
+
+    Returns
+    -------
+    first : ndarray of float64, shape (q,)
+        Least value of each group.
+    centers : ndarray of float64, shape (q,)
+        Mean of each group.
+    inertia : float
+        Total cost; infinite if it exceeds the largest double.
+    """
+    exponent = scale_down(values, max(-values[0], values[-1]))
+    weight_exponent = 0 if weights is None else scale_down(weights, weights.max())
+    values, weights = merge_ties(values, NO_WEIGHTS if weights is None else weights)
+    n = values.shape[0]
+    origin = float(values[n // 2])
+    block = BLOCKS[n > LONG]
+    table = running_moments(values, weights, origin, block)
+    inner = _boundaries(values, weights, origin, table, block, min(n_clusters, n))
+    edges = np.concatenate([[0], inner, [n]])
+    centers, costs = group_summaries(values, weights, origin, table, block, edges)
+    first = np.ldexp(values[edges[:-1]], exponent)
+    inertia = _ldexp(math.fsum(costs), 2 * exponent + weight_exponent)
+    return first, np.ldexp(centers, exponent), inertia
+
+
+def cluster_values(values, weights, n_clusters):
+    """Exact weighted k-means of numbers in any order.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        Finite and contiguous; left as they are.
+    weights : ndarray of float64, shape (n,), or None
+        Not negative, not all zero. Values of zero weight get the label of the nearest centre.
+    n_clusters : int
+        At least 1.
+
+    Returns
+    -------
+    labels : ndarray of intp, shape (n,)
+        In the order of the centres.
+    centers : ndarray of float64, shape (q,)
+    sizes : ndarray of intp, shape (q,)
+        Number of values in each group.
+    inertia : float
+    """
+    counted = None if weights is None or weights.all() else weights > 0
+    if counted is None:
+        ordered = sort_values(values, weights)
+    else:
+        ordered = sort_values(values[counted], weights[counted])
+    first, centers, inertia = kmeans_sorted(*ordered, n_clusters)
+    labels, sizes = label_by_threshold(values, first[1:])
+    if counted is not None:
+        ignored = values[~counted]
+        halfway = centers[:-1] + 0.5 * (centers[1:] - centers[:-1])
+        labels[~counted], _ = label_by_threshold(ignored, halfway)
+        sizes = np.bincount(labels, minlength=centers.shape[0])
+    return labels, centers, sizes, inertia
+
+
+def _boundaries(values, weights, origin, table, block, n_groups):
+    """Inner boundaries of the best partition of distinct sorted values."""
+    n = values.shape[0]
+    if 1 < n_groups and CHAIN_SHARE * n_groups**2 <= n:
+        error = fast_cost_error(values, weights, origin, table)
+        states = max(LEAST_STATES, n // STATES_SHARE)
+        try:
+            return cheapest_chain(
+                values, weights, origin, table, block, n_groups, -1, 0, 0.0, np.inf, error, states
+            )[0]
+        except MemoryError:
+            # Too many partitions are nearly as good as the best one.
+            pass
+    return best_partition(values, weights, origin, n_groups)[0]
+
+
+def _ldexp(mantissa, exponent):
+    """Multiply by a power of two; infinity where the product is out of range."""
+    try:
+        return math.ldexp(mantissa, exponent)
+    except OverflowError:
+        return math.inf

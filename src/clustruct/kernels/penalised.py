@@ -1,0 +1,119 @@
+"""Exact one-dimensional k-means through a price for every group.
+
+The least cost ``C(Q)`` of ``Q`` groups is convex in ``Q`` (the interval costs satisfy the Monge
+inequality), so for a suitable price ``p`` the partition that minimises ``cost + p * groups`` has
+exactly ``Q`` groups, and by duality no other partition into ``Q`` groups costs less. One sweep
+finds it for a given price whatever ``Q`` is; what is left is to find the price.
+
+Where ``C`` is straight around ``Q`` every price jumps over it. Then the two partitions at the
+ends of the straight piece, ``a`` with fewer and ``b`` with more groups, are spliced: some group of
+``b`` lies inside a group of ``a`` with the right number of groups before it, and by the Monge
+inequality taking ``b`` up to there and ``a`` from there on costs no more than the straight line
+(Aggarwal, Schieber and Tokuyama 1994).
+"""
+
+import itertools
+
+import numpy as np
+
+from clustruct.kernels.intervals import (
+    fast_cost_error,
+    partition_cost,
+    penalised_path,
+    running_moments,
+)
+
+# Prices that are guessed before the secants, which are sure to end, take over.
+N_GUESSES = 12
+# Number of block means that the price for a long array is first found on.
+N_COARSE = 8192
+# Two totals that agree to this relative precision are equal.
+TOLERANCE = 1e-13
+
+
+def best_partition(values, weights, origin, n_groups):
+    """Inner boundaries of the best partition into exactly ``n_groups`` groups, and its price.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        Ascending, distinct, none larger than 1 in size.
+    weights : ndarray of float64, shape (n,) or (0,)
+        Their weights; empty stands for weights of one.
+    origin : float
+        The point that the moments are taken about.
+    n_groups : int
+        From 1 to n.
+
+    Returns
+    -------
+    boundaries : ndarray of int64, shape (n_groups - 1,)
+    price : float
+        What a group must cost for this number of groups to be best.
+    """
+    n = values.shape[0]
+    table = running_moments(values, weights, origin, 1)
+    noise = fast_cost_error(values, weights, origin, table)
+    work = (
+        np.empty(n + 1),
+        np.empty(n + 1, dtype=np.int64),
+        np.empty(n + 1, dtype=np.int64),
+        np.empty(n + 1, dtype=np.int64),
+    )
+    few, many = np.empty(0, dtype=np.int64), np.arange(1, n)
+    few_cost, many_cost = partition_cost(table, few), 0.0
+    if n_groups in (1, n):
+        return (few, few_cost) if n_groups == 1 else (many, 0.0)
+    few_price, many_price = None, None
+    price = guess_price(values, origin, table, n_groups)
+    for trial in itertools.count():
+        secant = trial >= N_GUESSES
+        if secant:
+            price = (few_cost - many_cost) / (many.shape[0] - few.shape[0])
+        path = penalised_path(table, price, noise, *work)
+        cost, count = partition_cost(table, path), path.shape[0] + 1
+        if count == n_groups:
+            return path, price
+        line = few_cost + price * (few.shape[0] + 1)
+        if secant and cost + price * count >= line - TOLERANCE * line:
+            return splice(few, many, n, n_groups), price
+        if count < n_groups:
+            few, few_cost, few_price = path, cost, price
+        else:
+            many, many_cost, many_price = path, cost, price
+        if few_price is None or many_price is None:
+            # Groups go like price^(-1/3) where the values are dense; overshoot to get a bracket.
+            price *= (count / n_groups) ** 3.5
+        else:
+            share = np.log(n_groups / (few.shape[0] + 1)) / np.log(
+                (many.shape[0] + 1) / (few.shape[0] + 1)
+            )
+            price = few_price ** (1.0 - share) * many_price**share
+
+
+def guess_price(values, origin, table, n_groups):
+    """Price at which about ``n_groups`` groups are best.
+
+    That of the same number of groups on block means, when there are many values for each group.
+    Otherwise the one of dense values (Panter and Dite), for which the least cost of ``Q`` groups is
+    ``(integral of density^(1/3))^3 / (12 Q^2)``; the price is minus its derivative.
+    """
+    n = values.shape[0]
+    if n >= 4 * N_COARSE and n_groups <= N_COARSE // 8:
+        rows = table[np.linspace(0, n, N_COARSE + 1).astype(np.int64)]
+        weights = np.diff(rows[:, 0])
+        return best_partition(origin + np.diff(rows[:, 2]) / weights, weights, origin, n_groups)[1]
+    knots = np.linspace(0, n - 1, min(n, 16 * n_groups)).astype(np.int64)
+    mass = np.diff(table[knots, 0])
+    width = np.diff(values[knots])
+    return np.sum(np.cbrt(mass * width * width)) ** 3 / (6.0 * n_groups**3)
+
+
+def splice(few, many, n, n_groups):
+    """A partition into ``n_groups`` groups from one with fewer and one with more."""
+    a = np.concatenate([[0], few, [n]])
+    b = np.concatenate([[0], many, [n]])
+    shift = n_groups - (a.shape[0] - 1)
+    i = np.arange(a.shape[0] - 1)
+    first = np.flatnonzero(b[i + shift + 1] <= a[i + 1])[0]
+    return np.concatenate([b[1 : first + shift + 1], a[first + 1 : a.shape[0] - 1]])

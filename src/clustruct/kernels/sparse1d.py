@@ -1,0 +1,220 @@
+"""The exact projection on vectors with at most k nonzero entries of at most Q distinct values.
+
+Sorted, such a projection reads: some groups of the smallest negative values, the zero group, some
+groups of the largest positive values, where the zero group has at least ``d - k`` members. (A group
+of negative mean never gains by taking in a value that is not negative, so only the ``k`` smallest
+negative and the ``k`` largest positive values matter.) For each number ``q`` of negative groups
+that is a chain with ``q`` groups, the zero group and ``Q - q`` groups, solved by ``chain``; the
+best chain known bounds the next, and most are dropped soon. Where values are few for the number of
+groups, the dynamic program of the paper (section 5.1) is faster: the costs of all prefixes of
+both signs, and for each choice of negative groups the best of what room is left on the other side,
+with a running minimum in place of the paper's grid.
+"""
+
+import sys
+
+import numpy as np
+
+from clustruct.kernels.chain import cheapest_chain
+from clustruct.kernels.intervals import (
+    fast_cost_error,
+    group_summaries,
+    prefix_costs,
+    running_moments,
+)
+from clustruct.kernels.partition import label_by_threshold
+from clustruct.kernels.penalised import best_partition
+from clustruct.kernels.sorting import scale_down, sort_values
+
+NO_WEIGHTS = np.empty(0)
+BLOCK = 4
+# The chain search is the faster one while it has this many values for the square of each group.
+CHAIN_SHARE = 20
+
+
+def project_sparse(values, n_clusters, n_nonzero):
+    """Groups of the nearest vector with few nonzero entries of few distinct values.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (d,)
+        Finite and contiguous; left as they are.
+    n_clusters : int
+        Largest number of distinct nonzero values, at least 1.
+    n_nonzero : int
+        Largest number of nonzero entries.
+
+    Returns
+    -------
+    labels : ndarray of intp, shape (d,)
+        Group of each value in the order of the centres, -1 for the zero group.
+    centers : ndarray of float64, shape (q,)
+        Ascending, none of them zero.
+    """
+    ordered, _ = sort_values(values)
+    n_negative = int(np.searchsorted(ordered, 0.0, side="left"))
+    n_positive = ordered.shape[0] - int(np.searchsorted(ordered, 0.0, side="right"))
+    n_left, n_right = min(n_nonzero, n_negative), min(n_nonzero, n_positive)
+    kept = np.concatenate([ordered[:n_left], ordered[ordered.shape[0] - n_right :]])
+    if kept.shape[0] == 0:
+        return np.full(values.shape, -1, dtype=np.intp), np.empty(0)
+    exponent = scale_down(kept, max(-kept[0], kept[-1]))
+    edges = _few_distinct(kept, n_left, n_nonzero, n_clusters)
+    if edges is None:
+        edges = _best_groups(kept, n_left, n_nonzero, n_clusters)
+    centers = [_means(kept, side) for side in edges]
+    labels = _labels(values, np.ldexp(kept, exponent), *edges)
+    return labels, np.ldexp(np.concatenate(centers), exponent)
+
+
+def _few_distinct(kept, n_left, n_nonzero, n_clusters):
+    """Edges of the groups if the largest entries already take few enough distinct values.
+
+    Keeping the ``n_nonzero`` largest entries as they are is then optimal; returns None otherwise.
+    """
+    n = kept.shape[0]
+    room = min(n_nonzero, n)
+    level = np.partition(np.abs(kept), n - room)[n - room]
+    larger = int(np.searchsorted(kept, -level, side="left"))
+    smaller = int(np.searchsorted(kept[:n_left], -level, side="right"))
+    # Entries of the size of the last one kept compete for its place: one sign first, then the
+    # other, since that keeps fewer distinct values.
+    right_larger = n - int(np.searchsorted(kept, level, side="right"))
+    most_left = min(smaller, room - right_larger)
+    least_left = max(larger, room - (n - max(n_left, int(np.searchsorted(kept, level)))))
+    for stop in (most_left, least_left):
+        start = n - (room - stop)
+        edges = _run_edges(kept, 0, stop), _run_edges(kept, start, n)
+        if edges[0].shape[0] + edges[1].shape[0] - 2 <= n_clusters:
+            return edges
+    return None
+
+
+def _run_edges(values, start, stop):
+    """Where the runs of equal values in ``values[start:stop]`` begin, and ``stop``."""
+    jumps = np.flatnonzero(np.diff(values[start:stop])) + start + 1
+    return np.concatenate([[start], jumps, [stop]]) if start < stop else np.array([stop])
+
+
+def _best_groups(kept, n_left, n_nonzero, n_clusters):
+    """Edges of the negative and of the positive groups of the projection."""
+    # A zero stands between the signs, so that the zero group is never empty.
+    signed = np.insert(kept, n_left, 0.0)
+    gap = signed.shape[0] - n_nonzero if n_nonzero < kept.shape[0] else 1
+    cuts = _candidate_boundaries(signed, n_left, gap)
+    items = signed[cuts[:-1]]
+    counts = np.diff(cuts).astype(np.float64)
+    if items.shape[0] <= CHAIN_SHARE * n_clusters**2:
+        left, right = _best_layers(items, counts, counts.sum() - gap, n_clusters)
+    else:
+        left, right = _best_chain(items, counts, gap, n_clusters)
+    left, right = cuts[left], cuts[right]
+    return left, right - 1
+
+
+def _best_chain(items, counts, gap, n_clusters):
+    """Edges of the groups on both sides of the zero, by bounding and refining."""
+    middle = int(np.searchsorted(items, 0.0))
+    n_right = items.shape[0] - middle - 1
+    counts = NO_WEIGHTS if counts.max() == 1.0 else counts
+    table = running_moments(items, counts, 0.0, BLOCK)
+    error = fast_cost_error(items, counts, 0.0, table)
+    numbers = range(max(0, n_clusters - n_right), min(n_clusters, middle) + 1)
+    balanced = n_clusters * middle / (items.shape[0] - 1)
+    bound, best = np.inf, None
+    for n_negative in sorted(numbers, key=lambda number: abs(number - balanced)):
+        found = cheapest_chain(
+            items, counts, 0.0, table, BLOCK, n_clusters + 1, n_negative, middle, float(gap),
+            bound, error, sys.maxsize,
+        )  # fmt: skip
+        if found is not None:
+            inner, bound = found
+            edges = np.concatenate([[0], inner, [items.shape[0]]])
+            best = edges[: n_negative + 1], edges[n_negative + 1 :]
+    return best
+
+
+def _best_layers(items, counts, room, n_clusters):
+    """Edges of the groups on both sides of the zero, by dynamic programming over all prefixes."""
+    n, middle = items.shape[0], int(np.searchsorted(items, 0.0))
+    sides = (items[:middle], counts[:middle]), (-items[:middle:-1], counts[:middle:-1].copy())
+    costs, used = [], []
+    for values, weights in sides:
+        table = running_moments(values, weights, 0.0, 1)
+        noise = fast_cost_error(values, weights, 0.0, table) if values.shape[0] else 0.0
+        # What the values left out cost, summed from the small ones up.
+        left_out = np.cumsum((weights * values * values)[::-1])[::-1]
+        costs.append(prefix_costs(table, n_clusters, noise) + np.append(left_out, 0.0))
+        used.append(np.append(0.0, np.cumsum(weights)))
+    fitting = np.searchsorted(used[1], room - used[0][used[0] <= room], side="right") - 1
+    bound = np.inf
+    for n_negative in range(n_clusters + 1):
+        other = costs[1][n_clusters - n_negative]
+        total = costs[0][n_negative, : fitting.shape[0]] + np.minimum.accumulate(other)[fitting]
+        stop = int(np.argmin(total))
+        if total[stop] < bound:
+            bound = total[stop]
+            best = n_negative, stop, int(np.argmin(other[: fitting[stop] + 1]))
+    n_negative, *stops = best
+    left, right = (
+        np.append(0, _group_ends(values[:stop], weights[:stop], number))
+        for (values, weights), stop, number in zip(
+            sides, stops, (n_negative, n_clusters - n_negative), strict=True
+        )
+    )
+    return left, n - right[::-1]
+
+
+def _group_ends(values, weights, n_groups):
+    """Where the groups of the best partition of one sign end."""
+    if values.shape[0] == 0:
+        return np.empty(0, dtype=np.int64)
+    inner, _ = best_partition(values, weights, 0.0, min(n_groups, values.shape[0]))
+    return np.append(inner, values.shape[0])
+
+
+def _candidate_boundaries(signed, n_left, gap):
+    """Positions where a group may begin or end.
+
+    Among equal values the cost is concave in the place of a boundary of the zero group, so one of
+    its two boundaries lies between different values, and the other there too or ``gap`` away.
+    """
+    runs = _run_edges(signed, 0, signed.shape[0])
+    if runs.shape[0] == signed.shape[0] + 1:
+        return runs
+    after, before = runs[runs <= n_left] + gap, runs[runs > n_left] - gap
+    after, before = after[after > n_left], before[before <= n_left]
+    cuts = np.unique(np.concatenate([runs, after, before]))
+    return cuts[(cuts >= 0) & (cuts <= signed.shape[0])]
+
+
+def _means(kept, edges):
+    """Means of adjacent groups."""
+    if edges.shape[0] < 2:
+        return np.empty(0)
+    table = running_moments(kept, NO_WEIGHTS, 0.0, BLOCK)
+    return group_summaries(kept, NO_WEIGHTS, 0.0, table, BLOCK, edges)[0]
+
+
+def _labels(values, kept, left, right):
+    """Label of each value for groups of the kept ones with the given edges."""
+    n_left_groups = left.shape[0] - 1
+    thresholds = kept[left[1:-1]] if n_left_groups else np.empty(0)
+    if n_left_groups:
+        thresholds = np.append(thresholds, np.nextafter(kept[left[-1] - 1], np.inf))
+    thresholds = np.concatenate([thresholds, kept[right[:-1]]])
+    labels, _ = label_by_threshold(values, thresholds)
+    labels[labels == n_left_groups] = -1
+    labels[labels > n_left_groups] -= 1
+    # Of equal values at the edge of the zero group only as many count as there is room for.
+    if n_left_groups:
+        _keep_first(labels, values, kept[: left[-1]], kept[left[-1] - 1])
+    if right.shape[0] > 1:
+        _keep_first(labels, values, kept[right[0] :], kept[right[0]])
+    return labels
+
+
+def _keep_first(labels, values, taken, value):
+    """Keep the labels of the first entries equal to ``value``, as many as ``taken`` has of it."""
+    equal = np.flatnonzero(values == value)
+    labels[equal[np.count_nonzero(taken == value) :]] = -1

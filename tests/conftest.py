@@ -1,0 +1,35 @@
+"""What all tests share."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("compiled", deadline=None)
+settings.register_profile("uncompiled", deadline=None, max_examples=20)
+settings.load_profile("uncompiled" if "CLUSTRUCT_UNCOMPILED" in os.environ else "compiled")
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """A function that runs code, or a module with arguments, in a Python process of its own."""
+
+    def run(*args, uncompiled=False, env=None, **kwargs):
+        command = ["-c", *args] if len(args) == 1 else list(args)
+        variables = {k: v for k, v in os.environ.items() if k != "CLUSTRUCT_UNCOMPILED"}
+        if uncompiled:
+            variables["CLUSTRUCT_UNCOMPILED"] = "1"
+        return subprocess.run(
+            [sys.executable, *command],
+            env={**variables, **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            **kwargs,
+        )
+
+    return run

@@ -1,0 +1,124 @@
+"""Imports run downwards: a room may use the rooms on lower floors, none above or beside it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import clustruct
+
+ROOT = Path(clustruct.__file__).parent
+
+# From the ground up. A new module fails the test until it has its place here.
+FLOORS = (
+    {"kernels", "results", "_console"},
+    {"rows"},
+    {"projections", "losses", "design", "datasets"},
+    {"constraints"},
+    {"objectives", "relaxations"},
+    {"solvers"},
+    {"estimators"},
+    {"inspection", "persistence"},
+    {"report", "experiments", "demo"},
+    {"cli"},
+    {"__main__"},
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def rooms_imported(path, root):
+    """Yield (line, room) for all that a source file imports from the package.
+
+    A name imported from the package itself is yielded as if it were a room, unless it is the
+    version: a module takes what it needs from where it is defined.
+    """
+    parents = path.relative_to(root.parent).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            targets = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = list(parents[: len(parents) + 1 - node.level]) if node.level else []
+            base += node.module.split(".") if node.module else []
+            targets = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            if target[0] == root.name and target[1:] != ["__version__"]:
+                yield node.lineno, (target[1] if len(target) > 1 else root.name)
+
+
+def rooms_cimported(path, root):
+    """Yield (line, room) for all that a Cython declaration file imports from the package."""
+    pattern = re.compile(rf"^\s*(?:from|cimport)\s+{root.name}\.(\w+)")
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if match := pattern.match(line):
+            yield number, match[1]
+
+
+def upward_imports(root):
+    """One sentence for each import of the package that does not run downwards."""
+    complaints = []
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.pxd")]):
+        if path == root / "__init__.py":
+            continue  # the public face: it names rooms, and loads none until asked
+        room = path.relative_to(root).parts[0].partition(".")[0]
+        where = path.relative_to(root.parent).as_posix()
+        if room not in FLOOR:
+            complaints.append(f"{where}: {room} has no floor yet; give it one in FLOORS")
+            continue
+        find = rooms_cimported if path.suffix == ".pxd" else rooms_imported
+        for line, other in find(path, root):
+            if other not in FLOOR:
+                complaints.append(f"{where}:{line}: {other} is no room; import from its own module")
+            elif other != room and FLOOR[other] >= FLOOR[room]:
+                complaints.append(f"{where}:{line}: {room} must not import {other}")
+    return complaints
+
+
+def test_imports_run_downwards():
+    assert upward_imports(ROOT) == []
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A small package that keeps to the rules, and a function that writes its modules."""
+    root = tmp_path / "clustruct"
+
+    def write(name, text):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+
+    write("__init__.py", "from clustruct.cli import main\n")
+    write("kernels/__init__.py", "")
+    write("kernels/chain.py", "from . import sorting\nfrom clustruct.kernels.sorting import f\n")
+    write("kernels/chain.pxd", "from clustruct.kernels.sorting cimport f\n")
+    write("projections.py", "import numpy\nfrom clustruct.kernels import chain\n")
+    write("cli.py", "from clustruct import __version__\nimport clustruct.projections\n")
+    return root, write
+
+
+def test_checker_accepts_downward_imports(tree):
+    assert upward_imports(tree[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "complaint"),
+    [
+        ("kernels/a.py", "import clustruct.projections", "kernels must not import projections"),
+        ("kernels/a.py", "from clustruct import solvers", "kernels must not import solvers"),
+        ("kernels/a.py", "from ..results import Projection", "kernels must not import results"),
+        ("kernels/a.py", "def f():\n    from .. import cli", "kernels must not import cli"),
+        ("kernels/a.pxd", "from clustruct.solvers cimport f", "kernels must not import solvers"),
+        ("losses.py", "from .design import Design", "losses must not import design"),
+        ("solvers/a.py", "from clustruct import kmeans_1d", "kmeans_1d is no room"),
+        ("solvers/a.py", "import clustruct", "clustruct is no room"),
+        ("attic.py", "", "attic has no floor yet"),
+    ],
+)
+def test_checker_catches(tree, module, text, complaint):
+    root, write = tree
+    write(module, text)
+    (found,) = upward_imports(root)
+    assert found.startswith(f"clustruct/{module}:")
+    assert complaint in found

@@ -1,0 +1,61 @@
+"""Every public name is documented in numpydoc's form, with examples that run; so is the README."""
+
+import doctest
+import inspect
+from pathlib import Path
+
+import pytest
+from numpydoc.docscrape import get_doc_object
+from numpydoc.validate import validate
+
+import clustruct
+
+NAMES = [name for name in clustruct.__all__ if name != "__version__"]
+README = Path(__file__).parent.parent / "README.md"
+# Matters of taste: where the summary starts, that there must be an extended summary or See Also.
+IGNORED = {"GL01", "ES01", "SA01"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_is_valid(name):
+    errors = [
+        f"{code}: {text}"
+        for code, text in validate(f"clustruct.{name}")["errors"]
+        if code not in IGNORED and not (code == "PR01" and documents_its_fields(name))
+    ]
+    assert errors == []
+
+
+def documents_its_fields(name):
+    """Whether a result class describes under Attributes what its constructor takes."""
+    value = getattr(clustruct, name)
+    if not inspect.isclass(value):
+        return False
+    described = {item.name for item in get_doc_object(value)["Attributes"]}
+    return set(inspect.signature(value).parameters) <= described
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_run(name):
+    value = getattr(clustruct, name)
+    assert "Examples\n" in inspect.getdoc(value)
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    tests = finder.find(value, name, globs={"clustruct": clustruct})
+    assert any(test.examples for test in tests)
+    report = []
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, verbose=False
+    )
+    for test in tests:
+        runner.run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_readme_code_runs():
+    code = README.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    namespace = {}
+    exec(code, namespace)
+    cs, w, p = (namespace[name] for name in ("cs", "w", "p"))
+    assert cs.kmeans_1d(w, 3).centers == pytest.approx([-2.0, 0.1 / 3, 9.2 / 3])
+    assert p.labels.tolist() == [0, 0, -1, -1, -1, 1, 1, 1]
+    assert p.sq_distance == pytest.approx(0.02 + 0.05 + 0.26 / 3)
