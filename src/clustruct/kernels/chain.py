@@ -110,63 +110,75 @@ def cheapest_chain(
     """
     n_layers: cython.Py_ssize_t = n_groups - 1
     noise: cython.double = SEARCH_NOISE * n_groups * cost_error
+    exact: cython.bint
+    measure: cython.int
+    cost: cython.double
+    limit: cython.double
     cells: cython.longlong[:, ::1]
-    owner: cython.longlong[::1]
-    starts: cython.longlong[::1]
-    cells, owner, starts = _first_cells(values, n_groups, zero_group, middle)
-    best = None
+    layout: cython.longlong[::1]
+    cells, layout = _first_cells(values, n_groups, zero_group, middle)
+    moments: cython.double[:, ::1] = np.empty((0, 6))
+    floats: cython.double[::1] = np.empty(0)
+    integers: cython.longlong[::1] = np.empty(0, dtype=np.int64)
+    path: cython.longlong[::1] = np.empty(n_layers, dtype=np.int64)
+    best_array = np.empty(n_layers, dtype=np.int64)
+    best: cython.longlong[::1] = best_array
+    found: cython.bint = False
     while True:
-        n_slots: cython.Py_ssize_t = 3 * cells.shape[1] + 2
+        starts: cython.longlong[::1] = layout[: n_groups + 2]
+        owner: cython.longlong[::1] = layout[n_groups + 2 :]
+        n_cells: cython.Py_ssize_t = cells.shape[1]
+        n_slots: cython.Py_ssize_t = 3 * n_cells + 2
         n_states: cython.Py_ssize_t = owner.shape[0]
         if n_states > max_states:
             raise MemoryError
-        moments: cython.double[:, ::1] = np.empty((n_slots, 6))
-        positions: cython.longlong[::1] = np.empty(n_slots, dtype=np.int64)
-        slots: cython.longlong[::1] = np.empty(n_states, dtype=np.int64)
-        discount: cython.double[::1] = np.empty(n_states)
-        ahead: cython.double[::1] = np.empty(n_states)
-        behind: cython.double[::1] = np.empty(n_states)
-        previous: cython.longlong[::1] = np.empty(n_states, dtype=np.int64)
-        following: cython.longlong[::1] = np.empty(n_states, dtype=np.int64)
-        path_array = np.empty(n_layers, dtype=np.int64)
-        path: cython.longlong[::1] = path_array
-        exact: cython.bint
-        measure: cython.int
-        cost: cython.double
+        # One work space for all rounds: on short arrays, allocations take longer than the search.
+        if moments.shape[0] < n_slots:
+            moments = np.empty((2 * n_slots, 6))
+        if floats.shape[0] < 3 * n_states + n_cells:
+            floats = np.empty(2 * (3 * n_states + n_cells))
+        if integers.shape[0] < 2 * n_states + n_slots + n_cells + 1:
+            integers = np.empty(2 * (2 * n_states + n_slots + n_cells + 1), dtype=np.int64)
+        discount: cython.double[::1] = floats[:n_states]
+        ahead: cython.double[::1] = floats[n_states : 2 * n_states]
+        behind: cython.double[::1] = floats[2 * n_states : 3 * n_states]
+        worst: cython.double[::1] = floats[3 * n_states : 3 * n_states + n_cells]
+        slots: cython.longlong[::1] = integers[:n_states]
+        previous: cython.longlong[::1] = integers[n_states : 2 * n_states]
+        positions: cython.longlong[::1] = integers[2 * n_states : 2 * n_states + n_slots]
+        first_child: cython.longlong[::1] = integers[2 * n_states + n_slots :][: n_cells + 1]
         with cython.nogil:
             _measure_cells(values, weights, origin, table, block, cells, moments, positions)
             exact = _discounts(
-                values,
-                origin,
-                zero_group,
-                cells,
-                owner,
-                starts,
-                moments,
-                positions,
-                slots,
+                values, origin, zero_group, cells, owner, starts, moments, positions, slots,
                 discount,
-            )
+            )  # fmt: skip
             # Plain double precision will do while its error is far below the costs compared.
             measure = EXACT if exact or noise > 1e-4 * bound else FAST
-            _solve(
+            _sweep(
                 moments, positions, slots, discount, starts, zero_group, gap, measure, cost_error,
-                ahead, behind, previous, following,
+                True, ahead, previous,
             )  # fmt: skip
             cost = _trace(moments, positions, slots, previous, zero_group, path)
         if ahead[n_states - 1] == INFINITY:
             return None  # the zero group cannot have its size
         if cost <= bound:
-            bound, best = cost, path_array
+            bound, found = cost, True
+            best[:] = path
         refined = None
         if not exact:
-            for state in range(n_states):
-                behind[state] += ahead[state] + discount[state]
-            limit: cython.double = bound + TOLERANCE * bound + (noise if measure == FAST else 0.0)
-            refined = _refine(cells, owner, starts, discount, behind, limit)
+            limit = bound + TOLERANCE * bound + (noise if measure == FAST else 0.0)
+            with cython.nogil:
+                _sweep(
+                    moments, positions, slots, discount, starts, zero_group, gap, measure,
+                    cost_error, False, behind, previous,
+                )  # fmt: skip
+            refined = _refine(
+                cells, owner, starts, discount, ahead, behind, limit, worst, first_child
+            )
         if refined is None:
-            return None if best is None else (best, bound)
-        cells, owner, starts = refined
+            return (best_array, bound) if found else None
+        cells, layout = refined
 
 
 @cython.cfunc
@@ -204,15 +216,14 @@ def _first_cells(
     if zero_group >= 0:
         # No cell reaches across the middle.
         n_cuts = _insert(cuts, n_cuts, middle + 1)
-    cells_array = np.empty((2, n_cuts - 1), dtype=np.int64)
-    cells: cython.longlong[:, ::1] = cells_array
+    cells: cython.longlong[:, ::1] = np.empty((2, n_cuts - 1), dtype=np.int64)
     for cell in range(n_cuts - 1):
         cells[0, cell] = cuts[cell]
         cells[1, cell] = cuts[cell + 1]
-    owner_array = np.empty((n_cuts - 1) * (n_groups - 1) + 2, dtype=np.int64)
-    starts_array = np.empty(n_groups + 2, dtype=np.int64)
-    owner: cython.longlong[::1] = owner_array
-    starts: cython.longlong[::1] = starts_array
+    most_states: cython.Py_ssize_t = (n_cuts - 1) * (n_groups - 1) + 2
+    layout: cython.longlong[::1] = np.empty(n_groups + 2 + most_states, dtype=np.int64)
+    starts: cython.longlong[::1] = layout[: n_groups + 2]
+    owner: cython.longlong[::1] = layout[n_groups + 2 :]
     n_states: cython.Py_ssize_t = 1
     owner[0] = -1
     starts[0] = 0
@@ -229,7 +240,7 @@ def _first_cells(
     owner[n_states] = -1
     starts[n_groups] = n_states
     starts[n_groups + 1] = n_states + 1
-    return cells_array, owner_array[: n_states + 1], starts_array
+    return cells, layout[: n_groups + 2 + n_states + 1]
 
 
 @cython.cfunc
@@ -254,7 +265,7 @@ def _insert(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _solve(
+def _sweep(
     moments: cython.double[:, ::1],
     positions: cython.longlong[::1],
     slots: cython.longlong[::1],
@@ -264,44 +275,35 @@ def _solve(
     gap: cython.double,
     mean_measure: cython.int,
     cost_error: cython.double,
-    ahead: cython.double[::1],
-    behind: cython.double[::1],
-    previous: cython.longlong[::1],
-    following: cython.longlong[::1],
+    forward: cython.bint,
+    least: cython.double[::1],
+    neighbour: cython.longlong[::1],
 ) -> cython.void:
-    """Solve the discounted chain in both directions.
+    """Solve the discounted chain from the start to every state, or from every state to the end.
 
-    Afterwards ``ahead[s]`` is the least discounted cost from the start to state ``s`` and
-    ``behind[s]`` that from ``s`` to the end, both with the discount of ``s``.
+    Afterwards ``least[s]`` is the cost of the best chain between that end and ``s``, the discount
+    of ``s`` included, and ``neighbour[s]`` the state next to ``s`` on it.
     """
-    n_layers: cython.Py_ssize_t = starts.shape[0] - 3
-    last: cython.Py_ssize_t = slots.shape[0] - 1
+    last: cython.Py_ssize_t = starts.shape[0] - 2
+    step: cython.Py_ssize_t
     layer: cython.Py_ssize_t
+    before: cython.Py_ssize_t
+    group: cython.Py_ssize_t
     state: cython.Py_ssize_t
     zero: cython.bint
-    measure: cython.int
-    ahead[0] = 0.0
-    for layer in range(1, n_layers + 2):
-        zero = layer - 1 == zero_group
-        measure = ABOUT_ZERO if zero else mean_measure
+    least[0 if forward else slots.shape[0] - 1] = 0.0
+    for step in range(1, last + 1):
+        layer = step if forward else last - step
+        before = layer - 1 if forward else layer + 1
+        group = layer - 1 if forward else layer
+        zero = group == zero_group
         layer_minima(
-            moments, positions, slots, ahead, starts[layer], starts[layer + 1],
-            starts[layer - 1], starts[layer], True, measure, cost_error, gap if zero else 0.0,
-            ahead, previous,
+            moments, positions, slots, least, starts[layer], starts[layer + 1], starts[before],
+            starts[before + 1], forward, ABOUT_ZERO if zero else mean_measure, cost_error,
+            gap if zero else 0.0, least, neighbour,
         )  # fmt: skip
         for state in range(starts[layer], starts[layer + 1]):
-            ahead[state] -= discount[state]
-    behind[last] = 0.0
-    for layer in range(n_layers, 0, -1):
-        zero = layer == zero_group
-        measure = ABOUT_ZERO if zero else mean_measure
-        layer_minima(
-            moments, positions, slots, behind, starts[layer], starts[layer + 1],
-            starts[layer + 1], starts[layer + 2], False, measure, cost_error, gap if zero else 0.0,
-            behind, following,
-        )  # fmt: skip
-        for state in range(starts[layer], starts[layer + 1]):
-            behind[state] -= discount[state]
+            least[state] -= discount[state]
 
 
 @cython.cfunc
@@ -501,68 +503,70 @@ def _refine(
     owner: cython.longlong[::1],
     starts: cython.longlong[::1],
     discount: cython.double[::1],
-    through: cython.double[::1],
+    ahead: cython.double[::1],
+    behind: cython.double[::1],
     limit: cython.double,
+    worst: cython.double[::1],
+    first_child: cython.longlong[::1],
 ):
     """Drop the states whose best chain costs more than ``limit`` and split the others' cells.
 
-    Returns the cells, owners and starts of the next round, or None if a layer lost all its states.
+    Returns the cells and the layout (starts, then owners) of the next round, or None if a layer
+    lost all its states. The last two arguments are work space.
     """
     n_cells: cython.Py_ssize_t = cells.shape[1]
+    n_starts: cython.Py_ssize_t = starts.shape[0]
     last: cython.Py_ssize_t = owner.shape[0] - 1
     state: cython.Py_ssize_t
     cell: cython.Py_ssize_t
     child: cython.Py_ssize_t
+    layer: cython.Py_ssize_t
     parts: cython.longlong
+    size: cython.longlong
     left: cython.longlong = 0
     widest: cython.double = 0.0
-    worst: cython.double[::1] = np.full(n_cells, -1.0)
+    worst[:] = -1.0
     for state in range(1, last):
-        if through[state] <= limit:
-            cell = owner[state]
-            worst[cell] = max(worst[cell], discount[state])
-            widest = max(widest, discount[state])
-            left += cells[1, cell] - cells[0, cell]
+        cell = owner[state]
+        if ahead[state] + behind[state] + discount[state] > limit:
+            owner[state] = -1
+            continue
+        worst[cell] = max(worst[cell], discount[state])
+        widest = max(widest, discount[state])
+        left += cells[1, cell] - cells[0, cell]
     # Only the cells with the larger discounts are split: the others hardly loosen the bound.
-    finish: cython.bint = left <= FINISH * last
-    first_child: cython.longlong[::1] = np.empty(n_cells + 1, dtype=np.int64)
     first_child[0] = 0
     for cell in range(n_cells):
         parts = cells[1, cell] - cells[0, cell]
         if worst[cell] < 0.0:
             parts = 0
-        elif not finish:
+        elif left > FINISH * last:
             parts = min(parts, PARTS) if worst[cell] > SPLIT_ABOVE * widest else 1
         first_child[cell + 1] = first_child[cell] + parts
-    new_cells_array = np.empty((2, first_child[n_cells]), dtype=np.int64)
-    new_cells: cython.longlong[:, ::1] = new_cells_array
+    new_cells: cython.longlong[:, ::1] = np.empty((2, first_child[n_cells]), dtype=np.int64)
     for cell in range(n_cells):
         parts = first_child[cell + 1] - first_child[cell]
-        size: cython.longlong = cells[1, cell] - cells[0, cell]
+        size = cells[1, cell] - cells[0, cell]
         for child in range(parts):
             new_cells[0, first_child[cell] + child] = cells[0, cell] + size * child // parts
             new_cells[1, first_child[cell] + child] = cells[0, cell] + size * (child + 1) // parts
     total: cython.Py_ssize_t = 2
     for state in range(1, last):
-        if through[state] <= limit:
+        if owner[state] >= 0:
             total += first_child[owner[state] + 1] - first_child[owner[state]]
-    new_owner_array = np.empty(total, dtype=np.int64)
-    new_starts_array = np.empty(starts.shape[0], dtype=np.int64)
-    new_owner: cython.longlong[::1] = new_owner_array
-    new_starts: cython.longlong[::1] = new_starts_array
-    layer: cython.Py_ssize_t
-    new_owner[0] = new_owner[total - 1] = -1
+    layout: cython.longlong[::1] = np.empty(n_starts + total, dtype=np.int64)
+    layout[n_starts] = layout[n_starts + total - 1] = -1
+    layout[0] = 0
     total = 1
-    new_starts[0] = 0
-    for layer in range(1, starts.shape[0] - 2):
-        new_starts[layer] = total
+    for layer in range(1, n_starts - 2):
+        layout[layer] = total
         for state in range(starts[layer], starts[layer + 1]):
-            if through[state] <= limit:
+            if owner[state] >= 0:
                 for child in range(first_child[owner[state]], first_child[owner[state] + 1]):
-                    new_owner[total] = child
+                    layout[n_starts + total] = child
                     total += 1
-        if total == new_starts[layer]:
+        if total == layout[layer]:
             return None
-    new_starts[starts.shape[0] - 2] = total
-    new_starts[starts.shape[0] - 1] = total + 1
-    return new_cells_array, new_owner_array, new_starts_array
+    layout[n_starts - 2] = total
+    layout[n_starts - 1] = total + 1
+    return new_cells, layout

@@ -27,6 +27,7 @@ FAST = 1
 ABOUT_ZERO = 2
 
 INFINITY = float("inf")
+UNIT = cython.declare(cython.double, 2.0**-53)
 
 
 def running_moments(
@@ -60,21 +61,37 @@ def running_moments(
     return np.asarray(table)
 
 
-def fast_cost_error(values, weights, origin, table):
+def fast_cost_error(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+):
     """Bound on the error of a cost that is computed in plain double precision.
 
     Each moment of an interval is a difference of running moments and has their rounding error:
     ``u S2`` in the second, ``u |S1|`` in the first (which enters multiplied by twice the mean of
     the interval, at most the reach ``R``), ``u W`` in the weight (times ``R^2``; none without
-    weights). As the values ascend, ``|S1|`` is largest in the middle or at the end.
+    weights).
     """
-    n, last = values.shape[0], table.shape[0] - 1
-    reach = max(origin - values[0], values[n - 1] - origin)
-    middle = np.searchsorted(values, origin) * last // n
-    first = max(abs(table[row, 2]) for row in (middle, min(middle + 1, last), last))
-    weight, second = table[last, 0], table[last, 4]
-    heavy = weight * reach if weights.shape[0] else 0.0
-    return 8.0 * np.finfo(np.float64).eps * (second + reach * (2.0 * first + heavy))
+    last: cython.Py_ssize_t = table.shape[0] - 1
+    row: cython.Py_ssize_t
+    reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
+    # The values ascend, so |S1| is largest where they pass the origin, or at the end.
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = values.shape[0]
+    while low < high:
+        row = (low + high) // 2
+        if values[row] < origin:
+            low = row + 1
+        else:
+            high = row
+    row = low * last // values.shape[0]
+    first: cython.double = max(
+        abs(table[row, 2]), abs(table[min(row + 1, last), 2]), abs(table[last, 2])
+    )
+    heavy: cython.double = table[last, 0] * reach if weights.shape[0] else 0.0
+    return 16.0 * UNIT * (table[last, 4] + reach * (2.0 * first + heavy))
 
 
 @cython.cfunc
@@ -120,6 +137,7 @@ def _advance(
     t: cython.double = table[source, 4]
     t_rest: cython.double = table[source, 5]
     weighted: cython.bint = weights.shape[0] > 0
+    shifted: cython.bint = origin != 0.0
     i: cython.Py_ssize_t
     x: cython.double
     x_rest: cython.double
@@ -132,10 +150,12 @@ def _advance(
     new: cython.double
     part: cython.double
     for i in range(first, last):
-        # x + x_rest = values[i] - origin, exactly.
-        x = values[i] - origin
-        part = x - values[i]
-        x_rest = (values[i] - (x - part)) - (origin + part)
+        x = values[i]
+        x_rest = 0.0
+        if shifted:
+            # x + x_rest = values[i] - origin, exactly.
+            x -= origin
+            x_rest = _difference_error(values[i], origin, x)
         # x = high + low, each of 26 bits, so that their products are exact.
         part = 134217729.0 * x
         high = part - (part - x)

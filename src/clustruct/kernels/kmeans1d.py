@@ -16,9 +16,8 @@ from clustruct.kernels.partition import label_by_threshold
 from clustruct.kernels.penalised import best_partition
 from clustruct.kernels.sorting import merge_ties, scale_down, sort_values
 
-# Distance between the positions whose moments are tabulated, for short and for long arrays.
-BLOCKS = (1, 4)
-LONG = 1 << 16
+# Distance between the positions whose moments are tabulated.
+BLOCK = 8
 # The chain search is the faster one while it has this many values for the square of each group.
 CHAIN_SHARE = 20
 # The chain search gives up when it would hold more states than one for this many values.
@@ -53,12 +52,14 @@ def kmeans_sorted(values, weights, n_clusters):
     weight_exponent = 0 if weights is None else scale_down(weights, weights.max())
     values, weights = merge_ties(values, NO_WEIGHTS if weights is None else weights)
     n = values.shape[0]
+    # Moments are taken about zero unless the values lie far from it for their spread.
     origin = float(values[n // 2])
-    block = BLOCKS[n > LONG]
-    table = running_moments(values, weights, origin, block)
-    inner = _boundaries(values, weights, origin, table, block, min(n_clusters, n))
+    if abs(origin) <= values[n - 1] - values[0]:
+        origin = 0.0
+    table = running_moments(values, weights, origin, BLOCK)
+    inner = _boundaries(values, weights, origin, table, min(n_clusters, n))
     edges = np.concatenate([[0], inner, [n]])
-    centers, costs = group_summaries(values, weights, origin, table, block, edges)
+    centers, costs = group_summaries(values, weights, origin, table, BLOCK, edges)
     first = np.ldexp(values[edges[:-1]], exponent)
     inertia = _ldexp(math.fsum(costs), 2 * exponent + weight_exponent)
     return first, np.ldexp(centers, exponent), inertia
@@ -100,7 +101,7 @@ def cluster_values(values, weights, n_clusters):
     return labels, centers, sizes, inertia
 
 
-def _boundaries(values, weights, origin, table, block, n_groups):
+def _boundaries(values, weights, origin, table, n_groups):
     """Inner boundaries of the best partition of distinct sorted values."""
     n = values.shape[0]
     if 1 < n_groups and CHAIN_SHARE * n_groups**2 <= n:
@@ -108,7 +109,7 @@ def _boundaries(values, weights, origin, table, block, n_groups):
         states = max(LEAST_STATES, n // STATES_SHARE)
         try:
             return cheapest_chain(
-                values, weights, origin, table, block, n_groups, -1, 0, 0.0, np.inf, error, states
+                values, weights, origin, table, BLOCK, n_groups, -1, 0, 0.0, np.inf, error, states
             )[0]
         except MemoryError:
             # Too many partitions are nearly as good as the best one.

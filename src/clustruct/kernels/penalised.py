@@ -23,8 +23,10 @@ from clustruct.kernels.intervals import (
     running_moments,
 )
 
-# Prices that are guessed before the secants, which are sure to end, take over.
+# Prices that are interpolated before the secants, which are sure to end, take over; these are taken
+# at once where the numbers of groups on both sides are this close.
 N_GUESSES = 12
+CLOSE = 8
 # Number of block means that the price for a long array is first found on.
 N_COARSE = 8192
 # Two totals that agree to this relative precision are equal.
@@ -67,7 +69,7 @@ def best_partition(values, weights, origin, n_groups):
     few_price, many_price = None, None
     price = guess_price(values, origin, table, n_groups)
     for trial in itertools.count():
-        secant = trial >= N_GUESSES
+        secant = trial >= N_GUESSES or many.shape[0] - few.shape[0] <= CLOSE
         if secant:
             price = (few_cost - many_cost) / (many.shape[0] - few.shape[0])
         path = penalised_path(table, price, noise, *work)

@@ -14,10 +14,11 @@ import numpy as np
 # Below this size the histograms cost more than NumPy's comparison sort does.
 SMALL = 2048
 
-# A 64-bit key has six digits of eleven bits. The four leading ones tell most values apart, and an
-# insertion sort settles the few that they do not.
+# A 64-bit key has six digits of eleven bits, the last of nine. The leading ones, three for arrays
+# shorter than LONG and four for others, tell most values apart, and an insertion sort settles the
+# few that they do not.
 N_DIGITS = 6
-FIRST_LEADING = cython.declare(cython.Py_ssize_t, 2)
+LONG = cython.declare(cython.Py_ssize_t, 1 << 17)
 
 
 def sort_values(values, weights=None):
@@ -58,42 +59,61 @@ def radix_sort(
     Row 1 of both arrays is work space; returns the row where the result lies.
     """
     side: cython.Py_ssize_t
+    first_leading: cython.Py_ssize_t = 3 if keys.shape[1] < LONG else 2
     with cython.nogil:
-        _count_digits(keys, counts)
-        side = _sort_by_digits(keys, loads, counts, 0, FIRST_LEADING)
+        _to_keys(keys)
+        _count_leading(keys, counts)
+        side = _sort_by_digits(keys, loads, counts, 0, first_leading)
         if not _insertion_sort(keys, loads, side):
             # The leading digits say too little: start again from the last one.
             counts[:, :] = 0
             if side == 1:
                 keys[0, :] = keys[1, :]
                 loads[0, :] = loads[1, :]
-            _restore(keys, 0)
-            _count_digits(keys, counts)
+            _count_leading(keys, counts)
+            _count_trailing(keys, counts)
             side = _sort_by_digits(keys, loads, counts, 0, 0)
-        _restore(keys, side)
+        _from_keys(keys, side)
     return side
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _count_digits(keys: cython.ulonglong[:, ::1], counts: cython.longlong[:, ::1]) -> cython.void:
-    """Turn bit patterns into keys that sort like the doubles, and count every digit of them."""
+def _to_keys(keys: cython.ulonglong[:, ::1]) -> cython.void:
+    """Turn the bit patterns of doubles into keys that sort like the doubles."""
     i: cython.Py_ssize_t
-    key: cython.ulonglong
     sign: cython.ulonglong = 1
     sign <<= 63
     for i in range(keys.shape[1]):
-        key = keys[0, i]
         # Negative numbers sort in reverse of their bits, and before the positive ones.
-        key = ~key if key & sign else key | sign
-        keys[0, i] = key
-        counts[0, key & 2047] += 1
-        counts[1, (key >> 11) & 2047] += 1
+        keys[0, i] = ~keys[0, i] if keys[0, i] & sign else keys[0, i] | sign
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_leading(keys: cython.ulonglong[:, ::1], counts: cython.longlong[:, ::1]) -> cython.void:
+    """Count the values of the four leading digits."""
+    i: cython.Py_ssize_t
+    key: cython.ulonglong
+    for i in range(keys.shape[1]):
+        key = keys[0, i]
         counts[2, (key >> 22) & 2047] += 1
         counts[3, (key >> 33) & 2047] += 1
         counts[4, (key >> 44) & 2047] += 1
         counts[5, key >> 55] += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_trailing(keys: cython.ulonglong[:, ::1], counts: cython.longlong[:, ::1]) -> cython.void:
+    """Count the values of the two trailing digits."""
+    i: cython.Py_ssize_t
+    for i in range(keys.shape[1]):
+        counts[0, keys[0, i] & 2047] += 1
+        counts[1, (keys[0, i] >> 11) & 2047] += 1
 
 
 @cython.cfunc
@@ -175,7 +195,7 @@ def _insertion_sort(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _restore(keys: cython.ulonglong[:, ::1], side: cython.Py_ssize_t) -> cython.void:
+def _from_keys(keys: cython.ulonglong[:, ::1], side: cython.Py_ssize_t) -> cython.void:
     """Turn keys back into the bit patterns of doubles."""
     i: cython.Py_ssize_t
     sign: cython.ulonglong = 1
