@@ -48,6 +48,9 @@ if not cython.compiled:
         moments_at,
     )
 
+# This search is faster than those that visit every value while there are at least this many values
+# for the square of the number of groups.
+CHAIN_SHARE = 20
 # Cells in the first round: so many for each group, and at least. Their ends are chosen among knots,
 # so many for each cell.
 FIRST_CELLS = 4
@@ -366,6 +369,8 @@ def _discounts(
     cell: cython.Py_ssize_t
     here: cython.Py_ssize_t
     place: cython.Py_ssize_t
+    least: cython.double
+    largest: cython.double
     low: cython.double
     high: cython.double
     above: cython.double
@@ -382,6 +387,8 @@ def _discounts(
         # Extreme positions of the neighbouring boundaries.
         left = end if layer == 1 else 3 * owner[starts[layer - 1]]
         right = end + 1 if layer == n_layers else 3 * owner[starts[layer + 2] - 1] + 2
+        least = values[positions[left]] - origin
+        largest = values[positions[right] - 1] - origin
         for state in range(starts[layer], starts[layer + 1]):
             cell = owner[state]
             first = 3 * cell
@@ -391,8 +398,9 @@ def _discounts(
             if zero_group >= 0 and (layer == zero_group or layer == zero_group + 1):
                 discount[state] = _gain(moments, first, first + 2, 4)
             elif cells[1, cell] - cells[0, cell] > 1:
-                above = _largest_mean(values, origin, moments, positions, first + 2, right)
-                below = _least_mean(values, origin, moments, positions, left, first)
+                # A mean grows with both ends of its interval.
+                above = _mean(moments, positions, first + 2, right, largest)
+                below = _mean(moments, positions, left, first, least)
                 low = values[cells[0, cell] - 1] - origin
                 high = values[cells[1, cell] - 1] - origin
                 spread = min(above - below, 2.0 * (above - low), 2.0 * (high - below))
@@ -436,37 +444,20 @@ def _first_moment(
 
 
 @cython.cfunc
+@cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _largest_mean(
-    values: cython.double[::1],
-    origin: cython.double,
+def _mean(
     moments: cython.double[:, ::1],
     positions: cython.longlong[::1],
     i: cython.Py_ssize_t,
     j: cython.Py_ssize_t,
+    otherwise: cython.double,
 ) -> cython.double:
-    """Bound on the mean of a group that begins at or before row i and ends at or before row j."""
+    """Mean, about the origin, of the interval between two rows; ``otherwise`` if it is empty."""
     if positions[i] < positions[j]:
         return _gain(moments, i, j, 2) / _gain(moments, i, j, 0)
-    return values[positions[j] - 1] - origin
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _least_mean(
-    values: cython.double[::1],
-    origin: cython.double,
-    moments: cython.double[:, ::1],
-    positions: cython.longlong[::1],
-    i: cython.Py_ssize_t,
-    j: cython.Py_ssize_t,
-) -> cython.double:
-    """Bound on the mean of a group that begins at or after row i and ends at or after row j."""
-    if positions[i] < positions[j]:
-        return _gain(moments, i, j, 2) / _gain(moments, i, j, 0)
-    return values[positions[i]] - origin
+    return otherwise
 
 
 @cython.cfunc

@@ -18,6 +18,10 @@ right. Both searches below rest on that.
 import cython
 import numpy as np
 
+# Weights of one.
+NO_WEIGHTS = np.empty(0)
+# Distance between the positions whose moments are tabulated where not all are needed.
+BLOCK = 8
 # A row of a table of moments: the pairs (W, rest), (S1, rest), (S2, rest).
 N_MOMENTS = 6
 # How a group is measured: about its mean to the last digit, the same in plain double precision, or
@@ -223,7 +227,7 @@ def _difference_error(a: cython.double, b: cython.double, rounded: cython.double
 def interval_cost(
     table: cython.double[:, ::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t
 ) -> cython.double:
-    """``C`` of the interval between the positions of two rows: ``S2 - S1^2 / W``."""
+    """``C`` of the interval between the positions of two rows, as ``S2 - (S1 / W) S1``."""
     w: cython.double = table[j, 0] - table[i, 0]
     w_rest: cython.double = _difference_error(table[j, 0], table[i, 0], w)
     w_rest += table[j, 1] - table[i, 1]
@@ -242,12 +246,13 @@ def interval_cost(
     high = s + s_rest
     s_rest = (s - high) + s_rest
     s = high
-    square: cython.double = s * s
-    quotient: cython.double = square / w
-    product: cython.double = quotient * w
-    rest: cython.double = (square - product) - _product_error(quotient, w, product)
-    rest += _product_error(s, s, square) + 2.0 * s * s_rest - quotient * w_rest
-    cost: cython.double = (t - quotient) + (t_rest - rest / w)
+    mean: cython.double = s / w
+    product: cython.double = mean * w
+    mean_rest: cython.double = (s - product) - _product_error(mean, w, product)
+    mean_rest = (mean_rest + s_rest - mean * w_rest) / w
+    product = mean * s
+    rest: cython.double = _product_error(mean, s, product) + mean * s_rest + mean_rest * s
+    cost: cython.double = (t - product) + (t_rest - rest)
     return cost if cost > 0.0 else 0.0
 
 
@@ -319,7 +324,7 @@ def layer_minima(
                     first = table[here, 2] - table[there, 2]
                     value = table[here, 4] - table[there, 4]
                     if weight != 0.0:
-                        value -= first * first / weight
+                        value -= first * (first / weight)
                     value = base[column] + sign * value
                     if measure == EXACT and value - noise < least:
                         value = base[column]
@@ -360,7 +365,7 @@ def _fast_cost(
 ) -> cython.double:
     """``C`` of the interval between two rows, in plain double precision."""
     s: cython.double = table[j, 2] - table[i, 2]
-    return (table[j, 4] - table[i, 4]) - s * s / (table[j, 0] - table[i, 0])
+    return (table[j, 4] - table[i, 4]) - s * (s / (table[j, 0] - table[i, 0]))
 
 
 def penalised_path(
@@ -508,13 +513,15 @@ def group_summaries(
     means: cython.double[::1] = np.empty(n_groups)
     costs: cython.double[::1] = np.empty(n_groups)
     group: cython.Py_ssize_t
+    weight: cython.double
+    first: cython.double
     mean: cython.double
     for group in range(n_groups + 1):
         moments_at(values, weights, origin, table, block, edges[group], rows, group)
     for group in range(n_groups):
-        mean = origin + (
-            (rows[group + 1, 2] - rows[group, 2]) + (rows[group + 1, 3] - rows[group, 3])
-        ) / ((rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1]))
+        weight = (rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1])
+        first = (rows[group + 1, 2] - rows[group, 2]) + (rows[group + 1, 3] - rows[group, 3])
+        mean = origin + first / weight if weight > 0.0 else origin
         # A mean lies between the least and the largest value, whatever rounding says.
         means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
         costs[group] = interval_cost(rows, group, group + 1)

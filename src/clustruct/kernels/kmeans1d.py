@@ -10,21 +10,21 @@ import math
 
 import numpy as np
 
-from clustruct.kernels.chain import cheapest_chain
-from clustruct.kernels.intervals import fast_cost_error, group_summaries, running_moments
+from clustruct.kernels.chain import CHAIN_SHARE, cheapest_chain
+from clustruct.kernels.intervals import (
+    BLOCK,
+    NO_WEIGHTS,
+    fast_cost_error,
+    group_summaries,
+    running_moments,
+)
 from clustruct.kernels.partition import label_by_threshold
 from clustruct.kernels.penalised import best_partition
 from clustruct.kernels.sorting import merge_ties, scale_down, sort_values
 
-# Distance between the positions whose moments are tabulated.
-BLOCK = 8
-# The chain search is the faster one while it has this many values for the square of each group.
-CHAIN_SHARE = 20
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384
-
-NO_WEIGHTS = np.empty(0)
 
 
 def kmeans_sorted(values, weights, n_clusters):

@@ -15,8 +15,10 @@ import sys
 
 import numpy as np
 
-from clustruct.kernels.chain import cheapest_chain
+from clustruct.kernels.chain import CHAIN_SHARE, cheapest_chain
 from clustruct.kernels.intervals import (
+    BLOCK,
+    NO_WEIGHTS,
     fast_cost_error,
     group_summaries,
     prefix_costs,
@@ -25,11 +27,6 @@ from clustruct.kernels.intervals import (
 from clustruct.kernels.partition import label_by_threshold
 from clustruct.kernels.penalised import best_partition
 from clustruct.kernels.sorting import scale_down, sort_values
-
-NO_WEIGHTS = np.empty(0)
-BLOCK = 4
-# The chain search is the faster one while it has this many values for the square of each group.
-CHAIN_SHARE = 20
 
 
 def project_sparse(values, n_clusters, n_nonzero):
@@ -62,7 +59,8 @@ def project_sparse(values, n_clusters, n_nonzero):
     edges = _few_distinct(kept, n_left, n_nonzero, n_clusters)
     if edges is None:
         edges = _best_groups(kept, n_left, n_nonzero, n_clusters)
-    centers = [_means(kept, side) for side in edges]
+    table = running_moments(kept, NO_WEIGHTS, 0.0, BLOCK)
+    centers = [group_summaries(kept, NO_WEIGHTS, 0.0, table, BLOCK, side)[0] for side in edges]
     labels = _labels(values, np.ldexp(kept, exponent), *edges)
     return labels, np.ldexp(np.concatenate(centers), exponent)
 
@@ -75,16 +73,15 @@ def _few_distinct(kept, n_left, n_nonzero, n_clusters):
     n = kept.shape[0]
     room = min(n_nonzero, n)
     level = np.partition(np.abs(kept), n - room)[n - room]
-    larger = int(np.searchsorted(kept, -level, side="left"))
-    smaller = int(np.searchsorted(kept[:n_left], -level, side="right"))
-    # Entries of the size of the last one kept compete for its place: one sign first, then the
+    # On each side, the entries larger than the last one kept, and those at least as large.
+    larger_left = int(np.searchsorted(kept, -level, side="left"))
+    reach_left = int(np.searchsorted(kept[:n_left], -level, side="right"))
+    larger_right = n - int(np.searchsorted(kept, level, side="right"))
+    reach_right = n - max(n_left, int(np.searchsorted(kept, level, side="left")))
+    # Entries of equal size compete for the last places: those of one sign first, then those of the
     # other, since that keeps fewer distinct values.
-    right_larger = n - int(np.searchsorted(kept, level, side="right"))
-    most_left = min(smaller, room - right_larger)
-    least_left = max(larger, room - (n - max(n_left, int(np.searchsorted(kept, level)))))
-    for stop in (most_left, least_left):
-        start = n - (room - stop)
-        edges = _run_edges(kept, 0, stop), _run_edges(kept, start, n)
+    for n_taken in (min(reach_left, room - larger_right), max(larger_left, room - reach_right)):
+        edges = _run_edges(kept, 0, n_taken), _run_edges(kept, n - (room - n_taken), n)
         if edges[0].shape[0] + edges[1].shape[0] - 2 <= n_clusters:
             return edges
     return None
@@ -186,14 +183,6 @@ def _candidate_boundaries(signed, n_left, gap):
     after, before = after[after > n_left], before[before <= n_left]
     cuts = np.unique(np.concatenate([runs, after, before]))
     return cuts[(cuts >= 0) & (cuts <= signed.shape[0])]
-
-
-def _means(kept, edges):
-    """Means of adjacent groups."""
-    if edges.shape[0] < 2:
-        return np.empty(0)
-    table = running_moments(kept, NO_WEIGHTS, 0.0, BLOCK)
-    return group_summaries(kept, NO_WEIGHTS, 0.0, table, BLOCK, edges)[0]
 
 
 def _labels(values, kept, left, right):
