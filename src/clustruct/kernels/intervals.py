@@ -70,6 +70,7 @@ def fast_cost_error(
     weights: cython.double[::1],
     origin: cython.double,
     table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
 ):
     """Bound on the error of a cost that is computed in plain double precision.
 
@@ -78,24 +79,24 @@ def fast_cost_error(
     the interval, at most the reach ``R``), ``u W`` in the weight (times ``R^2``; none without
     weights).
     """
-    last: cython.Py_ssize_t = table.shape[0] - 1
-    row: cython.Py_ssize_t
-    reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
+    n: cython.Py_ssize_t = values.shape[0]
+    reach: cython.double = max(origin - values[0], values[n - 1] - origin)
     # The values ascend, so |S1| is largest where they pass the origin, or at the end.
     low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = values.shape[0]
+    high: cython.Py_ssize_t = n
+    middle: cython.Py_ssize_t
     while low < high:
-        row = (low + high) // 2
-        if values[row] < origin:
-            low = row + 1
+        middle = (low + high) // 2
+        if values[middle] < origin:
+            low = middle + 1
         else:
-            high = row
-    row = low * last // values.shape[0]
-    first: cython.double = max(
-        abs(table[row, 2]), abs(table[min(row + 1, last), 2]), abs(table[last, 2])
-    )
-    heavy: cython.double = table[last, 0] * reach if weights.shape[0] else 0.0
-    return 16.0 * UNIT * (table[last, 4] + reach * (2.0 * first + heavy))
+            high = middle
+    rows: cython.double[:, ::1] = np.empty((2, N_MOMENTS))
+    moments_at(values, weights, origin, table, block, low, rows, 0)
+    moments_at(values, weights, origin, table, block, n, rows, 1)
+    first: cython.double = max(abs(rows[0, 2]), abs(rows[1, 2]))
+    heavy: cython.double = rows[1, 0] * reach if weights.shape[0] else 0.0
+    return 16.0 * UNIT * (rows[1, 4] + reach * (2.0 * first + heavy))
 
 
 @cython.cfunc

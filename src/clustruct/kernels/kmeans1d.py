@@ -105,7 +105,7 @@ def _boundaries(values, weights, origin, table, n_groups):
     """Inner boundaries of the best partition of distinct sorted values."""
     n = values.shape[0]
     if 1 < n_groups and CHAIN_SHARE * n_groups**2 <= n:
-        error = fast_cost_error(values, weights, origin, table)
+        error = fast_cost_error(values, weights, origin, table, BLOCK)
         states = max(LEAST_STATES, n // STATES_SHARE)
         try:
             return cheapest_chain(

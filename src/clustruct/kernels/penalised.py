@@ -55,7 +55,7 @@ def best_partition(values, weights, origin, n_groups):
     """
     n = values.shape[0]
     table = running_moments(values, weights, origin, 1)
-    noise = fast_cost_error(values, weights, origin, table)
+    noise = fast_cost_error(values, weights, origin, table, 1)
     work = (
         np.empty(n + 1),
         np.empty(n + 1, dtype=np.int64),

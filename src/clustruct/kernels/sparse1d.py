@@ -115,7 +115,7 @@ def _best_chain(items, counts, gap, n_clusters):
     n_right = items.shape[0] - middle - 1
     counts = NO_WEIGHTS if counts.max() == 1.0 else counts
     table = running_moments(items, counts, 0.0, BLOCK)
-    error = fast_cost_error(items, counts, 0.0, table)
+    error = fast_cost_error(items, counts, 0.0, table, BLOCK)
     numbers = range(max(0, n_clusters - n_right), min(n_clusters, middle) + 1)
     balanced = n_clusters * middle / (items.shape[0] - 1)
     bound, best = np.inf, None
@@ -138,7 +138,7 @@ def _best_layers(items, counts, room, n_clusters):
     costs, used = [], []
     for values, weights in sides:
         table = running_moments(values, weights, 0.0, 1)
-        noise = fast_cost_error(values, weights, 0.0, table) if values.shape[0] else 0.0
+        noise = fast_cost_error(values, weights, 0.0, table, 1) if values.shape[0] else 0.0
         # What the values left out cost, summed from the small ones up.
         left_out = np.cumsum((weights * values * values)[::-1])[::-1]
         costs.append(prefix_costs(table, n_clusters, noise) + np.append(left_out, 0.0))
