@@ -31,6 +31,8 @@ FAST = 1
 ABOUT_ZERO = 2
 
 INFINITY = float("inf")
+# A cost above this share of the running moments keeps 14 digits in pairs of doubles.
+RESOLVED = cython.declare(cython.double, 2.0**-50)
 UNIT = cython.declare(cython.double, 2.0**-53)
 
 
@@ -228,7 +230,7 @@ def _difference_error(a: cython.double, b: cython.double, rounded: cython.double
 def interval_cost(
     table: cython.double[:, ::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t
 ) -> cython.double:
-    """``C`` of the interval between the positions of two rows, as ``S2 - (S1 / W) S1``."""
+    """``C`` of the interval between the positions of two rows: ``S2 - S1^2 / W``."""
     w: cython.double = table[j, 0] - table[i, 0]
     w_rest: cython.double = _difference_error(table[j, 0], table[i, 0], w)
     w_rest += table[j, 1] - table[i, 1]
@@ -247,13 +249,12 @@ def interval_cost(
     high = s + s_rest
     s_rest = (s - high) + s_rest
     s = high
-    mean: cython.double = s / w
-    product: cython.double = mean * w
-    mean_rest: cython.double = (s - product) - _product_error(mean, w, product)
-    mean_rest = (mean_rest + s_rest - mean * w_rest) / w
-    product = mean * s
-    rest: cython.double = _product_error(mean, s, product) + mean * s_rest + mean_rest * s
-    cost: cython.double = (t - product) + (t_rest - rest)
+    square: cython.double = s * s
+    quotient: cython.double = square / w
+    product: cython.double = quotient * w
+    rest: cython.double = (square - product) - _product_error(quotient, w, product)
+    rest += _product_error(s, s, square) + 2.0 * s * s_rest - quotient * w_rest
+    cost: cython.double = (t - quotient) + (t_rest - rest / w)
     return cost if cost > 0.0 else 0.0
 
 
@@ -517,6 +518,7 @@ def group_summaries(
     weight: cython.double
     first: cython.double
     mean: cython.double
+    reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
     for group in range(n_groups + 1):
         moments_at(values, weights, origin, table, block, edges[group], rows, group)
     for group in range(n_groups):
@@ -526,7 +528,38 @@ def group_summaries(
         # A mean lies between the least and the largest value, whatever rounding says.
         means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
         costs[group] = interval_cost(rows, group, group + 1)
+        # Where even pairs of doubles lose digits the values themselves have the last word.
+        if costs[group] < RESOLVED * (rows[group + 1, 4] + reach * reach * rows[group + 1, 0]):
+            costs[group] = _direct_cost(values, weights, edges[group], edges[group + 1], mean)
     return np.asarray(means), np.asarray(costs)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _direct_cost(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    mean: cython.double,
+) -> cython.double:
+    """Sum of squares of the values ``[first, last)`` about their mean, given it to a few digits."""
+    weighted: cython.bint = weights.shape[0] > 0
+    i: cython.Py_ssize_t
+    w: cython.double = 1.0
+    weight: cython.double = 0.0
+    sum_of_parts: cython.double = 0.0
+    sum_of_squares: cython.double = 0.0
+    if last - first == 1:
+        return 0.0
+    for i in range(first, last):
+        if weighted:
+            w = weights[i]
+        weight += w
+        sum_of_parts += w * (values[i] - mean)
+        sum_of_squares += w * (values[i] - mean) * (values[i] - mean)
+    return sum_of_squares - sum_of_parts * (sum_of_parts / weight) if weight > 0.0 else 0.0
 
 
 def prefix_costs(table: cython.double[:, ::1], n_groups: cython.Py_ssize_t, noise: cython.double):

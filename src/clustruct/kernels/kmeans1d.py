@@ -27,44 +27,6 @@ STATES_SHARE = 16
 LEAST_STATES = 16384
 
 
-def kmeans_sorted(values, weights, n_clusters):
-    """Cut sorted values into at most ``n_clusters`` groups of least total cost.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Ascending and finite; scaled in place by a power of two.
-    weights : ndarray of float64, shape (n,), or None
-        Positive weights; scaled in place by a power of two.
-    n_clusters : int
-        Number of groups; fewer come back where there are fewer distinct values.
-
-    Returns
-    -------
-    first : ndarray of float64, shape (q,)
-        Least value of each group.
-    centers : ndarray of float64, shape (q,)
-        Mean of each group.
-    inertia : float
-        Total cost; infinite if it exceeds the largest double.
-    """
-    exponent = scale_down(values, max(-values[0], values[-1]))
-    weight_exponent = 0 if weights is None else scale_down(weights, weights.max())
-    values, weights = merge_ties(values, NO_WEIGHTS if weights is None else weights)
-    n = values.shape[0]
-    # Moments are taken about zero unless the values lie far from it for their spread.
-    origin = float(values[n // 2])
-    if abs(origin) <= values[n - 1] - values[0]:
-        origin = 0.0
-    table = running_moments(values, weights, origin, BLOCK)
-    inner = _boundaries(values, weights, origin, table, min(n_clusters, n))
-    edges = np.concatenate([[0], inner, [n]])
-    centers, costs = group_summaries(values, weights, origin, table, BLOCK, edges)
-    first = np.ldexp(values[edges[:-1]], exponent)
-    inertia = _ldexp(math.fsum(costs), 2 * exponent + weight_exponent)
-    return first, np.ldexp(centers, exponent), inertia
-
-
 def cluster_values(values, weights, n_clusters):
     """Exact weighted k-means of numbers in any order.
 
@@ -85,20 +47,42 @@ def cluster_values(values, weights, n_clusters):
     sizes : ndarray of intp, shape (q,)
         Number of values in each group.
     inertia : float
+        Infinite if it exceeds the largest double.
     """
     counted = None if weights is None or weights.all() else weights > 0
     if counted is None:
-        ordered = sort_values(values, weights)
+        ordered, weights = sort_values(values, weights)
     else:
-        ordered = sort_values(values[counted], weights[counted])
-    first, centers, inertia = kmeans_sorted(*ordered, n_clusters)
-    labels, sizes = label_by_threshold(values, first[1:])
+        ordered, weights = sort_values(values[counted], weights[counted])
+    starts, centers, inertia = _cluster_sorted(ordered, weights, n_clusters)
+    labels, sizes = label_by_threshold(values, ordered[starts])
     if counted is not None:
-        ignored = values[~counted]
-        halfway = centers[:-1] + 0.5 * (centers[1:] - centers[:-1])
-        labels[~counted], _ = label_by_threshold(ignored, halfway)
+        halfway = 0.5 * centers[:-1] + 0.5 * centers[1:]
+        halfway = np.clip(halfway, np.nextafter(ordered[starts - 1], np.inf), ordered[starts])
+        labels[~counted], _ = label_by_threshold(values[~counted], halfway)
         sizes = np.bincount(labels, minlength=centers.shape[0])
     return labels, centers, sizes, inertia
+
+
+def _cluster_sorted(ordered, weights, n_clusters):
+    """Where the second and later groups of sorted values start, all centres, and the inertia."""
+    scaled, exponent = scale_down(ordered, max(-ordered[0], ordered[-1]))
+    weight_exponent = 0
+    if weights is not None:
+        weights, weight_exponent = scale_down(weights, weights.max())
+    values, weights = merge_ties(scaled, NO_WEIGHTS if weights is None else weights)
+    n = values.shape[0]
+    # Moments are taken about zero unless the values lie far from it for their spread.
+    origin = float(values[n // 2])
+    if abs(origin) <= values[n - 1] - values[0]:
+        origin = 0.0
+    table = running_moments(values, weights, origin, BLOCK)
+    inner = _boundaries(values, weights, origin, table, min(n_clusters, n))
+    edges = np.concatenate([[0], inner, [n]])
+    centers, costs = group_summaries(values, weights, origin, table, BLOCK, edges)
+    starts = inner if n == ordered.shape[0] else np.searchsorted(scaled, values[inner])
+    inertia = _ldexp(math.fsum(costs), 2 * exponent + weight_exponent)
+    return starts, np.ldexp(centers, exponent), inertia
 
 
 def _boundaries(values, weights, origin, table, n_groups):

@@ -18,6 +18,7 @@ import numpy as np
 
 from clustruct.kernels.intervals import (
     fast_cost_error,
+    group_summaries,
     partition_cost,
     penalised_path,
     running_moments,
@@ -75,10 +76,11 @@ def best_partition(values, weights, origin, n_groups):
         path = penalised_path(table, price, noise, *work)
         cost, count = partition_cost(table, path), path.shape[0] + 1
         if count == n_groups:
-            return path, price
+            return settle(values, weights, origin, table, path), price
         line = few_cost + price * (few.shape[0] + 1)
         if secant and cost + price * count >= line - TOLERANCE * line:
-            return splice(few, many, n, n_groups), price
+            path = splice(few, many, n, n_groups)
+            return settle(values, weights, origin, table, path), price
         if count < n_groups:
             few, few_cost, few_price = path, cost, price
         else:
@@ -109,6 +111,25 @@ def guess_price(values, origin, table, n_groups):
     mass = np.diff(table[knots, 0])
     width = np.diff(values[knots])
     return np.sum(np.cbrt(mass * width * width)) ** 3 / (6.0 * n_groups**3)
+
+
+def settle(values, weights, origin, table, path):
+    """Move each boundary to the midpoint of its centres while that lowers the cost.
+
+    In an optimum it lies there. A value whose cost is far below the price of a group may be on the
+    wrong side, because the totals that the sweep compares do not resolve it.
+    """
+    cost = partition_cost(table, path)
+    while True:
+        edges = np.concatenate([[0], path, [values.shape[0]]])
+        centers, _ = group_summaries(values, weights, origin, table, 1, edges)
+        moved = np.searchsorted(values, 0.5 * (centers[:-1] + centers[1:]))
+        if np.array_equal(moved, path) or not (np.diff(moved) > 0).all():
+            return path
+        moved_cost = partition_cost(table, moved)
+        if not moved_cost < cost:
+            return path
+        path, cost = moved, moved_cost
 
 
 def splice(few, many, n, n_groups):

@@ -234,9 +234,9 @@ def merge_ties(values: cython.double[::1], weights: cython.double[::1]):
 
 
 def scale_down(array, largest):
-    """Divide an array in place by the power of two just above ``largest``; return its exponent."""
+    """The array over the power of two just above ``largest``, and the exponent of that power."""
     exponent = math.frexp(largest)[1]
     # In two steps, because the power itself may be out of range.
-    array *= math.ldexp(1.0, -(exponent // 2))
-    array *= math.ldexp(1.0, exponent // 2 - exponent)
-    return exponent
+    scaled = array * math.ldexp(1.0, -(exponent // 2))
+    scaled *= math.ldexp(1.0, exponent // 2 - exponent)
+    return scaled, exponent

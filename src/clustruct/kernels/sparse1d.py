@@ -55,14 +55,25 @@ def project_sparse(values, n_clusters, n_nonzero):
     kept = np.concatenate([ordered[:n_left], ordered[ordered.shape[0] - n_right :]])
     if kept.shape[0] == 0:
         return np.full(values.shape, -1, dtype=np.intp), np.empty(0)
-    exponent = scale_down(kept, max(-kept[0], kept[-1]))
-    edges = _few_distinct(kept, n_left, n_nonzero, n_clusters)
+    scaled, exponent = scale_down(kept, max(-kept[0], kept[-1]))
+    edges = _few_distinct(scaled, n_left, n_nonzero, n_clusters)
     if edges is None:
-        edges = _best_groups(kept, n_left, n_nonzero, n_clusters)
-    table = running_moments(kept, NO_WEIGHTS, 0.0, BLOCK)
-    centers = [group_summaries(kept, NO_WEIGHTS, 0.0, table, BLOCK, side)[0] for side in edges]
-    labels = _labels(values, np.ldexp(kept, exponent), *edges)
+        edges = _best_groups(scaled, n_left, n_nonzero, n_clusters)
+    edges = [_between_different(kept, side) for side in edges]
+    table = running_moments(scaled, NO_WEIGHTS, 0.0, BLOCK)
+    centers = [group_summaries(scaled, NO_WEIGHTS, 0.0, table, BLOCK, side)[0] for side in edges]
+    labels = _labels(values, kept, *edges)
     return labels, np.ldexp(np.concatenate(centers), exponent)
+
+
+def _between_different(kept, edges):
+    """Leave out inner edges between equal values, and those of empty groups.
+
+    Neither lowers the cost by more than a rounding error.
+    """
+    edges = np.unique(edges)
+    inner = edges[1:-1]
+    return np.concatenate([edges[:1], inner[kept[inner - 1] < kept[inner]], edges[1:][-1:]])
 
 
 def _few_distinct(kept, n_left, n_nonzero, n_clusters):
