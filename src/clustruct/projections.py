@@ -147,10 +147,11 @@ def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
         raise ValueError(f"{name} is a sparse matrix; give a dense array: {name}.toarray().")
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biuf":
-            numeric = array.dtype.kind == "O"  # decimals, fractions; not text, dates or complex
-            array = array.astype(np.float64, casting="unsafe" if numeric else "safe")
-    except (TypeError, ValueError) as error:
+        if array.dtype.kind == "O" and not any(isinstance(v, str | bytes) for v in array.flat):
+            array = array.astype(np.float64)
+        elif array.dtype.kind not in "biuf":
+            raise TypeError(f"no numbers: {array.dtype}")
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{name} must hold real numbers and be {shapes}, got {value!r:.80}. "
             "Convert it to numbers first."

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.kernels import kmeans1d, sparse1d
+from clustruct.kernels.sorting import scale_down
 
 __all__ = ["Grouping", "group_rows"]
 
@@ -38,29 +39,57 @@ def group_rows(
     At most `n_groups` groups (None: no limit) and at most `n_kept` rows outside the zero group
     (None: no limit, and no zero group).
     """
+    counted = np.ones(rows.shape[0], dtype=bool) if weights is None else weights > 0
+    if (
+        weights is not None
+        and np.ptp(weights[counted]) == 0
+        and (counted.all() or n_kept is not None)
+    ):
+        weights = None
+    if rows.shape[1] == 1 and n_groups is not None and (n_kept is None or weights is None):
+        return _exact(rows[:, 0], weights, n_groups, n_kept, counted)
+    # Squares of what is left stay in the range of doubles.
+    rows, exponent = scale_down(rows, np.abs(rows).max())
+    if weights is not None:
+        weights, _ = scale_down(weights, weights.max())
     if n_kept is None:
         assert n_groups is not None
-        return Grouping(*_cluster(rows, weights, n_groups), exact=rows.shape[1] == 1)
-    counted = np.ones(rows.shape[0], dtype=bool) if weights is None else weights > 0
-    inner = None if weights is None or np.ptp(weights[counted]) == 0 else weights[counted]
-    labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
-    labels[counted], centers, exact = _sparse(rows[counted], inner, n_groups, n_kept)
-    return Grouping(labels, centers, exact)
+        labels, centers = _cluster(rows, weights, n_groups)
+    else:
+        labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
+        inner = None if weights is None else weights[counted]
+        labels[counted], centers = _sparse(rows[counted], inner, n_groups, n_kept)
+    return Grouping(labels, np.ldexp(centers, exponent), exact=n_groups is None)
 
 
-def _sparse(rows: Floats, weights: Floats | None, n_groups: int | None, n_kept: int) -> Grouping:
-    """Sparse grouping for positive weights, None where they are equal."""
-    if n_groups is None:
-        return Grouping(*_distinct(rows, _largest(_sq_norms(rows, weights), n_kept)), exact=True)
-    if rows.shape[1] == 1 and weights is None:
-        labels, centers = sparse1d.project_sparse(
-            np.ascontiguousarray(rows[:, 0]), n_groups, n_kept
-        )
-        return Grouping(labels, centers[:, None], exact=True)
-    starts = (_largest(_sq_norms(rows, weights), n_kept), np.ones(rows.shape[0], dtype=bool))
+def _exact(
+    values: Floats,
+    weights: Floats | None,
+    n_groups: int,
+    n_kept: int | None,
+    counted: NDArray[np.bool_],
+) -> Grouping:
+    """Grouping of one column by the exact kernels."""
+    values = np.ascontiguousarray(values)
+    if n_kept is None:
+        labels, centers, _, _ = kmeans1d.cluster_values(values, weights, n_groups)
+    else:
+        labels = np.full(values.shape[0], ZERO, dtype=np.intp)
+        labels[counted], centers = sparse1d.project_sparse(values[counted], n_groups, n_kept)
+    return Grouping(labels, centers[:, None], exact=True)
+
+
+def _sparse(
+    rows: Floats, weights: Floats | None, n_groups: int | None, n_kept: int
+) -> tuple[Labels, Floats]:
+    """Labels and centres with at most ``n_kept`` rows outside the zero group."""
+    largest = _largest(_sq_norms(rows, weights), n_kept)
+    if n_groups is None or not largest.any():
+        return _distinct(rows, largest)
+    starts = (largest, np.ones(rows.shape[0], dtype=bool))
     found = [_exchange(rows, weights, n_groups, n_kept, start) for start in starts]
     labels, centers, _ = min(found, key=lambda grouping: grouping[2])
-    return Grouping(labels, centers, exact=False)
+    return labels, centers
 
 
 def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Labels, Floats]:

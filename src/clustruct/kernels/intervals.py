@@ -374,16 +374,17 @@ def penalised_path(
     table: cython.double[:, ::1],
     penalty: cython.double,
     noise: cython.double,
-    best: cython.double[::1],
-    previous: cython.longlong[::1],
-    queue: cython.longlong[::1],
-    since: cython.longlong[::1],
+    best: cython.double[:, ::1],
+    previous: cython.int[::1],
+    queue: cython.int[::1],
+    since: cython.int[::1],
 ):
     """Boundaries of the partition that minimises ``cost + penalty * number of groups``.
 
     The table has a row for every position ``0 .. n``, and the other arrays are work space of that
     length; ``noise`` is the error of a cost in plain double precision. The least cost
-    ``best[j] = min_i best[i] + C(i, j) + penalty`` is found for all ``j`` in one sweep: ``queue``
+    ``best[j] = min_i best[i] + C(i, j) + penalty``, again a pair of doubles, since costs may be far
+    below the penalty, is found for all ``j`` in one sweep: ``queue``
     holds the predecessors that will be best for some position ahead, and ``since`` where the reign
     of each begins (Monge: reigns are intervals, in the order of the predecessors).
 
@@ -399,14 +400,15 @@ def penalised_path(
     tail: cython.Py_ssize_t = 0
     n_inner: cython.Py_ssize_t = 0
     with cython.nogil:
-        best[0] = 0.0
+        best[0, 0] = 0.0
+        best[1, 0] = 0.0
         queue[0] = 0
         since[0] = 1
         for j in range(1, n + 1):
             while head < tail and since[head + 1] <= j:
                 head += 1
             previous[j] = queue[head]
-            best[j] = best[queue[head]] + interval_cost(table, queue[head], j) + penalty
+            _extend(table, penalty, queue[head], j, best)
             start = j + 1
             while tail >= head and start <= n:
                 start = max(since[tail], j + 1)
@@ -437,9 +439,30 @@ def penalised_path(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def _extend(
+    table: cython.double[:, ::1],
+    penalty: cython.double,
+    i: cython.Py_ssize_t,
+    j: cython.Py_ssize_t,
+    best: cython.double[:, ::1],
+) -> cython.void:
+    """``best[:, j] = best[:, i] + C(i, j) + penalty``, as a pair of doubles."""
+    cost: cython.double = interval_cost(table, i, j)
+    total: cython.double = best[0, i] + penalty
+    rest: cython.double = best[1, i] + _difference_error(best[0, i], -penalty, total)
+    sum_: cython.double = total + cost
+    rest += _difference_error(total, -cost, sum_)
+    best[0, j] = sum_ + rest
+    best[1, j] = (sum_ - best[0, j]) + rest
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def _beats(
     table: cython.double[:, ::1],
-    best: cython.double[::1],
+    best: cython.double[:, ::1],
     new: cython.Py_ssize_t,
     old: cython.Py_ssize_t,
     position: cython.Py_ssize_t,
@@ -449,13 +472,12 @@ def _beats(
 
     Plain double precision decides, except where the difference is within its ``noise``.
     """
-    lead: cython.double = best[old] - best[new]
-    lead += _fast_cost(table, old, position) - _fast_cost(table, new, position)
-    if lead > 2.0 * noise or lead < -2.0 * noise:
-        return lead > 0.0
-    return best[new] + interval_cost(table, new, position) <= best[old] + interval_cost(
-        table, old, position
-    )
+    ahead: cython.double = (best[0, old] - best[0, new]) + (best[1, old] - best[1, new])
+    lead: cython.double = _fast_cost(table, old, position) - _fast_cost(table, new, position)
+    if ahead + lead > 2.0 * noise or ahead + lead < -2.0 * noise:
+        return ahead + lead > 0.0
+    lead = interval_cost(table, old, position) - interval_cost(table, new, position)
+    return ahead + lead >= 0.0
 
 
 @cython.cfunc
@@ -463,7 +485,7 @@ def _beats(
 @cython.exceptval(check=False)
 def _takeover(
     table: cython.double[:, ::1],
-    best: cython.double[::1],
+    best: cython.double[:, ::1],
     new: cython.Py_ssize_t,
     old: cython.Py_ssize_t,
     start: cython.longlong,

@@ -28,7 +28,7 @@ from clustruct.kernels.intervals import (
 # at once where the numbers of groups on both sides are this close.
 N_GUESSES = 12
 CLOSE = 8
-# Number of block means that the price for a long array is first found on.
+# Size of the sample that the price for a long array is first found on.
 N_COARSE = 8192
 # Two totals that agree to this relative precision are equal.
 TOLERANCE = 1e-13
@@ -57,22 +57,15 @@ def best_partition(values, weights, origin, n_groups):
     n = values.shape[0]
     table = running_moments(values, weights, origin, 1)
     noise = fast_cost_error(values, weights, origin, table, 1)
-    work = (
-        np.empty(n + 1),
-        np.empty(n + 1, dtype=np.int64),
-        np.empty(n + 1, dtype=np.int64),
-        np.empty(n + 1, dtype=np.int64),
-    )
-    few, many = np.empty(0, dtype=np.int64), np.arange(1, n)
+    few, many = np.empty(0, dtype=np.int64), np.arange(1, n, dtype=np.int64)
     few_cost, many_cost = partition_cost(table, few), 0.0
     if n_groups in (1, n):
         return (few, few_cost) if n_groups == 1 else (many, 0.0)
+    work = (np.empty((2, n + 1)), *np.empty((3, n + 1), dtype=np.int32))
     few_price, many_price = None, None
     price = guess_price(values, origin, table, n_groups)
+    secant, step = False, 1.0 if _is_sampled(n, n_groups) else 3.5
     for trial in itertools.count():
-        secant = trial >= N_GUESSES or many.shape[0] - few.shape[0] <= CLOSE
-        if secant:
-            price = (few_cost - many_cost) / (many.shape[0] - few.shape[0])
         path = penalised_path(table, price, noise, *work)
         cost, count = partition_cost(table, path), path.shape[0] + 1
         if count == n_groups:
@@ -81,36 +74,55 @@ def best_partition(values, weights, origin, n_groups):
         if secant and cost + price * count >= line - TOLERANCE * line:
             path = splice(few, many, n, n_groups)
             return settle(values, weights, origin, table, path), price
+        stalled = count in (few.shape[0] + 1, many.shape[0] + 1)
         if count < n_groups:
             few, few_cost, few_price = path, cost, price
         else:
             many, many_cost, many_price = path, cost, price
-        if few_price is None or many_price is None:
-            # Groups go like price^(-1/3) where the values are dense; overshoot to get a bracket.
-            price *= (count / n_groups) ** 3.5
-        else:
+        bracketed = few_price is not None and many_price is not None
+        close = many.shape[0] - few.shape[0] <= CLOSE
+        secant = trial >= N_GUESSES or close or (bracketed and stalled)
+        if secant:
+            price = (few_cost - many_cost) / (many.shape[0] - few.shape[0])
+        elif bracketed:
             share = np.log(n_groups / (few.shape[0] + 1)) / np.log(
                 (many.shape[0] + 1) / (few.shape[0] + 1)
             )
             price = few_price ** (1.0 - share) * many_price**share
+        else:
+            # Groups go like price^(-1/3) where the values are dense. Overshoot to get a bracket,
+            # but not by much from a price that a sample gave.
+            step = 2.0 * step if stalled else step
+            price *= (count / n_groups) ** step
 
 
 def guess_price(values, origin, table, n_groups):
     """Price at which about ``n_groups`` groups are best.
 
-    That of the same number of groups on block means, when there are many values for each group.
+    That of the same number of groups on a sample, when there are many values for each group.
     Otherwise the one of dense values (Panter and Dite), for which the least cost of ``Q`` groups is
     ``(integral of density^(1/3))^3 / (12 Q^2)``; the price is minus its derivative.
     """
     n = values.shape[0]
-    if n >= 4 * N_COARSE and n_groups <= N_COARSE // 8:
-        rows = table[np.linspace(0, n, N_COARSE + 1).astype(np.int64)]
-        weights = np.diff(rows[:, 0])
-        return best_partition(origin + np.diff(rows[:, 2]) / weights, weights, origin, n_groups)[1]
-    knots = np.linspace(0, n - 1, min(n, 16 * n_groups)).astype(np.int64)
-    mass = np.diff(table[knots, 0])
+    sampled = _is_sampled(n, n_groups)
+    knots = np.linspace(0, n - 1, min(n, 8 * N_COARSE if sampled else 16 * n_groups))
+    knots = knots.astype(np.int64)
     width = np.diff(values[knots])
-    return np.sum(np.cbrt(mass * width * width)) ** 3 / (6.0 * n_groups**3)
+    need = np.cbrt(np.diff(table[knots, 0]) * width * width)
+    if not sampled:
+        return np.sum(need) ** 3 / (6.0 * n_groups**3)
+    # Half of the sample goes by rank, half by the density that good boundaries have.
+    need = np.concatenate([[0.0], np.cumsum(need)])
+    by_need = np.interp(np.linspace(0.0, need[-1], N_COARSE // 2), need, knots)
+    by_rank = np.linspace(0, n, N_COARSE // 2)
+    edges = np.unique(np.concatenate([by_need, by_rank]).astype(np.int64))
+    middles = values[(edges[:-1] + edges[1:]) // 2]
+    return best_partition(middles, np.diff(table[edges, 0]), origin, n_groups)[1]
+
+
+def _is_sampled(n, n_groups):
+    """Whether a sample gives a first price."""
+    return n >= 4 * N_COARSE and n_groups <= N_COARSE // 8
 
 
 def settle(values, weights, origin, table, path):

@@ -48,7 +48,8 @@ def sort_values(values, weights=None):
     if weights is not None:
         loads[0] = weights
     side = radix_sort(keys.view(np.uint64), loads, np.zeros((N_DIGITS, 2048), dtype=np.int64))
-    return keys[side], (None if weights is None else loads[side])
+    # Copies, so that the work space is given back.
+    return keys[side].copy(), (None if weights is None else loads[side].copy())
 
 
 def radix_sort(
