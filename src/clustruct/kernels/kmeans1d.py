@@ -51,10 +51,16 @@ def cluster_values(values, weights, n_clusters):
     """
     counted = None if weights is None or weights.all() else weights > 0
     if counted is None:
-        ordered, weights = sort_values(values, weights)
+        ordered, ordered_weights = sort_values(values, weights)
     else:
-        ordered, weights = sort_values(values[counted], weights[counted])
-    starts, centers, inertia = _cluster_sorted(ordered, weights, n_clusters)
+        ordered, ordered_weights = sort_values(values[counted], weights[counted])
+    weight_exponent = 0
+    if weights is None:
+        ordered_weights = NO_WEIGHTS
+    else:
+        ordered_weights, weight_exponent = scale_down(ordered_weights, ordered_weights.max())
+    starts, centers, cost, exponent = _cluster_sorted(ordered, ordered_weights, n_clusters)
+    inertia = _ldexp(cost, exponent + weight_exponent)
     labels, sizes = label_by_threshold(values, ordered[starts])
     if counted is not None:
         halfway = 0.5 * centers[:-1] + 0.5 * centers[1:]
@@ -65,12 +71,12 @@ def cluster_values(values, weights, n_clusters):
 
 
 def _cluster_sorted(ordered, weights, n_clusters):
-    """Where the second and later groups of sorted values start, all centres, and the inertia."""
+    """Where the second and later groups of sorted values start, all centres, and their cost.
+
+    The cost comes as a mantissa and an exponent of two. Empty weights stand for weights of one.
+    """
     scaled, exponent = scale_down(ordered, max(-ordered[0], ordered[-1]))
-    weight_exponent = 0
-    if weights is not None:
-        weights, weight_exponent = scale_down(weights, weights.max())
-    values, weights = merge_ties(scaled, NO_WEIGHTS if weights is None else weights)
+    values, weights = merge_ties(scaled, weights)
     n = values.shape[0]
     # Moments are taken about zero unless the values lie far from it for their spread.
     origin = float(values[n // 2])
@@ -81,8 +87,7 @@ def _cluster_sorted(ordered, weights, n_clusters):
     edges = np.concatenate([[0], inner, [n]])
     centers, costs = group_summaries(values, weights, origin, table, BLOCK, edges)
     starts = inner if n == ordered.shape[0] else np.searchsorted(scaled, values[inner])
-    inertia = _ldexp(math.fsum(costs), 2 * exponent + weight_exponent)
-    return starts, np.ldexp(centers, exponent), inertia
+    return starts, np.ldexp(centers, exponent), math.fsum(costs), 2 * exponent
 
 
 def _boundaries(values, weights, origin, table, n_groups):

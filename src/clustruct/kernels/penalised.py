@@ -29,7 +29,7 @@ from clustruct.kernels.intervals import (
 N_GUESSES = 12
 CLOSE = 8
 # Size of the sample that the price for a long array is first found on.
-N_COARSE = 8192
+MOST_SAMPLED = 8192
 # Two totals that agree to this relative precision are equal.
 TOLERANCE = 1e-13
 
@@ -57,37 +57,38 @@ def best_partition(values, weights, origin, n_groups):
     n = values.shape[0]
     table = running_moments(values, weights, origin, 1)
     noise = fast_cost_error(values, weights, origin, table, 1)
-    few, many = np.empty(0, dtype=np.int64), np.arange(1, n, dtype=np.int64)
-    few_cost, many_cost = partition_cost(table, few), 0.0
-    if n_groups in (1, n):
-        return (few, few_cost) if n_groups == 1 else (many, 0.0)
-    work = (np.empty((2, n + 1)), *np.empty((3, n + 1), dtype=np.int32))
+    few, few_cost = np.empty(0, dtype=np.int64), partition_cost(table, np.empty(0, dtype=np.int64))
+    if n_groups == 1:
+        return few, few_cost
+    # A range takes no memory until it is needed as an array.
+    many, many_cost = range(1, n), 0.0
+    if n_groups == n:
+        return np.arange(1, n), 0.0
     few_price, many_price = None, None
     price = guess_price(values, origin, table, n_groups)
-    secant, step = False, 1.0 if _is_sampled(n, n_groups) else 3.5
+    work = (np.empty((2, n + 1)), *np.empty((3, n + 1), dtype=np.int32))
+    secant, step = False, 1.0 if _sample_size(n, n_groups) else 3.5
     for trial in itertools.count():
         path = penalised_path(table, price, noise, *work)
         cost, count = partition_cost(table, path), path.shape[0] + 1
         if count == n_groups:
             return settle(values, weights, origin, table, path), price
-        line = few_cost + price * (few.shape[0] + 1)
+        line = few_cost + price * (len(few) + 1)
         if secant and cost + price * count >= line - TOLERANCE * line:
             path = splice(few, many, n, n_groups)
             return settle(values, weights, origin, table, path), price
-        stalled = count in (few.shape[0] + 1, many.shape[0] + 1)
+        stalled = count in (len(few) + 1, len(many) + 1)
         if count < n_groups:
             few, few_cost, few_price = path, cost, price
         else:
             many, many_cost, many_price = path, cost, price
         bracketed = few_price is not None and many_price is not None
-        close = many.shape[0] - few.shape[0] <= CLOSE
+        close = len(many) - len(few) <= CLOSE
         secant = trial >= N_GUESSES or close or (bracketed and stalled)
         if secant:
-            price = (few_cost - many_cost) / (many.shape[0] - few.shape[0])
+            price = (few_cost - many_cost) / (len(many) - len(few))
         elif bracketed:
-            share = np.log(n_groups / (few.shape[0] + 1)) / np.log(
-                (many.shape[0] + 1) / (few.shape[0] + 1)
-            )
+            share = np.log(n_groups / (len(few) + 1)) / np.log((len(many) + 1) / (len(few) + 1))
             price = few_price ** (1.0 - share) * many_price**share
         else:
             # Groups go like price^(-1/3) where the values are dense. Overshoot to get a bracket,
@@ -104,25 +105,26 @@ def guess_price(values, origin, table, n_groups):
     ``(integral of density^(1/3))^3 / (12 Q^2)``; the price is minus its derivative.
     """
     n = values.shape[0]
-    sampled = _is_sampled(n, n_groups)
-    knots = np.linspace(0, n - 1, min(n, 8 * N_COARSE if sampled else 16 * n_groups))
-    knots = knots.astype(np.int64)
+    size = _sample_size(n, n_groups)
+    n_knots = 2 * size if size else min(n, 16 * n_groups, 4 * MOST_SAMPLED)
+    knots = np.linspace(0, n - 1, n_knots).astype(np.int64)
     width = np.diff(values[knots])
     need = np.cbrt(np.diff(table[knots, 0]) * width * width)
-    if not sampled:
+    if not size:
         return np.sum(need) ** 3 / (6.0 * n_groups**3)
     # Half of the sample goes by rank, half by the density that good boundaries have.
     need = np.concatenate([[0.0], np.cumsum(need)])
-    by_need = np.interp(np.linspace(0.0, need[-1], N_COARSE // 2), need, knots)
-    by_rank = np.linspace(0, n, N_COARSE // 2)
+    by_need = np.interp(np.linspace(0.0, need[-1], size // 2), need, knots)
+    by_rank = np.linspace(0, n, size // 2)
     edges = np.unique(np.concatenate([by_need, by_rank]).astype(np.int64))
     middles = values[(edges[:-1] + edges[1:]) // 2]
     return best_partition(middles, np.diff(table[edges, 0]), origin, n_groups)[1]
 
 
-def _is_sampled(n, n_groups):
-    """Whether a sample gives a first price."""
-    return n >= 4 * N_COARSE and n_groups <= N_COARSE // 8
+def _sample_size(n, n_groups):
+    """How many values the first price is found on; 0 if they would be too few for the groups."""
+    size = min(n // 4, MOST_SAMPLED)
+    return size if size >= 8 * n_groups else 0
 
 
 def settle(values, weights, origin, table, path):

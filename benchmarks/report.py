@@ -1,0 +1,112 @@
+"""What the sections share when they report: targets, tables, and the facts about the machine."""
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PACKAGES = ("clustruct", "numpy", "scipy", "ckmeans-1d-dp", "ckwrap", "jenkspy", "kmeans1d")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says about how much to measure."""
+
+    quick: bool = False
+    repeats: int = 7
+
+
+class Target(NamedTuple):
+    """A promise and what was found; ``figure`` is None where the run had nothing to show for it."""
+
+    promise: str
+    figure: float | None
+    limit: float
+    at_least: bool = False
+    detail: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL or, without a figure, SKIP."""
+        if self.figure is None:
+            return "SKIP"
+        met = self.figure >= self.limit if self.at_least else self.figure <= self.limit
+        return "PASS" if met else "FAIL"
+
+    def __str__(self) -> str:
+        figure = "not measured in this run" if self.figure is None else f"{self.figure:.3g}"
+        sign = ">=" if self.at_least else "<="
+        detail = f"  ({self.detail})" if self.detail else ""
+        return f"{self.verdict}  {self.promise} {sign} {self.limit:g}: {figure}{detail}"
+
+
+class Table(NamedTuple):
+    """A header, rows of text, and remarks to print below them."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in (self.header, *self.rows)
+        ]
+        return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], *self.notes])
+
+
+def milliseconds(value: float) -> str:
+    """A time in milliseconds with about three digits."""
+    return f"{1e3 * value:.{2 if value < 0.01 else 1 if value < 0.1 else 0}f}"
+
+
+def environment() -> dict[str, Any]:
+    """The facts that a reader needs to judge the figures."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "load": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.partition(":")[2] for line in text.splitlines() if line.startswith("model name")]
+    return names[0].strip() if names else platform.processor() or "unknown"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit, marked where the working tree differs from it; None outside a repository."""
+
+    def git(*arguments: str) -> str:
+        folder = Path(__file__).parent
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + (
+            "+changes" if git("status", "--porcelain", "--untracked-files=no") else ""
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,97 @@
+"""Measure speed and memory of clustruct, and compare with other packages.
+
+Prints tables and whether the targets are met, and writes the figures as JSON, with a picture.
+See README.md in this folder.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import imports
+import kmeans
+import memory
+import picture
+import readme
+import sparse
+import threads
+from report import Options, Target, environment
+
+SECTIONS: dict[str, Any] = {
+    "kmeans": kmeans,
+    "sparse": sparse,
+    "memory": memory,
+    "threads": threads,
+    "import": imports,
+}
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> None:
+    """Run the sections asked for, report on each, then on all targets."""
+    options = _parser().parse_args()
+    if options.update_readme and options.quick:
+        raise SystemExit("The README quotes full runs only: leave out --quick.")
+    out = options.out or (RESULTS / "quick" if options.quick else RESULTS)
+    out.mkdir(parents=True, exist_ok=True)
+    if not options.show:
+        _require_compiled_kernels()
+    targets: list[Target] = []
+    for name in options.only or SECTIONS:
+        path = out / f"{name}.json"
+        if not options.show:
+            facts = environment()
+            records = SECTIONS[name].measure(Options(options.quick, options.repeats))
+            _write({"section": name, "environment": facts, "records": records}, path)
+        results = _read(path)
+        print(f"\n== {name}: {SECTIONS[name].__doc__.splitlines()[0]}\n")
+        print(SECTIONS[name].table(results["records"]))
+        targets += SECTIONS[name].targets(results["records"])
+        if name == "kmeans":
+            picture.draw(results["records"], out / "kmeans.png")
+    print("\n== Targets\n", *targets, sep="\n")
+    print(f"\nFigures and picture: {os.path.relpath(out)}")
+    if options.update_readme:
+        results = _read(out / "kmeans.json")
+        readme.update(results["records"], results["environment"])
+        print("README.md quotes the figures for kmeans.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="smaller arrays only; results go to results/quick")
+    add("--only", action="append", choices=SECTIONS, metavar="SECTION", help=", ".join(SECTIONS))
+    add("--repeats", type=int, default=Options.repeats, help="timed calls; short ones get more")
+    add("--out", type=Path, help="folder for the results, by default benchmarks/results")
+    add("--show", action="store_true", help="measure nothing, report on the results in the folder")
+    add("--update-readme", action="store_true", help="put the table in the project's README.md")
+    return parser
+
+
+def _require_compiled_kernels() -> None:
+    from clustruct.kernels import COMPILED
+
+    if not COMPILED:
+        raise SystemExit("The kernels are not compiled, so there is nothing to measure: make bench")
+
+
+def _write(results: dict[str, Any], path: Path) -> None:
+    """Write JSON, a line for each record, so that changes read well."""
+    head = json.dumps({**results, "records": []}, indent=1).removesuffix("[]\n}")
+    records = ",\n  ".join(json.dumps(record) for record in results["records"])
+    path.write_text(f"{head}[\n  {records}\n ]\n}}\n", encoding="utf-8")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SystemExit(f"{path.name} is not in {os.path.relpath(path.parent)}") from None
+    return results
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Compiled and uncompiled kernels return the same bits."""
+
+import json
+
+import pytest
+
+from clustruct.kernels import COMPILED
+
+CODE = """
+import json
+import numpy as np
+from clustruct.kernels import COMPILED, kmeans1d, penalised, sparse1d
+
+def bits(*results):
+    return [r.tolist() if r.dtype.kind == "i" else [x.hex() for x in r.tolist()]
+            for r in map(np.atleast_1d, results)]
+
+rng = np.random.default_rng(0)
+shapes = {
+    "normal": rng.standard_normal(250),
+    "cauchy": rng.standard_cauchy(250),
+    "ties": rng.integers(-9, 9, 250) / 4.0,
+    "offset": 1e8 + rng.standard_normal(250),
+    "tight": rng.choice([-1.0, 0.3, 2.0], 250) + 1e-9 * rng.standard_normal(250),
+    "long": rng.standard_normal(2500),
+}
+found = {"compiled": COMPILED}
+for name, values in shapes.items():
+    weights = 10.0 ** rng.uniform(-6, 6, len(values))
+    weights[::7] = 0.0
+    for n_clusters in (1, 2, 3, 12):
+        for kind, w in (("plain", None), ("weighted", weights)):
+            key = f"{name}, {n_clusters} groups, {kind}"
+            found[key] = bits(*kmeans1d.cluster_values(values, w, n_clusters))
+    for n_clusters, n_nonzero in ((1, 20), (3, 90), (9, 60)):
+        key = f"{name}, {n_clusters} groups, {n_nonzero} nonzero"
+        found[key] = bits(*sparse1d.project_sparse(values, n_clusters, n_nonzero))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing to compare with")
+def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
+    done = [run_python(CODE, uncompiled=uncompiled) for uncompiled in (False, True)]
+    for process in done:
+        assert process.returncode == 0, process.stderr
+    compiled, uncompiled = (json.loads(process.stdout) for process in done)
+    assert compiled.pop("compiled") is True
+    assert uncompiled.pop("compiled") is False
+    assert len(compiled) == 66
+    for key, bits in compiled.items():
+        assert uncompiled[key] == bits, key
