@@ -16,6 +16,7 @@ import itertools
 
 import numpy as np
 
+from clustruct.kernels.chain import CHAIN_SHARE
 from clustruct.kernels.intervals import (
     fast_cost_error,
     group_summaries,
@@ -55,6 +56,11 @@ def best_partition(values, weights, origin, n_groups):
         What a group must cost for this number of groups to be best.
     """
     n = values.shape[0]
+    if n >= np.iinfo(np.int32).max:
+        raise ValueError(
+            f"x has {n} distinct values, too many for {n_groups} groups. Round the values, or ask "
+            f"for fewer than {int((n / CHAIN_SHARE) ** 0.5)} groups."
+        )
     table = running_moments(values, weights, origin, 1)
     noise = fast_cost_error(values, weights, origin, table, 1)
     few, few_cost = np.empty(0, dtype=np.int64), partition_cost(table, np.empty(0, dtype=np.int64))
