@@ -321,6 +321,7 @@ def assert_searches_agree(shape, n, n_clusters, weighted, monkeypatch):
     for found in (chain, price):
         assert_canonical(values, weights, n_clusters, found)
     np.testing.assert_allclose(chain[1], price[1], rtol=1e-6)
+    return values, weights, chain
 
 
 @pytest.mark.skipif(not COMPILED, reason="takes minutes uncompiled")
@@ -329,12 +330,22 @@ def assert_searches_agree(shape, n, n_clusters, weighted, monkeypatch):
     ("n_clusters", "weighted"), [(2, False), (5, True), (15, False), (64, True)]
 )
 def test_searches_agree_on_a_hundred_thousand_values(shape, n_clusters, weighted, monkeypatch):
-    assert_searches_agree(shape, 100_000, n_clusters, weighted, monkeypatch)
+    values, weights, (labels, _, _, inertia) = assert_searches_agree(
+        shape, 100_000, n_clusters, weighted, monkeypatch
+    )
+    cost = reference.exact_cost_of_labels(values, weights, labels)
+    assert inertia == pytest.approx(float(cost), rel=1e-12, abs=0)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="takes an hour uncompiled")
 @pytest.mark.parametrize("shape", LONG_SHAPES)
-@pytest.mark.parametrize(("n_clusters", "weighted"), [(5, True), (15, False), (64, False)])
+@pytest.mark.parametrize(
+    ("n_clusters", "weighted"),
+    [
+        (15, False),
+        pytest.param(5, True, marks=pytest.mark.slow),
+        pytest.param(64, False, marks=pytest.mark.slow),
+    ],
+)
 def test_searches_agree_on_a_million_values(shape, n_clusters, weighted, monkeypatch):
     assert_searches_agree(shape, 1_000_000, n_clusters, weighted, monkeypatch)

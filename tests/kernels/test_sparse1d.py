@@ -126,11 +126,13 @@ def test_searches_agree_on_thousands_of_entries(shape, n_clusters, monkeypatch):
             compare_searches(values, n_clusters, max(1, int(share * d)), monkeypatch)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="takes an hour uncompiled")
-@pytest.mark.parametrize("n_nonzero", [2_000, 20_000])
-def test_searches_agree_on_a_hundred_thousand_entries(n_nonzero, monkeypatch):
-    values = np.random.default_rng(0).standard_normal(100_000)
+@pytest.mark.parametrize(
+    ("d", "n_nonzero"),
+    [(100_000, 2000), (100_000, 20_000), pytest.param(10**6, 200_000, marks=pytest.mark.slow)],
+)
+def test_searches_agree_on_very_many_entries(d, n_nonzero, monkeypatch):
+    values = np.random.default_rng(0).standard_normal(d)
     compare_searches(values, 15, n_nonzero, monkeypatch)
 
 

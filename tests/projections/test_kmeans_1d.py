@@ -27,6 +27,12 @@ def least_inertia(values, weights, n_clusters):
     return reference.dynamic_program(values[order], ordered, n_clusters)[-1]
 
 
+def resolution(values, weights=None):
+    """What a cost may be off by: pairs of doubles resolve this share of the second moment."""
+    squares = np.square(values) * reference.ones_for(values, weights)
+    return max(2.0**-96 * float(squares.sum()), 5e-324)
+
+
 # ---- What goes in.
 
 KINDS = {
@@ -154,10 +160,10 @@ def test_deterministic_from_many_threads():
 def test_optimal_and_canonical(values, n_clusters):
     values = np.array(values)
     groups = cs.kmeans_1d(values, n_clusters)
-    least = least_inertia(values, None, n_clusters)
-    assert groups.inertia == pytest.approx(least, rel=1e-12, abs=5e-324)
-    cost = reference.exact_cost_of_labels(values, None, groups.labels)
-    assert cost <= least * (1 + 1e-12)
+    least, floor = least_inertia(values, None, n_clusters), resolution(values)
+    assert groups.inertia == pytest.approx(least, rel=1e-12, abs=floor)
+    cost = float(reference.exact_cost_of_labels(values, None, groups.labels))
+    assert groups.inertia == pytest.approx(cost, rel=1e-12, abs=floor)
     distinct = np.unique(values)
     assert len(groups.centers) == min(n_clusters, len(distinct))
     assert (np.diff(groups.centers) >= 0).all()
@@ -214,7 +220,8 @@ def test_shift_moves_the_centers_only(values, n_clusters, shift):
 @given(lists, counts)
 def test_more_groups_never_cost_more(values, n_clusters):
     inertias = [cs.kmeans_1d(values, n).inertia for n in range(1, n_clusters + 2)]
-    assert all(after <= before * (1 + 1e-12) for before, after in pairwise(inertias))
+    floor = resolution(values)
+    assert all(after <= before * (1 + 1e-12) + floor for before, after in pairwise(inertias))
 
 
 @given(st.lists(st.tuples(numbers, st.integers(1, 5)), min_size=1, max_size=20), counts)
@@ -222,10 +229,11 @@ def test_integer_weights_are_repetitions(pairs, n_clusters):
     values, repeats = np.array([x for x, _ in pairs]), np.array([w for _, w in pairs])
     weighted = cs.kmeans_1d(values, n_clusters, sample_weight=repeats)
     repeated = cs.kmeans_1d(np.repeat(values, repeats), n_clusters)
-    assert weighted.inertia == pytest.approx(repeated.inertia, rel=1e-12, abs=5e-324)
+    floor = resolution(values, repeats)
+    assert weighted.inertia == pytest.approx(repeated.inertia, rel=1e-12, abs=floor)
     for labels in (np.repeat(weighted.labels, repeats), repeated.labels):
         cost = reference.exact_cost_of_labels(np.repeat(values, repeats), None, labels)
-        assert float(cost) == pytest.approx(repeated.inertia, rel=1e-12, abs=5e-324)
+        assert float(cost) == pytest.approx(repeated.inertia, rel=1e-12, abs=floor)
 
 
 @given(st.lists(st.tuples(numbers, st.integers(0, 2)), min_size=1, max_size=30), counts)
@@ -252,5 +260,7 @@ def test_zero_weights_are_removals(pairs, n_clusters):
 def test_weighted_optimum(pairs, n_clusters):
     values, weights = np.array([x for x, _ in pairs]), np.array([w for _, w in pairs])
     groups = cs.kmeans_1d(values, n_clusters, sample_weight=weights)
-    least = least_inertia(values, weights, n_clusters)
-    assert groups.inertia == pytest.approx(least, rel=1e-12, abs=5e-324)
+    least, floor = least_inertia(values, weights, n_clusters), resolution(values, weights)
+    assert groups.inertia == pytest.approx(least, rel=1e-12, abs=floor)
+    cost = float(reference.exact_cost_of_labels(values, weights, groups.labels))
+    assert groups.inertia == pytest.approx(cost, rel=1e-12, abs=floor)
