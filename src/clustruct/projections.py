@@ -45,9 +45,10 @@ def kmeans_1d(
     Notes
     -----
     Equal numbers always share a label. Costs are computed with twice the working precision, so an
-    offset that is large against the groups does no harm. The inertia is infinite (or zero) where
-    it is beyond the range of a double, as it is for numbers near 1e300; labels and centres are
-    right all the same.
+    offset that is large against the groups does no harm; what cannot be resolved are costs below
+    about 1e-29 of the sum of squares of all numbers. The inertia is infinite (or zero) where it is
+    beyond the range of a double, as it is for numbers near 1e300; labels and centres are right all
+    the same.
 
     Examples
     --------

@@ -117,9 +117,12 @@ def cheapest_chain(
     measure: cython.int
     cost: cython.double
     limit: cython.double
-    cells: cython.longlong[:, ::1]
+    n_cells: cython.Py_ssize_t
+    n_slots: cython.Py_ssize_t
+    n_states: cython.Py_ssize_t
+    # One work space for all rounds: on short arrays, allocations take longer than the search.
     layout: cython.longlong[::1]
-    cells, layout = _first_cells(values, n_groups, zero_group, middle)
+    spare: cython.longlong[::1] = np.empty(0, dtype=np.int64)
     moments: cython.double[:, ::1] = np.empty((0, 6))
     floats: cython.double[::1] = np.empty(0)
     integers: cython.longlong[::1] = np.empty(0, dtype=np.int64)
@@ -127,15 +130,15 @@ def cheapest_chain(
     best_array = np.empty(n_layers, dtype=np.int64)
     best: cython.longlong[::1] = best_array
     found: cython.bint = False
+    layout, n_cells, n_states = _first_cells(values, n_groups, zero_group, middle)
     while True:
-        starts: cython.longlong[::1] = layout[: n_groups + 2]
-        owner: cython.longlong[::1] = layout[n_groups + 2 :]
-        n_cells: cython.Py_ssize_t = cells.shape[1]
-        n_slots: cython.Py_ssize_t = 3 * n_cells + 2
-        n_states: cython.Py_ssize_t = owner.shape[0]
         if n_states > max_states:
             raise MemoryError
-        # One work space for all rounds: on short arrays, allocations take longer than the search.
+        low: cython.longlong[::1] = layout[:n_cells]
+        high: cython.longlong[::1] = layout[n_cells : 2 * n_cells]
+        starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_groups + 2]
+        owner: cython.longlong[::1] = layout[2 * n_cells + n_groups + 2 :][:n_states]
+        n_slots = 3 * n_cells + 2
         if moments.shape[0] < n_slots:
             moments = np.empty((2 * n_slots, 6))
         if floats.shape[0] < 3 * n_states + n_cells:
@@ -145,15 +148,15 @@ def cheapest_chain(
         discount: cython.double[::1] = floats[:n_states]
         ahead: cython.double[::1] = floats[n_states : 2 * n_states]
         behind: cython.double[::1] = floats[2 * n_states : 3 * n_states]
-        worst: cython.double[::1] = floats[3 * n_states : 3 * n_states + n_cells]
+        worst: cython.double[::1] = floats[3 * n_states :][:n_cells]
         slots: cython.longlong[::1] = integers[:n_states]
         previous: cython.longlong[::1] = integers[n_states : 2 * n_states]
         positions: cython.longlong[::1] = integers[2 * n_states : 2 * n_states + n_slots]
         first_child: cython.longlong[::1] = integers[2 * n_states + n_slots :][: n_cells + 1]
         with cython.nogil:
-            _measure_cells(values, weights, origin, table, block, cells, moments, positions)
+            _measure_cells(values, weights, origin, table, block, low, high, moments, positions)
             exact = _discounts(
-                values, origin, zero_group, cells, owner, starts, moments, positions, slots,
+                values, origin, zero_group, low, high, owner, starts, moments, positions, slots,
                 discount,
             )  # fmt: skip
             # Plain double precision will do while its error is far below the costs compared.
@@ -168,20 +171,26 @@ def cheapest_chain(
         if cost <= bound:
             bound, found = cost, True
             best[:] = path
-        refined = None
-        if not exact:
+        if exact:
+            break
+        with cython.nogil:
+            _sweep(
+                moments, positions, slots, discount, starts, zero_group, gap, measure, cost_error,
+                False, behind, previous,
+            )  # fmt: skip
             limit = bound + TOLERANCE * bound + (noise if measure == FAST else 0.0)
-            with cython.nogil:
-                _sweep(
-                    moments, positions, slots, discount, starts, zero_group, gap, measure,
-                    cost_error, False, behind, previous,
-                )  # fmt: skip
-            refined = _refine(
-                cells, owner, starts, discount, ahead, behind, limit, worst, first_child
+            n_states = _choose(
+                low, high, owner, starts, discount, ahead, behind, limit, worst, first_child
             )
-        if refined is None:
-            return (best_array, bound) if found else None
-        cells, layout = refined
+        if n_states == 0:
+            break
+        n_cells = first_child[low.shape[0]]
+        if spare.shape[0] < 2 * n_cells + n_groups + 2 + n_states:
+            spare = np.empty(2 * (2 * n_cells + n_groups + 2 + n_states), dtype=np.int64)
+        with cython.nogil:
+            _split(low, high, owner, starts, first_child, spare)
+        layout, spare = spare, layout
+    return (best_array, bound) if found else None
 
 
 @cython.cfunc
@@ -194,8 +203,12 @@ def _first_cells(
     """Cells over all positions, and for each boundary the list of those that it may take.
 
     The error of a cell goes like its weight times its width, so the first cells share the square
-    root of the density of the values evenly. State 0 stands for the position 0, the last state for
-    ``n``; ``starts`` says where the states of each layer begin.
+    root of the density of the values evenly.
+
+    Returns the layout and the numbers of cells and of states. A layout holds, one after the other,
+    the first positions of all cells, the positions after their last ones, the starts (where the
+    states of each layer begin) and the owners (the cell of each state). State 0 stands for the
+    position 0, the last state for ``n``.
     """
     n: cython.Py_ssize_t = values.shape[0]
     most: cython.Py_ssize_t = min(n - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
@@ -219,31 +232,32 @@ def _first_cells(
     if zero_group >= 0:
         # No cell reaches across the middle.
         n_cuts = _insert(cuts, n_cuts, middle + 1)
-    cells: cython.longlong[:, ::1] = np.empty((2, n_cuts - 1), dtype=np.int64)
-    for cell in range(n_cuts - 1):
-        cells[0, cell] = cuts[cell]
-        cells[1, cell] = cuts[cell + 1]
-    most_states: cython.Py_ssize_t = (n_cuts - 1) * (n_groups - 1) + 2
-    layout: cython.longlong[::1] = np.empty(n_groups + 2 + most_states, dtype=np.int64)
-    starts: cython.longlong[::1] = layout[: n_groups + 2]
-    owner: cython.longlong[::1] = layout[n_groups + 2 :]
+    n_cells: cython.Py_ssize_t = n_cuts - 1
+    layout: cython.longlong[::1] = np.empty(
+        2 * n_cells + n_groups + 2 + n_cells * (n_groups - 1) + 2, dtype=np.int64
+    )
+    for cell in range(n_cells):
+        layout[cell] = cuts[cell]
+        layout[n_cells + cell] = cuts[cell + 1]
+    starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_groups + 2]
+    owner: cython.longlong[::1] = layout[2 * n_cells + n_groups + 2 :]
     n_states: cython.Py_ssize_t = 1
     owner[0] = -1
     starts[0] = 0
     for layer in range(1, n_groups):
         starts[layer] = n_states
-        for cell in range(n_cuts - 1):
+        for cell in range(n_cells):
             if (
                 zero_group < 0
-                or (layer <= zero_group and cells[0, cell] <= middle)
-                or (layer > zero_group and cells[0, cell] > middle)
+                or (layer <= zero_group and cuts[cell] <= middle)
+                or (layer > zero_group and cuts[cell] > middle)
             ):
                 owner[n_states] = cell
                 n_states += 1
     owner[n_states] = -1
     starts[n_groups] = n_states
     starts[n_groups + 1] = n_states + 1
-    return cells, layout[: n_groups + 2 + n_states + 1]
+    return layout, n_cells, n_states + 1
 
 
 @cython.cfunc
@@ -318,7 +332,8 @@ def _measure_cells(
     origin: cython.double,
     table: cython.double[:, ::1],
     block: cython.Py_ssize_t,
-    cells: cython.longlong[:, ::1],
+    low: cython.longlong[::1],
+    high: cython.longlong[::1],
     moments: cython.double[:, ::1],
     positions: cython.longlong[::1],
 ) -> cython.void:
@@ -326,11 +341,11 @@ def _measure_cells(
     cell: cython.Py_ssize_t
     slot: cython.Py_ssize_t
     column: cython.Py_ssize_t
-    n_cells: cython.Py_ssize_t = cells.shape[1]
+    n_cells: cython.Py_ssize_t = low.shape[0]
     for cell in range(n_cells):
-        positions[3 * cell] = cells[0, cell]
-        positions[3 * cell + 1] = (cells[0, cell] + cells[1, cell] - 1) // 2
-        positions[3 * cell + 2] = cells[1, cell] - 1
+        positions[3 * cell] = low[cell]
+        positions[3 * cell + 1] = (low[cell] + high[cell] - 1) // 2
+        positions[3 * cell + 2] = high[cell] - 1
     positions[3 * n_cells] = 0
     positions[3 * n_cells + 1] = values.shape[0]
     for slot in range(3 * n_cells + 2):
@@ -348,7 +363,8 @@ def _discounts(
     values: cython.double[::1],
     origin: cython.double,
     zero_group: cython.Py_ssize_t,
-    cells: cython.longlong[:, ::1],
+    low: cython.longlong[::1],
+    high: cython.longlong[::1],
     owner: cython.longlong[::1],
     starts: cython.longlong[::1],
     moments: cython.double[:, ::1],
@@ -360,7 +376,7 @@ def _discounts(
     exact: cython.bint = True
     n_layers: cython.Py_ssize_t = starts.shape[0] - 3
     last: cython.Py_ssize_t = owner.shape[0] - 1
-    end: cython.Py_ssize_t = 3 * cells.shape[1]
+    end: cython.Py_ssize_t = 3 * low.shape[0]
     layer: cython.Py_ssize_t
     state: cython.Py_ssize_t
     first: cython.Py_ssize_t
@@ -371,8 +387,8 @@ def _discounts(
     place: cython.Py_ssize_t
     least: cython.double
     largest: cython.double
-    low: cython.double
-    high: cython.double
+    floor: cython.double
+    ceiling: cython.double
     above: cython.double
     below: cython.double
     spread: cython.double
@@ -397,16 +413,16 @@ def _discounts(
             discount[state] = 0.0
             if zero_group >= 0 and (layer == zero_group or layer == zero_group + 1):
                 discount[state] = _gain(moments, first, first + 2, 4)
-            elif cells[1, cell] - cells[0, cell] > 1:
+            elif high[cell] - low[cell] > 1:
                 # A mean grows with both ends of its interval.
                 above = _mean(moments, positions, first + 2, right, largest)
                 below = _mean(moments, positions, left, first, least)
-                low = values[cells[0, cell] - 1] - origin
-                high = values[cells[1, cell] - 1] - origin
-                spread = min(above - below, 2.0 * (above - low), 2.0 * (high - below))
+                floor = values[low[cell] - 1] - origin
+                ceiling = values[high[cell] - 1] - origin
+                spread = min(above - below, 2.0 * (above - floor), 2.0 * (ceiling - below))
                 passed = max(
-                    _first_moment(moments, first, here, low),
-                    -_first_moment(moments, here, first + 2, high),
+                    _first_moment(moments, first, here, floor),
+                    -_first_moment(moments, here, first + 2, ceiling),
                 )
                 # The values are at most 1 in size: room for the rounding of both factors.
                 passed += ROUNDING * _gain(moments, first, first + 2, 0)
@@ -489,8 +505,11 @@ def _trace(
 
 
 @cython.cfunc
-def _refine(
-    cells: cython.longlong[:, ::1],
+@cython.nogil
+@cython.exceptval(check=False)
+def _choose(
+    low: cython.longlong[::1],
+    high: cython.longlong[::1],
     owner: cython.longlong[::1],
     starts: cython.longlong[::1],
     discount: cython.double[::1],
@@ -499,21 +518,20 @@ def _refine(
     limit: cython.double,
     worst: cython.double[::1],
     first_child: cython.longlong[::1],
-):
-    """Drop the states whose best chain costs more than ``limit`` and split the others' cells.
+) -> cython.Py_ssize_t:
+    """Drop the states whose best chain costs more than ``limit``; say how to split the others.
 
-    Returns the cells and the layout (starts, then owners) of the next round, or None if a layer
-    lost all its states. The last two arguments are work space.
+    A dropped state loses its owner; ``first_child`` numbers the cells that each cell becomes.
+    Returns the number of states of the next round, 0 if a layer lost all of them.
     """
-    n_cells: cython.Py_ssize_t = cells.shape[1]
-    n_starts: cython.Py_ssize_t = starts.shape[0]
+    n_cells: cython.Py_ssize_t = low.shape[0]
     last: cython.Py_ssize_t = owner.shape[0] - 1
+    layer: cython.Py_ssize_t
     state: cython.Py_ssize_t
     cell: cython.Py_ssize_t
-    child: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
+    before: cython.Py_ssize_t
+    total: cython.Py_ssize_t = 2
     parts: cython.longlong
-    size: cython.longlong
     left: cython.longlong = 0
     widest: cython.double = 0.0
     worst[:] = -1.0
@@ -524,40 +542,64 @@ def _refine(
             continue
         worst[cell] = max(worst[cell], discount[state])
         widest = max(widest, discount[state])
-        left += cells[1, cell] - cells[0, cell]
+        left += high[cell] - low[cell]
     # Only the cells with the larger discounts are split: the others hardly loosen the bound.
     first_child[0] = 0
     for cell in range(n_cells):
-        parts = cells[1, cell] - cells[0, cell]
+        parts = high[cell] - low[cell]
         if worst[cell] < 0.0:
             parts = 0
         elif left > FINISH * last:
             parts = min(parts, PARTS) if worst[cell] > SPLIT_ABOVE * widest else 1
         first_child[cell + 1] = first_child[cell] + parts
-    new_cells: cython.longlong[:, ::1] = np.empty((2, first_child[n_cells]), dtype=np.int64)
-    for cell in range(n_cells):
+    for layer in range(1, starts.shape[0] - 2):
+        before = total
+        for state in range(starts[layer], starts[layer + 1]):
+            if owner[state] >= 0:
+                total += first_child[owner[state] + 1] - first_child[owner[state]]
+        if total == before:
+            return 0
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _split(
+    low: cython.longlong[::1],
+    high: cython.longlong[::1],
+    owner: cython.longlong[::1],
+    starts: cython.longlong[::1],
+    first_child: cython.longlong[::1],
+    layout: cython.longlong[::1],
+) -> cython.void:
+    """Write the layout of the next round."""
+    n_starts: cython.Py_ssize_t = starts.shape[0]
+    n_cells: cython.Py_ssize_t = first_child[low.shape[0]]
+    cell: cython.Py_ssize_t
+    child: cython.Py_ssize_t
+    layer: cython.Py_ssize_t
+    state: cython.Py_ssize_t
+    n_states: cython.Py_ssize_t = 1
+    parts: cython.longlong
+    size: cython.longlong
+    for cell in range(low.shape[0]):
         parts = first_child[cell + 1] - first_child[cell]
-        size = cells[1, cell] - cells[0, cell]
+        size = high[cell] - low[cell]
         for child in range(parts):
-            new_cells[0, first_child[cell] + child] = cells[0, cell] + size * child // parts
-            new_cells[1, first_child[cell] + child] = cells[0, cell] + size * (child + 1) // parts
-    total: cython.Py_ssize_t = 2
-    for state in range(1, last):
-        if owner[state] >= 0:
-            total += first_child[owner[state] + 1] - first_child[owner[state]]
-    layout: cython.longlong[::1] = np.empty(n_starts + total, dtype=np.int64)
-    layout[n_starts] = layout[n_starts + total - 1] = -1
-    layout[0] = 0
-    total = 1
+            layout[first_child[cell] + child] = low[cell] + size * child // parts
+            layout[n_cells + first_child[cell] + child] = low[cell] + size * (child + 1) // parts
+    new_starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_starts]
+    new_owner: cython.longlong[::1] = layout[2 * n_cells + n_starts :]
+    new_starts[0] = 0
+    new_owner[0] = -1
     for layer in range(1, n_starts - 2):
-        layout[layer] = total
+        new_starts[layer] = n_states
         for state in range(starts[layer], starts[layer + 1]):
             if owner[state] >= 0:
                 for child in range(first_child[owner[state]], first_child[owner[state] + 1]):
-                    layout[n_starts + total] = child
-                    total += 1
-        if total == layout[layer]:
-            return None
-    layout[n_starts - 2] = total
-    layout[n_starts - 1] = total + 1
-    return new_cells, layout
+                    new_owner[n_states] = child
+                    n_states += 1
+    new_owner[n_states] = -1
+    new_starts[n_starts - 2] = n_states
+    new_starts[n_starts - 1] = n_states + 1

@@ -547,13 +547,39 @@ def group_summaries(
         weight = (rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1])
         first = (rows[group + 1, 2] - rows[group, 2]) + (rows[group + 1, 3] - rows[group, 3])
         mean = origin + first / weight if weight > 0.0 else origin
-        # A mean lies between the least and the largest value, whatever rounding says.
-        means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
         costs[group] = interval_cost(rows, group, group + 1)
         # Where even pairs of doubles lose digits the values themselves have the last word.
         if costs[group] < RESOLVED * (rows[group + 1, 4] + reach * reach * rows[group + 1, 0]):
+            mean = _direct_mean(values, weights, edges[group], edges[group + 1], mean)
             costs[group] = _direct_cost(values, weights, edges[group], edges[group + 1], mean)
+        # A mean lies between the least and the largest value, whatever rounding says.
+        means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
     return np.asarray(means), np.asarray(costs)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _direct_mean(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    near: cython.double,
+) -> cython.double:
+    """Mean of the values ``[first, last)``, summed about a point near it."""
+    weighted: cython.bint = weights.shape[0] > 0
+    i: cython.Py_ssize_t
+    w: cython.double = 1.0
+    weight: cython.double = 0.0
+    parts: cython.double = 0.0
+    near = min(max(near, values[first]), values[last - 1])
+    for i in range(first, last):
+        if weighted:
+            w = weights[i]
+        weight += w
+        parts += w * (values[i] - near)
+    return near + parts / weight if weight > 0.0 else near
 
 
 @cython.cfunc
@@ -571,17 +597,17 @@ def _direct_cost(
     i: cython.Py_ssize_t
     w: cython.double = 1.0
     weight: cython.double = 0.0
-    sum_of_parts: cython.double = 0.0
-    sum_of_squares: cython.double = 0.0
+    parts: cython.double = 0.0
+    squares: cython.double = 0.0
     if last - first == 1:
         return 0.0
     for i in range(first, last):
         if weighted:
             w = weights[i]
         weight += w
-        sum_of_parts += w * (values[i] - mean)
-        sum_of_squares += w * (values[i] - mean) * (values[i] - mean)
-    return sum_of_squares - sum_of_parts * (sum_of_parts / weight) if weight > 0.0 else 0.0
+        parts += w * (values[i] - mean)
+        squares += w * (values[i] - mean) * (values[i] - mean)
+    return squares - parts * (parts / weight) if weight > 0.0 else 0.0
 
 
 def prefix_costs(table: cython.double[:, ::1], n_groups: cython.Py_ssize_t, noise: cython.double):
