@@ -85,7 +85,7 @@ if _WHY is not None:
     # pyproject.toml tells pytest to ignore this warning by its first words.
     warnings.warn(
         "clustruct runs its kernels uncompiled: the results are the same, but whatever calls a "
-        f"kernel takes roughly 100 times as long. Reason: {_WHY[0]}. Remedy: {_WHY[1]}.",
+        f"kernel takes at least 100 times as long. Reason: {_WHY[0]}. Remedy: {_WHY[1]}.",
         UncompiledKernelsWarning,
         stacklevel=2,
     )

@@ -550,8 +550,16 @@ def group_summaries(
         costs[group] = interval_cost(rows, group, group + 1)
         # Where even pairs of doubles lose digits the values themselves have the last word.
         if costs[group] < RESOLVED * (rows[group + 1, 4] + reach * reach * rows[group + 1, 0]):
-            mean = _direct_mean(values, weights, edges[group], edges[group + 1], mean)
-            costs[group] = _direct_cost(values, weights, edges[group], edges[group + 1], mean)
+            mean = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
+            weight = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 0)
+            first = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 1)
+            mean += first / weight if weight > 0.0 else 0.0
+            first = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 1)
+            costs[group] = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 2)
+            costs[group] -= first * (first / weight) if weight > 0.0 else 0.0
+            # One value costs nothing, not a rounding error.
+            if edges[group + 1] - edges[group] == 1:
+                costs[group] = 0.0
         # A mean lies between the least and the largest value, whatever rounding says.
         means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
     return np.asarray(means), np.asarray(costs)
@@ -560,54 +568,27 @@ def group_summaries(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _direct_mean(
+def _direct_sum(
     values: cython.double[::1],
     weights: cython.double[::1],
     first: cython.Py_ssize_t,
     last: cython.Py_ssize_t,
-    near: cython.double,
+    about: cython.double,
+    power: cython.int,
 ) -> cython.double:
-    """Mean of the values ``[first, last)``, summed about a point near it."""
+    """``sum w (x - about)^power`` over the values ``[first, last)``, for a power of 0, 1 or 2."""
     weighted: cython.bint = weights.shape[0] > 0
     i: cython.Py_ssize_t
-    w: cython.double = 1.0
-    weight: cython.double = 0.0
-    parts: cython.double = 0.0
-    near = min(max(near, values[first]), values[last - 1])
+    term: cython.double
+    total: cython.double = 0.0
     for i in range(first, last):
-        if weighted:
-            w = weights[i]
-        weight += w
-        parts += w * (values[i] - near)
-    return near + parts / weight if weight > 0.0 else near
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _direct_cost(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    first: cython.Py_ssize_t,
-    last: cython.Py_ssize_t,
-    mean: cython.double,
-) -> cython.double:
-    """Sum of squares of the values ``[first, last)`` about their mean, given it to a few digits."""
-    weighted: cython.bint = weights.shape[0] > 0
-    i: cython.Py_ssize_t
-    w: cython.double = 1.0
-    weight: cython.double = 0.0
-    parts: cython.double = 0.0
-    squares: cython.double = 0.0
-    if last - first == 1:
-        return 0.0
-    for i in range(first, last):
-        if weighted:
-            w = weights[i]
-        weight += w
-        parts += w * (values[i] - mean)
-        squares += w * (values[i] - mean) * (values[i] - mean)
-    return squares - parts * (parts / weight) if weight > 0.0 else 0.0
+        term = weights[i] if weighted else 1.0
+        if power > 0:
+            term *= values[i] - about
+        if power > 1:
+            term *= values[i] - about
+        total += term
+    return total
 
 
 def prefix_costs(table: cython.double[:, ::1], n_groups: cython.Py_ssize_t, noise: cython.double):
