@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,18 @@ from numpydoc.validate import validate
 
 import clustruct
 
-NAMES = [name for name in clustruct.__all__ if name != "__version__"]
+
+def documented_names():
+    """The public names; of public modules, the names in them."""
+    for name in clustruct.__all__:
+        value = getattr(clustruct, name)
+        if inspect.ismodule(value):
+            yield from (f"{name}.{inner}" for inner in value.__all__)
+        elif name != "__version__":
+            yield name
+
+
+NAMES = list(documented_names())
 README = Path(__file__).parent.parent / "README.md"
 # Matters of taste: where the summary starts, that there must be an extended summary or See Also.
 IGNORED = {"GL01", "ES01", "SA01"}
@@ -28,7 +40,7 @@ def test_docstring_is_valid(name):
 
 def documents_its_fields(name):
     """Whether a result class describes under Attributes what its constructor takes."""
-    value = getattr(clustruct, name)
+    value = attrgetter(name)(clustruct)
     if not inspect.isclass(value):
         return False
     described = {item.name for item in get_doc_object(value)["Attributes"]}
@@ -37,7 +49,7 @@ def documents_its_fields(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_run(name):
-    value = getattr(clustruct, name)
+    value = attrgetter(name)(clustruct)
     assert "Examples\n" in inspect.getdoc(value)
     finder = doctest.DocTestFinder(exclude_empty=True)
     tests = finder.find(value, name, globs={"clustruct": clustruct})

@@ -8,17 +8,19 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
+    from clustruct import datasets
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.results import Clustering1D, Projection
 
 __version__ = "0.1.0.dev0"
 
-# Public name -> the module that defines it.
+# Public name -> the module that defines it; for a public module, the package it is in.
 _HOMES = {
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
+    "datasets": "clustruct",
 }
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "project_clustered",
     "Clustering1D",
     "Projection",
+    "datasets",
     "__version__",
 ]
 
@@ -35,7 +38,11 @@ if not TYPE_CHECKING:  # so that type checkers complain of names that do not exi
     def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_HOMES[name]), name)
+        home = _HOMES[name]
+        if home == __name__:
+            value = import_module(f"{home}.{name}")
+        else:
+            value = getattr(import_module(home), name)
         globals()[name] = value  # the next access is a plain one
         return value
 

@@ -1,0 +1,138 @@
+"""Where the files of real data are, and that they are the right ones.
+
+A file is looked for in the folder named by ``CLUSTRUCT_DATA``, then in the user's cache; a folder
+given by the caller takes the place of both. What is downloaded goes to the last of these folders,
+under a temporary name until it is complete and checked.
+"""
+
+import hashlib
+import os
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from shutil import copyfileobj
+from typing import BinaryIO
+
+__all__ = ["DataFile", "PathLike", "locate"]
+
+PathLike = str | os.PathLike[str]
+
+VARIABLE = "CLUSTRUCT_DATA"
+TIMEOUT = 60  # seconds without an answer until a download is given up
+
+
+def _sha256_of_file(path: Path) -> str:
+    """SHA-256 of all that a file holds."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of a public data set.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file.
+    sha256 : str
+        What ``digest`` has to find.
+    source : str
+        Where people get it: a phrase for messages.
+    url : str or None
+        Where programs get it, if they can.
+    digest : callable
+        Finds the SHA-256 of what matters in a file; of all of it, unless said otherwise.
+    """
+
+    name: str
+    sha256: str
+    source: str
+    url: str | None = None
+    digest: Callable[[Path], str] = _sha256_of_file
+
+
+def locate(*files: DataFile, data_home: PathLike | None, download_if_missing: bool = True) -> Path:
+    """Path of the first of some equivalent files that is there, checked; or of one downloaded."""
+    folders = _folders(data_home)
+    for folder in folders:
+        for file in files:
+            if (folder / file.name).is_file():
+                path = folder / file.name
+                _check(file, path, str(path), f"Delete it and get it again from {file.source}.")
+                return path
+    if download_if_missing:
+        for file in files:
+            if file.url is not None:
+                return _download(file, file.url, folders[-1])
+    raise FileNotFoundError(_missing(files, folders))
+
+
+def _folders(data_home: PathLike | None) -> list[Path]:
+    """Folders to look in, the best first; the last is the one to download to."""
+    if data_home is not None:
+        return [Path(data_home).expanduser()]
+    named = os.environ.get(VARIABLE)
+    return [*([Path(named).expanduser()] if named else []), _cache_folder()]
+
+
+def _cache_folder() -> Path:
+    """Folder of this package in the place where the system keeps caches."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "clustruct"
+
+
+def _check(file: DataFile, path: Path, what: str, remedy: str) -> None:
+    """Refuse a file that does not hold what it should; ``what`` says which one it is."""
+    found = file.digest(path)
+    if found != file.sha256:
+        raise OSError(
+            f"{what} is not the file it should be: the SHA-256 of {file.name} must be "
+            f"{file.sha256}, and is {found}. {remedy}"
+        )
+
+
+def _download(file: DataFile, url: str, folder: Path) -> Path:
+    """Fetch a file; it gets its name when it is complete and checked, and leaves nothing before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    otherwise = (
+        f"Try again, or get it from {file.source} and put it in a folder that the environment "
+        f"variable {VARIABLE} names."
+    )
+    handle, name = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=folder)
+    partial = Path(name)
+    try:
+        with open(handle, "wb") as target:
+            _copy(url, target, file.name, otherwise)
+        _check(file, partial, f"What was downloaded from {url}", otherwise)
+        return partial.replace(folder / file.name)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _copy(url: str, target: BinaryIO, name: str, remedy: str) -> None:
+    """Copy what is at an address."""
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as stream:
+            copyfileobj(stream, target)
+    except (OSError, HTTPException) as error:
+        raise OSError(f"{name} could not be downloaded from {url}: {error}. {remedy}") from error
+
+
+def _missing(files: tuple[DataFile, ...], folders: list[Path]) -> str:
+    """What to tell who has none of the files."""
+    names = " or ".join(file.name for file in files)
+    places = ", ".join(str(folder) for folder in folders)
+    return (
+        f"{names} is in none of the folders looked in: {places}. Get it from {files[0].source}, "
+        f"and put it in one of them or in a folder that the environment variable {VARIABLE} names."
+    )
