@@ -9,25 +9,45 @@ from importlib import import_module
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
     from clustruct import datasets
+    from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
     from clustruct.projections import kmeans_1d, project_clustered
-    from clustruct.results import Clustering1D, Projection
+    from clustruct.results import (
+        Certificate,
+        Clustering1D,
+        FeatureGroup,
+        Iteration,
+        Projection,
+        Status,
+    )
 
 __version__ = "0.1.0.dev0"
 
 # Public name -> the module that defines it; for a public module, the package it is in.
 _HOMES = {
+    "FeatureClusterRegressor": "clustruct.estimators.features",
+    "FeatureClusterClassifier": "clustruct.estimators.features",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
+    "FeatureGroup": "clustruct.results",
+    "Certificate": "clustruct.results",
+    "Iteration": "clustruct.results",
+    "Status": "clustruct.results",
     "datasets": "clustruct",
 }
 
 __all__ = [
+    "FeatureClusterRegressor",
+    "FeatureClusterClassifier",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
     "Projection",
+    "FeatureGroup",
+    "Certificate",
+    "Iteration",
+    "Status",
     "datasets",
     "__version__",
 ]

@@ -1,11 +1,12 @@
 """What the functions and estimators return: frozen, typed, nothing but values."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Clustering1D", "Projection"]
+__all__ = ["Certificate", "Clustering1D", "FeatureGroup", "Iteration", "Projection", "Status"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +71,143 @@ class Projection:
     ([1.1, 0.0, 1.1], [0, -1, 0], True)
     """
 
-    point: NDArray[np.floating]
+    point: NDArray[Any]
     labels: NDArray[np.intp]
-    centers: NDArray[np.floating]
+    centers: NDArray[Any]
     sq_distance: float
     exact: bool
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far a fit can be from the best possible one.
+
+    Attributes
+    ----------
+    objective : float
+        Objective of the fit.
+    lower_bound : float
+        No weights that obey the constraint have a smaller objective.
+    gap : float
+        ``objective - lower_bound``.
+    relative_gap : float
+        ``gap / objective``, or 0 where both are zero.
+    source : str
+        Where the bound came from: ``"unconstrained"`` (the problem without groups),
+        ``"residual"`` (duality at the fit) or ``"conditional gradient"`` (the convex relaxation).
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> certificate = cs.Certificate.of(2.0, 1.9, "residual")
+    >>> round(certificate.relative_gap, 3)
+    0.05
+    """
+
+    objective: float
+    lower_bound: float
+    gap: float
+    relative_gap: float
+    source: str
+
+    @classmethod
+    def of(cls, objective: float, lower_bound: float, source: str) -> "Certificate":
+        """The certificate for a bound; rounding may not lift the bound above the objective."""
+        lower_bound = min(lower_bound, objective)
+        gap = objective - lower_bound
+        relative = gap / objective if objective > 0.0 else 0.0
+        return cls(objective, lower_bound, gap, relative, source)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One accepted step of a solver.
+
+    Attributes
+    ----------
+    solver : str
+        Which solver took it.
+    number : int
+        0 for the start.
+    objective : float
+        Objective after it; for ``"cg"`` that of the convex relaxation.
+    step : float
+        Step size.
+    seconds : float
+        Since the solver began.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.Iteration("pg", 0, 1.5, 0.0, 0.01).objective
+    1.5
+    """
+
+    solver: str
+    number: int
+    objective: float
+    step: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a fit ended.
+
+    Attributes
+    ----------
+    solver : str
+        The solver whose answer was kept.
+    converged : bool
+        Whether it stopped because there was no more to gain.
+    n_iter : int
+        Its steps.
+    objectives : tuple of (str, float)
+        Every solver that was tried, in order, with the objective it reached.
+    message : str
+        All of this in words.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.Status("pg", True, 7, (("pg", 0.5),), "pg: converged after 7 steps").converged
+    True
+    """
+
+    solver: str
+    converged: bool
+    n_iter: int
+    objectives: tuple[tuple[str, float], ...]
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureGroup:
+    """One row of the table of groups.
+
+    Attributes
+    ----------
+    label : int
+        Number of the group, -1 for features without weight.
+    weight : float or ndarray of shape (n_outputs,)
+        The weight that its features share.
+    size : int
+        How many features it holds.
+    features : tuple of str
+        Their names.
+
+    See Also
+    --------
+    FeatureClusterRegressor : Its method ``clusters`` returns a list of them.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.FeatureGroup(0, -1.5, 2, ("bad", "awful")).size
+    2
+    """
+
+    label: int
+    weight: float | NDArray[np.float64]
+    size: int
+    features: tuple[str, ...]

@@ -1,0 +1,211 @@
+"""The sets that weights are kept in, each with its projection.
+
+Every set is a union of subspaces, one for each way to group the rows of ``W``, so that it contains
+all multiples of its points. `explained` is the reason why a lower bound exists: the largest share
+of a matrix's squared length that any of these subspaces holds.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.kernels import kmeans1d
+from clustruct.results import Projection
+from clustruct.rows import ZERO, group_rows
+
+__all__ = ["BlockClustered", "Clustered", "Constraint", "Free", "SparseClustered"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+class Constraint(Protocol):
+    """A set of matrices with a few distinct rows."""
+
+    def project(self, W: Floats) -> Projection:
+        """The nearest matrix of the set (or a near one, if ``exact`` is False)."""
+        ...
+
+    def explained(self, P: Floats) -> float:
+        """An upper bound of ``max ||proj P||^2`` over the subspaces; sharp for one column."""
+        ...
+
+
+class Free:
+    """No constraint: every row is a group of its own."""
+
+    def project(self, W: Floats) -> Projection:
+        """The matrix itself."""
+        return Projection(W, np.arange(W.shape[0]), W, 0.0, exact=True)
+
+    def explained(self, P: Floats) -> float:
+        """All of it."""
+        return float(np.vdot(P, P))
+
+
+class Clustered:
+    """At most ``n_clusters`` distinct rows.
+
+    Parameters
+    ----------
+    n_clusters : int
+    """
+
+    def __init__(self, n_clusters: int) -> None:
+        self.n_clusters = n_clusters
+
+    def project(self, W: Floats) -> Projection:
+        """By exact k-means for one column, k-means++ for more."""
+        return _projection(W, *group_rows(W, None, self.n_clusters, None))
+
+    def explained(self, P: Floats) -> float:
+        """Each column grouped by itself, or the leading eigenvalues, whichever bound is smaller."""
+        by_column = sum(
+            float(column @ column) - kmeans1d.cluster_values(column, None, self.n_clusters)[3]
+            for column in np.ascontiguousarray(P.T)
+        )
+        return min(by_column, _leading_energy(P, self.n_clusters))
+
+
+class SparseClustered:
+    """At most ``n_nonzero`` rows that are not zero, with at most ``n_clusters`` distinct ones.
+
+    Parameters
+    ----------
+    n_clusters : int or None
+        None sets no limit: plain sparsity.
+    n_nonzero : int
+    """
+
+    def __init__(self, n_clusters: int | None, n_nonzero: int) -> None:
+        self.n_clusters = n_clusters
+        self.n_nonzero = n_nonzero
+
+    def project(self, W: Floats) -> Projection:
+        """By the exact dynamic program of the paper's section 5 for one column."""
+        grouping = group_rows(W, None, self.n_clusters, self.n_nonzero)
+        if self.n_clusters is None:
+            return _thresholded(W, grouping.labels >= 0)
+        return _projection(W, *grouping)
+
+    def explained(self, P: Floats) -> float:
+        """The projection's own share for one column; column by column for more."""
+        columns = np.ascontiguousarray(P.T)
+        held = sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
+        if self.n_clusters is None:
+            sizes = np.sort(np.square(P).sum(axis=1))
+            return float(sizes[sizes.size - min(self.n_nonzero, sizes.size) :].sum())
+        return min(held, _leading_energy(P, self.n_clusters))
+
+
+class BlockClustered:
+    """Rows share weights only inside their block; rows outside all blocks are left alone.
+
+    Parameters
+    ----------
+    blocks : ndarray of intp, shape (d,)
+        Block of each row, 0 to B - 1, or -1 for rows left alone.
+    n_clusters : int or ndarray of intp, shape (B,)
+        Groups in all blocks together, shared out as is best, or for each block.
+    """
+
+    def __init__(self, blocks: Labels, n_clusters: int | Labels) -> None:
+        self.n_clusters = n_clusters
+        self._alone = np.flatnonzero(blocks < 0)
+        self._members = [
+            np.flatnonzero(blocks == b) for b in range(int(blocks.max(initial=-1)) + 1)
+        ]
+
+    def project(self, W: Floats) -> Projection:
+        """Each block by itself, with its best number of groups."""
+        labels = np.empty(W.shape[0], dtype=np.intp)
+        labels[self._alone] = np.arange(self._alone.size)
+        centers = [W[self._alone]]
+        n_groups, exact = self._alone.size, True
+        for rows, count in zip(self._members, self.share_out(W), strict=True):
+            grouping = group_rows(W[rows], None, int(count), None)
+            labels[rows] = grouping.labels + n_groups
+            centers.append(grouping.centers)
+            n_groups += grouping.centers.shape[0]
+            exact = exact and grouping.exact
+        return _projection(W, labels, np.concatenate(centers), exact)
+
+    def share_out(self, W: Floats) -> Labels:
+        """Number of groups of each block, for the least squared distance in all."""
+        if not isinstance(self.n_clusters, int):
+            return self.n_clusters
+        spare = self.n_clusters - len(self._members)
+        costs = [_costs(W[rows], 1 + min(spare, rows.size - 1)) for rows in self._members]
+        return cheapest_shares(costs, self.n_clusters)
+
+    def explained(self, P: Floats) -> float:
+        """Column by column: each block's rows held as well as they can be."""
+        total = 0.0
+        for column in np.ascontiguousarray(P.T):
+            nearest = self.project(column[:, None])
+            total += float(column @ column) - nearest.sq_distance
+        return total
+
+
+def cheapest_shares(costs: list[Floats], total: int) -> Labels:
+    """Numbers of groups, one a block and ``total`` together at most, of least total cost.
+
+    ``best[b][q]`` is the least cost of the first ``b`` blocks with ``q`` groups at most; a block
+    takes from 1 to as many groups as its list is long.
+
+    Parameters
+    ----------
+    costs : list of ndarray
+        ``costs[b][q - 1]`` is the cost of block ``b`` with ``q`` groups.
+    total : int
+
+    Returns
+    -------
+    ndarray of intp
+    """
+    best = np.zeros(total + 1)
+    choices = []
+    for block in costs:
+        extended = np.full((block.size, total + 1), np.inf)
+        for count in range(1, min(block.size, total) + 1):
+            extended[count - 1, count:] = best[: total + 1 - count] + block[count - 1]
+        choices.append(extended.argmin(axis=0) + 1)
+        best = extended.min(axis=0)
+    shares = np.empty(len(costs), dtype=np.intp)
+    left = total
+    for b in range(len(costs) - 1, -1, -1):
+        shares[b] = choices[b][left]
+        left -= shares[b]
+    return shares
+
+
+def _costs(rows: Floats, most: int) -> Floats:
+    """Squared distance of the rows to their groups, for 1 to ``most`` groups."""
+    found = []
+    for count in range(1, most + 1):
+        grouping = group_rows(rows, None, count, None)
+        found.append(float(np.square(rows - grouping.centers[grouping.labels]).sum()))
+        if found[-1] == 0.0:
+            break
+    return np.array(found)
+
+
+def _projection(W: Floats, labels: Labels, centers: Floats, exact: bool) -> Projection:
+    """The projection that a grouping stands for."""
+    padded = np.concatenate([centers, np.zeros((1, W.shape[1]))])  # label -1 finds the last row
+    point = padded[labels]
+    return Projection(point, labels, centers, float(np.square(W - point).sum()), exact)
+
+
+def _thresholded(W: Floats, kept: NDArray[np.bool_]) -> Projection:
+    """The rows kept, each of them a group of its own."""
+    labels = np.full(W.shape[0], ZERO, dtype=np.intp)
+    labels[kept] = np.arange(int(kept.sum()))
+    return _projection(W, labels, W[kept], exact=True)
+
+
+def _leading_energy(P: Floats, n_clusters: int) -> float:
+    """Sum of the largest eigenvalues of ``P P'``, as many as there are groups."""
+    values = np.linalg.eigvalsh(P.T @ P)
+    return float(np.maximum(values, 0.0)[-n_clusters:].sum())

@@ -1,0 +1,218 @@
+"""The only place that touches ``X``.
+
+A design answers a few questions about the data matrix, always with double precision arrays as wide
+as the outputs. Objectives and solvers know nothing else of ``X``, so that a matrix on disk, on a
+cluster or on a GPU is a new design, not a new solver.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["DenseDesign", "Design", "GroupedDesign", "Operator", "SparseDesign", "as_design"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+CHUNK_BYTES = 1 << 23
+
+
+class Operator(Protocol):
+    """A linear map from weights to scores: what gradients and Newton steps need of ``X``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    """
+
+    shape: tuple[int, int]
+
+    def scores(self, W: Floats) -> Floats:
+        """``X W`` for a ``d x K`` matrix."""
+        ...
+
+    def adjoint(self, R: Floats) -> Floats:
+        """``X' R`` for an ``n x K`` matrix."""
+        ...
+
+    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column."""
+        ...
+
+
+class Design(Operator, Protocol):
+    """What the rest of the package may ask of ``X`` (``n x d``).
+
+    Attributes
+    ----------
+    n_entries : int
+        Stored numbers, a measure of the cost of one product.
+    is_sparse : bool
+        Whether zeros are left out.
+    """
+
+    n_entries: int
+    is_sparse: bool
+
+    def gram(self, shares: Floats, means: Floats) -> Floats:
+        """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
+        ...
+
+    def group_sums(self, labels: Labels, n_groups: int) -> Floats:
+        """``X Z``: the columns of each group added up, those with label -1 left out."""
+        ...
+
+
+class DenseDesign:
+    """An array of single or double precision; it is never copied."""
+
+    is_sparse = False
+
+    def __init__(self, X: NDArray[np.floating]) -> None:
+        self._X = X
+        self.shape: tuple[int, int] = X.shape
+        self.n_entries = X.size
+
+    def scores(self, W: Floats) -> Floats:
+        """``X W``."""
+        return (self._X @ W.astype(self._X.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def adjoint(self, R: Floats) -> Floats:
+        """``X' R``."""
+        return (self._X.T @ R.astype(self._X.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
+        means = np.zeros(self.shape[1])
+        for rows, block in self._blocks():
+            means += shares[rows] @ block
+        variances = np.zeros(self.shape[1])
+        for rows, block in self._blocks():
+            block = block - means
+            variances += shares[rows] @ np.square(block, out=block)
+        return means, variances
+
+    def gram(self, shares: Floats, means: Floats) -> Floats:
+        """Weighted Gram matrix of the columns less ``means``."""
+        gram = np.zeros((self.shape[1], self.shape[1]))
+        roots = np.sqrt(shares)
+        for rows, block in self._blocks():
+            block = (block - means) * roots[rows, None]
+            gram += block.T @ block
+        return gram
+
+    def group_sums(self, labels: Labels, n_groups: int) -> Floats:
+        """``X Z``."""
+        return self.scores((labels[:, None] == np.arange(n_groups)).astype(self._X.dtype))
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Blocks of rows in double precision, small enough to stay in the cache."""
+        height = max(1, CHUNK_BYTES // (8 * max(1, self.shape[1])))
+        for first in range(0, self.shape[0], height):
+            rows = slice(first, first + height)
+            yield rows, self._X[rows].astype(np.float64, copy=False)
+
+
+class SparseDesign:
+    """A CSR or CSC matrix; it is never made dense, centred or converted."""
+
+    is_sparse = True
+
+    def __init__(self, X: sparse.csr_matrix | sparse.csc_matrix) -> None:
+        self._X = X
+        self.shape: tuple[int, int] = X.shape
+        self.n_entries = int(X.nnz)
+
+    def scores(self, W: Floats) -> Floats:
+        """``X W``."""
+        return _sparse_product(self._X, W)
+
+    def adjoint(self, R: Floats) -> Floats:
+        """``X' R``."""
+        return _sparse_product(self._X.T, R)
+
+    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column."""
+        means = self.adjoint(shares[:, None])[:, 0]
+        squares = self._like(np.square(self._X.data))
+        mean_squares = _sparse_product(squares.T, shares[:, None])[:, 0]
+        return means, np.maximum(mean_squares - means**2, 0.0)
+
+    def gram(self, shares: Floats, means: Floats) -> Floats:
+        """Weighted Gram matrix of the columns less ``means``."""
+        weighted = sparse.diags(np.sqrt(shares)) @ self._X.astype(np.float64, copy=False)
+        gram: Floats = (weighted.T @ weighted).toarray()
+        mine = self.adjoint(shares[:, None])[:, 0]
+        total = shares.sum()
+        return gram - np.outer(mine, means) - np.outer(means, mine) + total * np.outer(means, means)
+
+    def group_sums(self, labels: Labels, n_groups: int) -> Floats:
+        """``X Z``, by renaming columns: making a sparse matrix dense adds up repeated entries."""
+        X = self._X
+        groups = np.where(labels < 0, n_groups, labels).astype(X.indices.dtype)
+        shape = (X.shape[0], n_groups + 1)
+        if X.format == "csr":
+            renamed = sparse.csr_matrix((X.data, groups[X.indices], X.indptr), shape=shape)
+        else:
+            columns = np.repeat(groups, np.diff(X.indptr))
+            renamed = sparse.coo_matrix((X.data, (X.indices, columns)), shape=shape)
+        return renamed.toarray()[:, :n_groups].astype(np.float64, copy=False)
+
+    def _like(self, data: NDArray[np.floating]) -> sparse.csr_matrix | sparse.csc_matrix:
+        """A matrix with other entries at the same places, which it shares."""
+        X = self._X
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+
+class GroupedDesign:
+    """``X Z`` as a design of its own, without forming it: ``Z`` gathers, ``Z'`` adds up.
+
+    Parameters
+    ----------
+    design : Design
+    labels : ndarray of intp, shape (d,)
+        Group of each column, -1 for none.
+    n_groups : int
+    """
+
+    def __init__(self, design: Design, labels: Labels, n_groups: int) -> None:
+        self._design = design
+        self._assignment = assignment(labels, n_groups)
+        self.shape: tuple[int, int] = (design.shape[0], n_groups)
+
+    def scores(self, W: Floats) -> Floats:
+        """``X (Z V)``."""
+        return self._design.scores(self._assignment @ W)
+
+    def adjoint(self, R: Floats) -> Floats:
+        """``Z' (X' R)``."""
+        return self._assignment.T @ self._design.adjoint(R)
+
+    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Means, and the variances of uncorrelated columns: good enough to scale by."""
+        means, variances = self._design.moments(shares)
+        return self._assignment.T @ means, self._assignment.T @ variances
+
+
+def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:
+    """``Z``, with a row of zeros where the label is -1."""
+    kept = labels >= 0
+    pointers = np.concatenate([[0], np.cumsum(kept)])
+    ones = np.ones(int(pointers[-1]))
+    return sparse.csr_matrix((ones, labels[kept], pointers), shape=(labels.shape[0], n_groups))
+
+
+def as_design(X: NDArray[np.floating] | sparse.spmatrix) -> Design:
+    """The design for a validated matrix: a NumPy array, or CSR or CSC."""
+    return SparseDesign(X) if sparse.issparse(X) else DenseDesign(X)
+
+
+def _sparse_product(X: sparse.spmatrix, W: Floats) -> Floats:
+    """``X W`` in the precision of ``X``; a single column takes SciPy's faster way."""
+    W = W.astype(X.dtype, copy=False)
+    product = (X @ W[:, 0])[:, None] if W.shape[1] == 1 else X @ W
+    return np.asarray(product, dtype=np.float64)

@@ -1,0 +1,1 @@
+"""scikit-learn's face: estimators that validate, choose, solve and copy."""

@@ -1,0 +1,112 @@
+"""From the arguments of an estimator to the constraint they stand for."""
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clustruct.constraints import BlockClustered, Clustered, Constraint, Free, SparseClustered
+
+__all__ = ["choose_constraint"]
+
+Labels = NDArray[np.intp]
+
+ALONE = -1
+
+
+def choose_constraint(
+    n_features: int,
+    n_clusters: int | Mapping[Any, int] | None,
+    n_nonzero: int | None,
+    blocks: ArrayLike | None,
+) -> Constraint:
+    """The set that the weights are kept in.
+
+    Parameters
+    ----------
+    n_features : int
+    n_clusters : int, mapping or None
+    n_nonzero : int or None
+    blocks : array-like of shape (n_features,) or None
+
+    Returns
+    -------
+    Constraint
+
+    Raises
+    ------
+    ValueError
+        If the arguments do not go together.
+    """
+    if blocks is not None:
+        if n_nonzero is not None:
+            raise ValueError(
+                f"blocks and n_nonzero={n_nonzero} cannot be combined: no exact projection is "
+                "known for both. Leave one of them None."
+            )
+        return _block_constraint(n_features, n_clusters, blocks)
+    if isinstance(n_clusters, Mapping):
+        raise ValueError(
+            "n_clusters is a mapping, which needs blocks: one id for each feature. "
+            "Give blocks, or an integer for n_clusters."
+        )
+    if n_nonzero is not None and n_nonzero < n_features:
+        if n_clusters is not None and n_clusters >= n_nonzero:
+            n_clusters = None  # every nonzero weight may have a value of its own
+        return SparseClustered(n_clusters, n_nonzero)
+    if n_clusters is None and n_nonzero is None:
+        raise ValueError(
+            "n_clusters=None needs n_nonzero: without a limit on either the model is plain ridge. "
+            "Give n_clusters an integer, or set n_nonzero."
+        )
+    if n_clusters is None or n_clusters >= n_features:
+        return Free()
+    return Clustered(n_clusters)
+
+
+def _block_constraint(
+    n_features: int, n_clusters: int | Mapping[Any, int] | None, blocks: ArrayLike
+) -> BlockClustered:
+    """Groups inside blocks, as many as asked for in all or for each."""
+    ids = np.asarray(blocks)
+    if ids.shape != (n_features,):
+        raise ValueError(
+            f"blocks has shape {ids.shape}, but X has {n_features} features. "
+            "Give one id for each feature, -1 for those to be left alone."
+        )
+    if n_clusters is None:
+        raise ValueError("n_clusters=None does not go with blocks. Give an integer or a mapping.")
+    names, codes = np.unique(ids, return_inverse=True)
+    alone = np.array([str(name) == str(ALONE) for name in names])
+    # Blocks in the order of their names, numbered without those left alone.
+    numbers = np.where(alone, ALONE, np.cumsum(~alone) - 1)
+    return BlockClustered(
+        numbers[codes.reshape(-1)].astype(np.intp), _counts(names[~alone].tolist(), n_clusters)
+    )
+
+
+def _counts(names: list[Any], n_clusters: int | Mapping[Any, int]) -> int | Labels:
+    """Groups in all, or for each block in the order of their names."""
+    if not isinstance(n_clusters, Mapping):
+        if n_clusters < len(names):
+            raise ValueError(
+                f"n_clusters={n_clusters} is less than the number of blocks, {len(names)}, and "
+                "each block needs a group. Give a larger n_clusters, or fewer blocks."
+            )
+        return n_clusters
+    missing = [name for name in names if name not in n_clusters]
+    unknown = [name for name in n_clusters if name not in names]
+    if missing or unknown:
+        raise ValueError(
+            f"n_clusters must have one entry for each block {names!r:.80}; missing: "
+            f"{missing!r:.80}, not a block {unknown!r:.80}. Mend the mapping."
+        )
+    counts: list[Any] = [n_clusters[name] for name in names]
+    wrong = [c for c in counts if not isinstance(c, Integral) or c < 1]
+    if wrong:
+        raise ValueError(
+            f"n_clusters holds {wrong[0]!r}; give each block an integer of at least 1."
+        )
+    return np.array(counts, dtype=np.intp)

@@ -1,0 +1,97 @@
+"""From what users pass to what solvers take: matrices, weights, classes, starts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from clustruct.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, Target
+
+__all__ = [
+    "MATRIX_CHECKS",
+    "check_matrix",
+    "check_start",
+    "class_targets",
+    "class_weights",
+    "weigh_rows",
+    "with_features_of",
+]
+
+Floats = NDArray[np.float64]
+
+# How matrices are validated: sparse ones stay sparse, single precision stays single.
+MATRIX_CHECKS: Mapping[str, Any] = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": (np.float64, np.float32),
+}
+
+
+def weigh_rows(
+    X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
+) -> tuple[Any, NDArray[Any], Floats]:
+    """Rows of positive weight, and their shares of the total, which sum to one."""
+    if sample_weight is None:
+        return X, y, np.full(X.shape[0], 1.0 / X.shape[0])
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
+    if not weights.all():
+        kept = weights > 0
+        X, y, weights = X[kept], y[kept], weights[kept]
+    weights = weights / weights.max()  # so that the sum does not overflow
+    return X, y, weights / weights.sum()
+
+
+def check_matrix(estimator: Any, X: ArrayLike) -> Any:
+    """A matrix to predict from."""
+    return validate_data(estimator, X, reset=False, **MATRIX_CHECKS)
+
+
+def check_start(init: str | ArrayLike, shape: tuple[int, int]) -> Floats | None:
+    """Weights to begin with, ``d x K``, or None for those without constraint."""
+    if isinstance(init, str):
+        return np.zeros(shape) if init == "zeros" else None
+    weights = np.asarray(init, dtype=np.float64)
+    weights = weights[:, None] if weights.ndim == 1 else weights.T
+    if weights.shape != shape:
+        raise ValueError(
+            f"init has shape {np.shape(init)}, but the weights have {shape[0]} features and "
+            f"{shape[1]} outputs. Give it the shape of coef_."
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("init holds weights that are not finite. Give finite numbers.")
+    return weights
+
+
+def class_targets(codes: NDArray[np.intp], n_classes: int, loss: str) -> tuple[Target, Loss, int]:
+    """Targets, loss and number of outputs for the codes of the classes."""
+    codes = codes.reshape(-1)
+    if n_classes == 2:
+        signs = np.where(codes == 1, 1.0, -1.0)[:, None]
+        return signs, LogisticLoss() if loss == "logistic" else SquaredLoss(), 1
+    if loss == "logistic":
+        return codes.astype(np.intp), MultinomialLoss(), n_classes
+    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0), SquaredLoss(), n_classes
+
+
+def class_weights(
+    class_weight: Mapping[Any, float] | str, y: NDArray[Any], shares: Floats
+) -> Floats:
+    """Weight of each sample's class."""
+    if class_weight == "balanced":
+        _, codes = np.unique(y, return_inverse=True)
+        totals = np.bincount(codes.reshape(-1), shares)
+        return (1.0 / totals)[codes.reshape(-1)]
+    weights: Floats = compute_sample_weight(class_weight, y)
+    return weights
+
+
+def with_features_of(source: Any, model: Any) -> Any:
+    """Tell a model which features it was fitted with."""
+    model.n_features_in_ = source.n_features_in_
+    if hasattr(source, "feature_names_in_"):
+        model.feature_names_in_ = source.feature_names_in_
+    return model

@@ -1,0 +1,245 @@
+"""Pointwise losses: value, derivatives, conjugate. They never see ``X``.
+
+Scores are an ``n x K`` array, one column an output. A loss works on all rows at once and returns
+one number, or one row, for each; weighting and summing is the business of the objective.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log1p, logsumexp, softmax, xlogy
+
+__all__ = ["HuberLoss", "LogisticLoss", "Loss", "MultinomialLoss", "SquaredLoss", "best_intercept"]
+
+Floats = NDArray[np.float64]
+Target = NDArray[np.float64] | NDArray[np.intp]
+
+MAX_NEWTON_STEPS = 100
+MAX_HALVINGS = 30
+INTERCEPT_TOLERANCE = 1e-13
+FLAT = 1e-10
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Loss(Protocol):
+    """A convex function of the scores of each row, given its target.
+
+    Attributes
+    ----------
+    curvature : float
+        No second derivative along a unit direction is larger.
+    quadratic : bool
+        Whether it is the squared loss, for which much has a closed form.
+    """
+
+    curvature: float
+    quadratic: bool
+
+    def value(self, target: Target, scores: Floats) -> Floats:
+        """Loss of each row, shape (n,)."""
+        ...
+
+    def gradient(self, target: Target, scores: Floats) -> Floats:
+        """Derivative of each row's loss by its scores, shape (n, K)."""
+        ...
+
+    def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
+        """Second derivative of each row's loss, times the row of ``direction``."""
+        ...
+
+    def conjugate(self, target: Target, slope: Floats) -> Floats:
+        """``max_z <slope, z> - loss(z)`` of each row, for slopes that `gradient` can return."""
+        ...
+
+
+class SquaredLoss:
+    """``1/2 |y - z|^2``; a row of targets may have several outputs."""
+
+    curvature = 1.0
+    quadratic = True
+
+    def value(self, target: Target, scores: Floats) -> Floats:
+        """Half the squared length of each residual."""
+        residual = scores - target
+        return 0.5 * np.einsum("ik,ik->i", residual, residual)
+
+    def gradient(self, target: Target, scores: Floats) -> Floats:
+        """Scores less targets."""
+        return scores - target
+
+    def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
+        """The direction itself."""
+        return direction
+
+    def conjugate(self, target: Target, slope: Floats) -> Floats:
+        """``1/2 |g|^2 + <g, y>``."""
+        return np.einsum("ik,ik->i", slope, 0.5 * slope + target)
+
+
+class HuberLoss:
+    """Squared for residuals up to ``delta``, linear beyond, summed over outputs.
+
+    Parameters
+    ----------
+    delta : float
+        Size of the residual where the loss turns linear, in the units of the targets.
+    """
+
+    curvature = 1.0
+    quadratic = False
+
+    def __init__(self, delta: float) -> None:
+        self.delta = delta
+
+    def value(self, target: Target, scores: Floats) -> Floats:
+        """``1/2 r^2``, or ``delta |r| - 1/2 delta^2`` where the residual is larger than delta."""
+        size = np.abs(scores - target)
+        inner = np.minimum(size, self.delta)
+        return (inner * (size - 0.5 * inner)).sum(axis=1)
+
+    def gradient(self, target: Target, scores: Floats) -> Floats:
+        """Residuals, cut at delta."""
+        return np.clip(scores - target, -self.delta, self.delta)
+
+    def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
+        """The direction where the loss is squared, zero where it is linear."""
+        return np.where(np.abs(scores - target) <= self.delta, direction, 0.0)
+
+    def conjugate(self, target: Target, slope: Floats) -> Floats:
+        """As for the squared loss: slopes are at most delta."""
+        return np.einsum("ik,ik->i", slope, 0.5 * slope + target)
+
+
+class LogisticLoss:
+    """``log(1 + exp(-y z))`` for targets -1 and 1, one output."""
+
+    curvature = 0.25
+    quadratic = False
+
+    def value(self, target: Target, scores: Floats) -> Floats:
+        """``log(1 + exp(-y z))`` without overflow."""
+        return np.logaddexp(0.0, -target * scores)[:, 0]
+
+    def gradient(self, target: Target, scores: Floats) -> Floats:
+        """``-y / (1 + exp(y z))``."""
+        return -target * expit(-target * scores)
+
+    def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
+        """``p (1 - p)`` times the direction."""
+        return expit(scores) * expit(-scores) * direction
+
+    def conjugate(self, target: Target, slope: Floats) -> Floats:
+        """``t log t + (1 - t) log(1 - t)`` with ``t = -y g``, the mistaken share."""
+        share = np.clip(-target * slope, 0.0, 1.0)
+        return (xlogy(share, share) + (1.0 - share) * log1p(-np.minimum(share, 1 - 1e-16)))[:, 0]
+
+
+class MultinomialLoss:
+    """``log sum_k exp(z_k) - z_y`` for targets 0 to K - 1, one output a class."""
+
+    curvature = 0.5
+    quadratic = False
+
+    def value(self, target: Target, scores: Floats) -> Floats:
+        """Negative log-probability of each row's class."""
+        own = np.take_along_axis(scores, target[:, None].astype(np.intp), axis=1)[:, 0]
+        return logsumexp(scores, axis=1) - own
+
+    def gradient(self, target: Target, scores: Floats) -> Floats:
+        """Probabilities less the indicator of the class."""
+        slope: Floats = softmax(scores, axis=1)
+        slope[np.arange(slope.shape[0]), target.astype(np.intp)] -= 1.0
+        return slope
+
+    def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
+        """``(diag(p) - p p')`` times the direction."""
+        shares: Floats = softmax(scores, axis=1)
+        moved = shares * direction
+        return moved - shares * moved.sum(axis=1, keepdims=True)
+
+    def conjugate(self, target: Target, slope: Floats) -> Floats:
+        """``sum_k p_k log p_k`` with ``p = g + e_y``."""
+        shares = slope.copy()
+        shares[np.arange(slope.shape[0]), target.astype(np.intp)] += 1.0
+        shares = np.clip(shares, 0.0, 1.0)
+        return xlogy(shares, shares).sum(axis=1)
+
+
+def mean_hessian(loss: Loss, target: Target, scores: Floats, shares: Floats) -> Floats:
+    """Second derivative of the mean loss by a common shift of all scores, ``K x K``."""
+    n_outputs = scores.shape[1]
+    columns = [
+        shares @ loss.hessian_product(target, scores, np.broadcast_to(unit, scores.shape))
+        for unit in np.eye(n_outputs)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def best_intercept(
+    loss: Loss, target: Target, scores: Floats, shares: Floats, start: Floats
+) -> Floats:
+    """The shift of all scores that minimises the mean loss, by Newton's method.
+
+    Taking the best intercept for each ``W`` leaves a smooth problem in ``W`` alone, with the same
+    minimum, and conditioned as if the columns of ``X`` had been centred.
+
+    Parameters
+    ----------
+    loss : Loss
+    target : ndarray of shape (n, K) or (n,)
+    scores : ndarray of shape (n, K)
+        Without intercept.
+    shares : ndarray of shape (n,)
+        Weights of the rows, which sum to one.
+    start : ndarray of shape (K,)
+
+    Returns
+    -------
+    ndarray of shape (K,)
+    """
+    intercept = start
+    value = float(shares @ loss.value(target, scores + intercept))
+    for _ in range(MAX_NEWTON_STEPS):
+        slope = loss.gradient(target, scores + intercept)
+        gradient = shares @ slope
+        noise = INTERCEPT_TOLERANCE * (shares @ np.abs(slope)).max()
+        if np.abs(gradient).max() <= noise:
+            break
+        hessian = mean_hessian(loss, target, scores + intercept, shares)
+        move = _newton_move(gradient, hessian, noise, FLAT * loss.curvature)
+        if -0.5 * gradient @ move <= EPS * abs(value):
+            return intercept + move  # closer than the value can tell
+        intercept, value = _shorten(loss, target, scores, shares, intercept, value, move)
+    return intercept
+
+
+def _newton_move(gradient: Floats, hessian: Floats, noise: float, flat: float) -> Floats:
+    """The Newton step, in the directions where there is a gradient.
+
+    A shift of all classes alike changes nothing and must not be moved along; where no residual is
+    below the Huber loss's delta there is a gradient without curvature, and the step is long.
+    """
+    curvatures, directions = np.linalg.eigh(hessian)
+    along = directions.T @ gradient
+    along[np.abs(along) <= noise] = 0.0
+    return -directions @ (along / np.maximum(curvatures, flat))
+
+
+def _shorten(
+    loss: Loss,
+    target: Target,
+    scores: Floats,
+    shares: Floats,
+    intercept: Floats,
+    value: float,
+    move: Floats,
+) -> tuple[Floats, float]:
+    """The first of ``move``, ``move / 4``, ... that lowers the mean loss, or no move."""
+    for _ in range(MAX_HALVINGS):
+        trial = intercept + move
+        trial_value = float(shares @ loss.value(target, scores + trial))
+        if trial_value < value:
+            return trial, trial_value
+        move = 0.25 * move
+    return intercept, value

@@ -1,0 +1,155 @@
+"""A loss bound to a linear map: the smooth problem that everything else restricts.
+
+    minimise (1/S) sum_i s_i loss(y_i, x_i' W + b) + 1/2 sum_j penalty_j ||W_j||^2   over W (d x K),
+
+with the intercept ``b`` always at its best for ``W``. A value takes one product with ``X``, a
+gradient one more.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from clustruct.design import Operator
+from clustruct.losses import Loss, Target, best_intercept, mean_hessian
+from clustruct.objectives.newton import minimise
+from clustruct.objectives.point import Point
+
+__all__ = ["LinearObjective", "Response"]
+
+Floats = NDArray[np.float64]
+
+# The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
+MAX_STRETCH = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What the scores are held against.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n, K) or (n,)
+    loss : Loss
+    n_outputs : int
+        ``K``, the number of columns of the scores.
+    shares : ndarray of shape (n,)
+        Weights of the rows, which sum to one.
+    fit_intercept : bool
+    """
+
+    target: Target
+    loss: Loss
+    n_outputs: int
+    shares: Floats
+    fit_intercept: bool
+
+
+class LinearObjective:
+    """Mean loss plus ridge, by products with ``X``.
+
+    Parameters
+    ----------
+    design : Operator
+    response : Response
+    penalties : ndarray of shape (d,)
+        Strength of the ridge on each row of ``W``: alpha, or alpha times the size of a group.
+    """
+
+    def __init__(self, design: Operator, response: Response, penalties: Floats) -> None:
+        self.design = design
+        self.response = response
+        self.penalties = penalties
+        self.shape = (design.shape[1], response.n_outputs)
+        self.quadratic = response.loss.quadratic
+        self._curvatures: Floats | None = None
+
+    def at(self, W: Floats, near: Point | None = None) -> Point:
+        """Value at ``W``; a point near it is a good start for the intercept."""
+        response, loss = self.response, self.response.loss
+        scores = self.design.scores(W)
+        intercept = np.zeros(self.shape[1]) if near is None else near.intercept
+        if response.fit_intercept:
+            intercept = best_intercept(loss, response.target, scores, response.shares, intercept)
+        scores = scores + intercept
+        ridge = 0.5 * float(self.penalties @ np.square(W).sum(axis=1))
+        value = float(response.shares @ loss.value(response.target, scores)) + ridge
+        slope = response.shares[:, None] * loss.gradient(response.target, scores)
+        return Point(W, value, intercept, slope)
+
+    def gradient(self, point: Point) -> Floats:
+        """``X' slope + penalty W``: the best intercept adds nothing to it."""
+        return self.loss_gradient(point) + self.penalties[:, None] * point.W
+
+    def loss_gradient(self, point: Point) -> Floats:
+        """Gradient of the mean loss alone."""
+        return self.design.adjoint(point.slope)
+
+    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
+        """Second derivative, as a function of the direction.
+
+        With ``H`` that of the mean loss by the scores, it is
+        ``X' (H - H 1 (1'H 1)^-1 1'H) X + penalty``; the middle term is for the best intercept.
+        """
+        target, shares, loss = self.response.target, self.response.shares, self.response.loss
+        scores = self.design.scores(point.W) + point.intercept
+        inner = np.zeros((self.shape[1], self.shape[1]))
+        if self.response.fit_intercept:
+            inner[:] = np.linalg.pinv(mean_hessian(loss, target, scores, shares))
+
+        def product(direction: Floats) -> Floats:
+            moved = self.design.scores(direction)
+            moved = moved - inner @ (shares @ loss.hessian_product(target, scores, moved))
+            bent = shares[:, None] * loss.hessian_product(target, scores, moved)
+            return self.design.adjoint(bent) + self.penalties[:, None] * direction
+
+        return product
+
+    def curvatures(self) -> Floats:
+        """Bounds of the diagonal of the second derivative."""
+        if self._curvatures is None:
+            means, variances = self.design.moments(self.response.shares)
+            squares = variances if self.response.fit_intercept else variances + means**2
+            self._curvatures = self.response.loss.curvature * squares + self.penalties
+        return self._curvatures
+
+    def dual_bound(self, point: Point, explained: float) -> float:
+        """A lower bound of the objective on a union of subspaces, by Fenchel duality.
+
+        With ``g`` the derivative of the loss by the scores at the point, every ``W`` of the union
+        has
+
+            f(W) >= -sum_i share_i loss*(tau g_i) - tau^2 explained / (2 alpha)
+
+        for ``0 <= tau <= 1``, where ``explained`` is the most that a subspace holds of
+        ``||X' g||^2`` (weighted). The best intercept makes the slopes sum to zero, as it must be.
+
+        Parameters
+        ----------
+        point : Point
+        explained : float
+
+        Returns
+        -------
+        float
+        """
+        response = self.response
+        alpha = float(self.penalties.min())
+        if alpha <= 0.0:
+            return 0.0  # without ridge nothing keeps the weights from undoing any slope
+        slope = point.slope / response.shares[:, None]
+
+        def bound(tau: float) -> float:
+            conjugate = response.loss.conjugate(response.target, tau * slope)
+            return -float(response.shares @ conjugate) - 0.5 * tau**2 * explained / alpha
+
+        longest = MAX_STRETCH if self.quadratic else 1.0
+        best = minimize_scalar(lambda tau: -bound(tau), bounds=(0.0, longest), method="bounded")
+        return max(0.0, -float(best.fun), bound(1.0))
+
+    def minimum(self, tol: float, start: Floats | None = None) -> Point:
+        """The best weights without constraint."""
+        return minimise(self, np.zeros(self.shape) if start is None else start, tol=tol)

@@ -1,0 +1,1 @@
+"""Convex relaxations: what conditional gradient minimises, and what lower bounds come from."""

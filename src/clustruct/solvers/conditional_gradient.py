@@ -1,0 +1,159 @@
+"""Conditional gradient on the convex relaxation, algorithm 2 of the paper.
+
+An iterate is a convex combination of groupings. The oracle groups the rows of ``P``: exact k-means
+for one output. Every oracle yields a lower bound of the original problem, and the last one its
+rounding; so do the relaxed weights ``M P / alpha``, whose groups are mostly the better ones.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from clustruct.constraints import Constraint
+from clustruct.relaxations.features import Factor, Hull, dual_bound, hull_of
+from clustruct.results import Projection
+from clustruct.solvers.driver import Answer
+from clustruct.solvers.greedy import refit
+from clustruct.solvers.protocols import Objective, require
+
+__all__ = ["ConditionalGradient", "Relaxed"]
+
+Floats = NDArray[np.float64]
+
+ROOT_TOL = 5e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """A mixture of groupings, as an iterate.
+
+    Attributes
+    ----------
+    number : int
+        How many groupings were mixed in.
+    hull : Hull
+    objective : float
+        ``psi``, the value of the relaxation.
+    oracle : Projection
+        The grouping that the gradient asks for.
+    bound : float
+        The best lower bound so far.
+    """
+
+    number: int
+    hull: Hull
+    objective: float
+    oracle: Projection
+    bound: float
+    step: float
+    gain: float
+    done: bool
+
+
+class ConditionalGradient:
+    """Mix in the grouping that the gradient asks for.
+
+    Parameters
+    ----------
+    objective : Objective
+    constraint : Constraint
+    factor : Factor
+        ``R`` and ``t`` of the objective.
+    start : ndarray of shape (d, K)
+        What the first grouping is made of; the weights without constraint are a good choice.
+    step : {"line_search", "classic"}
+        The best share of the new grouping, or ``2 / (t + 2)`` as in the paper. Where the classic
+        step would raise the objective, the best share is taken.
+    tol : float
+        Precision of the rounded answer's refit.
+    """
+
+    name = "cg"
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        factor: Factor,
+        start: Floats,
+        *,
+        step: str = "line_search",
+        tol: float = 1e-10,
+    ) -> None:
+        require(self.name, objective, ("refit",))
+        require(self.name, constraint, ("project", "explained"))
+        self._objective = objective
+        self._constraint = constraint
+        self._factor = factor
+        self._start = start
+        self._step = step
+        self._tol = tol
+
+    def start(self) -> Relaxed:
+        """The grouping of the start."""
+        nearest = self._constraint.project(self._start)
+        hull = hull_of(self._factor, nearest.labels, nearest.centers.shape[0])
+        return self._relaxed(1, hull, 1.0, None)
+
+    def advance(self, state: Relaxed) -> Relaxed:
+        """Mix in the oracle's grouping."""
+        toward = state.hull.toward(state.oracle.labels, state.oracle.centers.shape[0])
+        if self._step == "classic":
+            share = 2.0 / (state.number + 2.0)
+            trial = self._relaxed(state.number + 1, toward(share), share, state)
+            if trial.objective < state.objective:
+                return trial
+        share = self._best_share(toward)
+        trial = self._relaxed(state.number + 1, toward(share), share, state)
+        return trial if trial.objective < state.objective else replace(state, gain=0.0, done=True)
+
+    def answer(self, state: Relaxed) -> Answer:
+        """The groups of the last oracle, or those of the relaxed weights if they are better."""
+        P = self._factor.adjoint(state.hull.solve())
+        relaxed_weights = state.hull.mixture.apply(P) / self._factor.alpha
+        roundings = (state.oracle, self._constraint.project(relaxed_weights))
+        answers = [
+            Answer(refit(self._objective, nearest, self._tol), nearest.labels)
+            for nearest in roundings
+        ]
+        return min(answers, key=lambda answer: answer.point.value)
+
+    def _best_share(self, toward: Callable[[float], Hull]) -> float:
+        """The share that minimises ``psi``, convex in it; late ones are small, so seek its root."""
+        target = self._factor.target
+        search = minimize_scalar(
+            lambda root: float(np.vdot(target, toward(root**2).solve())),
+            bounds=(0.0, 1.0),
+            method="bounded",
+            options={"xatol": ROOT_TOL},
+        )
+        return float(search.x) ** 2
+
+    def _relaxed(self, number: int, hull: Hull, step: float, before: Relaxed | None) -> Relaxed:
+        B = hull.solve()
+        P = self._factor.adjoint(B)
+        value = 0.5 * float(np.vdot(self._factor.target, B)) + self._factor.rest
+        oracle = self._constraint.project(P)
+        explained = (
+            float(np.vdot(P, P)) - oracle.sq_distance
+            if oracle.exact
+            else self._constraint.explained(P)
+        )
+        bound = dual_bound(self._factor, B, explained)
+        gain = np.inf
+        if before is not None:
+            bound = max(bound, before.bound)
+            gain = (before.objective - value) / max(value, np.finfo(float).tiny)
+        return Relaxed(
+            number=number,
+            hull=hull,
+            objective=value,
+            oracle=oracle,
+            bound=bound,
+            step=step,
+            gain=gain,
+            done=False,
+        )

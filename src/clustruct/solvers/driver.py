@@ -1,0 +1,166 @@
+"""The loop: budget, tolerance, trace and status of every solver live here, and only here.
+
+A solver has a start and a step. It is asked for steps until it says that nothing is left to gain,
+until a step gains less than the tolerance, or until the budget is spent. It knows nothing of the
+rest.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from clustruct.objectives.point import Point
+from clustruct.results import Iteration
+
+__all__ = ["Answer", "Budget", "Solution", "Solver", "State", "drive"]
+
+
+class State(Protocol):
+    """What the loop sees of a solver's iterate."""
+
+    @property
+    def objective(self) -> float:
+        """The value that falls from step to step."""
+        ...
+
+    @property
+    def step(self) -> float:
+        """Size of the step that led here."""
+        ...
+
+    @property
+    def gain(self) -> float:
+        """What is compared with the tolerance: a relative decrease, or a relative gap."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether no step can lower the objective."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A feasible point and the group of each row, -1 for zero."""
+
+    point: Point
+    labels: NDArray[np.intp]
+
+
+S = TypeVar("S", bound=State)
+
+
+class Solver(Protocol[S]):
+    """A start, a step, and the feasible point that an iterate stands for."""
+
+    name: str
+
+    def start(self) -> S:
+        """The first iterate."""
+        ...
+
+    def advance(self, state: S) -> S:
+        """The next iterate, whose objective is no larger."""
+        ...
+
+    def answer(self, state: S) -> Answer:
+        """The feasible point."""
+        ...
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop, and whom to tell.
+
+    Attributes
+    ----------
+    max_iter : int
+    tol : float
+    monitor : callable
+        Called with every `Iteration`.
+    """
+
+    max_iter: int
+    tol: float
+    monitor: Callable[[Iteration], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution(Generic[S]):
+    """The answer of one solver.
+
+    Attributes
+    ----------
+    solver : str
+    answer : Answer
+    state : State
+        The last iterate.
+    trace : tuple of Iteration
+    converged : bool
+    """
+
+    solver: str
+    answer: Answer
+    state: S
+    trace: tuple[Iteration, ...]
+    converged: bool
+
+    @property
+    def message(self) -> str:
+        """How it ended, in words."""
+        steps = self.trace[-1].number
+        if not steps:
+            return f"{self.solver}: done at once"
+        ending = "converged" if self.converged else "stopped by max_iter"
+        return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
+
+
+def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
+    """Run a solver to its end.
+
+    Parameters
+    ----------
+    solver : Solver
+    budget : Budget
+
+    Returns
+    -------
+    Solution
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where the budget is spent before the tolerance is met.
+    """
+    begin = time.perf_counter()
+    trace: list[Iteration] = []
+
+    def record(number: int, state: S) -> None:
+        seconds = time.perf_counter() - begin
+        trace.append(Iteration(solver.name, number, state.objective, state.step, seconds))
+        budget.monitor(trace[-1])
+
+    state = solver.start()
+    record(0, state)
+    converged = state.done
+    while not converged and len(trace) <= budget.max_iter:
+        following = solver.advance(state)
+        if following.objective < state.objective or not following.done:
+            record(len(trace), following)
+        state = following
+        converged = state.done or state.gain <= budget.tol
+    if not converged:
+        warnings.warn(
+            f"Solver {solver.name!r} stopped after max_iter={budget.max_iter} steps with a "
+            f"relative gain of {state.gain:.2g} in the last one, above tol={budget.tol:g}. "
+            "Raise max_iter, raise tol, or scale the columns of X.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return Solution(solver.name, solver.answer(state), state, tuple(trace), converged)

@@ -1,0 +1,89 @@
+"""Fit without constraint, then group the weights (the paper's LSK), then refit the groups."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.constraints import Constraint
+from clustruct.objectives.point import Point
+from clustruct.results import Projection
+from clustruct.solvers.driver import Answer
+from clustruct.solvers.protocols import Objective, require
+
+__all__ = ["Greedy", "Grouped", "refit"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A feasible point and its groups, as an iterate."""
+
+    point: Point
+    labels: NDArray[np.intp]
+    step: float
+    gain: float
+    done: bool
+
+    @property
+    def objective(self) -> float:
+        """Objective at the point."""
+        return self.point.value
+
+
+class Greedy:
+    """Weights without constraint, grouped once.
+
+    Parameters
+    ----------
+    objective : Objective
+    constraint : Constraint
+    minimum : Point
+        The best point without constraint.
+    refit : bool
+        Whether the groups get their best values, or the means of the weights they hold.
+    tol : float
+        Precision of the refit.
+    """
+
+    name = "greedy"
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        minimum: Point,
+        *,
+        refit: bool = True,
+        tol: float = 1e-10,
+    ) -> None:
+        require(self.name, objective, ("minimum", "refit", "at"))
+        require(self.name, constraint, ("project",))
+        self._objective = objective
+        self._constraint = constraint
+        self._minimum = minimum
+        self._refit = refit
+        self._tol = tol
+
+    def start(self) -> Grouped:
+        """The projection of the free weights."""
+        nearest = self._constraint.project(self._minimum.W)
+        point = self._objective.at(nearest.point, near=self._minimum)
+        return Grouped(point, nearest.labels, 0.0, np.inf, done=not self._refit)
+
+    def advance(self, state: Grouped) -> Grouped:
+        """Refit, once."""
+        nearest = self._constraint.project(self._minimum.W)
+        best = refit(self._objective, nearest, self._tol)
+        point = best if best.value < state.objective else state.point
+        return Grouped(point, state.labels, 1.0, 0.0, done=True)
+
+    def answer(self, state: Grouped) -> Answer:
+        """The point itself."""
+        return Answer(state.point, state.labels)
+
+
+def refit(objective: Objective, nearest: Projection, tol: float) -> Point:
+    """The best point with the groups of a projection, whose values are the start."""
+    return objective.refit(nearest.labels, nearest.centers.shape[0], tol, start=nearest.centers)
