@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from clustruct.kernels.group_sums import sum_columns_by_column, sum_columns_by_row
+
 __all__ = ["DenseDesign", "Design", "GroupedDesign", "Operator", "SparseDesign", "as_design"]
 
 Floats = NDArray[np.float64]
@@ -151,16 +153,12 @@ class SparseDesign:
         return gram - np.outer(mine, means) - np.outer(means, mine) + total * np.outer(means, means)
 
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
-        """``X Z``, by renaming columns: making a sparse matrix dense adds up repeated entries."""
+        """``X Z``, adding each entry to its row and group."""
         X = self._X
-        groups = np.where(labels < 0, n_groups, labels).astype(X.indices.dtype)
-        shape = (X.shape[0], n_groups + 1)
-        if X.format == "csr":
-            renamed = sparse.csr_matrix((X.data, groups[X.indices], X.indptr), shape=shape)
-        else:
-            columns = np.repeat(groups, np.diff(X.indptr))
-            renamed = sparse.coo_matrix((X.data, (X.indices, columns)), shape=shape)
-        return renamed.toarray()[:, :n_groups].astype(np.float64, copy=False)
+        add = sum_columns_by_row if X.format == "csr" else sum_columns_by_column
+        sums = np.zeros((X.shape[0], n_groups))
+        add(X.data, X.indices, X.indptr, labels.astype(np.intp, copy=False), sums)
+        return sums
 
     def _like(self, data: NDArray[np.floating]) -> sparse.csr_matrix | sparse.csc_matrix:
         """A matrix with other entries at the same places, which it shares."""

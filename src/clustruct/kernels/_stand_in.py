@@ -97,7 +97,12 @@ def build() -> ModuleType:
     for name in _OPTIONS:
         setattr(module, name, _option)
     vars(module).update(
-        compiled=False, cast=_cast, declare=_declare, NULL=None, __getattr__=_unknown
+        compiled=False,
+        cast=_cast,
+        declare=_declare,
+        fused_type=lambda *types: CType(_unchanged),
+        NULL=None,
+        __getattr__=_unknown,
     )
     return module
 

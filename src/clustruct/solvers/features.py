@@ -7,7 +7,7 @@ constraint, the lower bounds) is computed once, when it is first asked for.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,20 @@ __all__ = ["FeatureProblem", "OPTIONS", "Outcome", "RECIPES", "solve"]
 
 Floats = NDArray[np.float64]
 
-# How far the first step of projected gradient goes, in units of the inverse mean curvature.
-LONGEST = 4.0
+
+class Stride(NamedTuple):
+    """Steps that projected gradient tries: the longest in units of the inverse mean curvature."""
+
+    longest: float
+    shortest: float
+    shrink: float
+
+
+# By the Gram matrix a trial is cheap; otherwise it takes a pass over X, and only steps are tried
+# among which the best one nearly always is.
+THOROUGH_STRIDE = Stride(4.0, 1e-5, 0.8)
+QUICK_STRIDE = Stride(0.5, 0.1, 0.7)
+
 # Precision of weights without constraint: as a start, and as an answer.
 ROUGH, SHARP = 1e-3, 1e-10
 
@@ -221,14 +233,18 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Solution[Any]:
     """Projected gradient from a start."""
     curvature = float(problem.objective.curvatures().mean())
-    longest = LONGEST / curvature if curvature > 0.0 else 1.0
-    # A trial costs a pass over X where there is no Gram matrix: fewer, longer strides then.
-    shrink = 0.8 if isinstance(problem.objective, QuadraticObjective) else 0.5
+    thorough = isinstance(problem.objective, QuadraticObjective)
+    stride = THOROUGH_STRIDE if thorough else QUICK_STRIDE
     solver = ProjectedGradient(
         problem.objective,
         problem.constraint,
         start,
-        **{"longest": longest, "shrink": shrink, **options},
+        **{
+            "longest": stride.longest / curvature if curvature > 0.0 else 1.0,
+            "shortest": stride.shortest,
+            "shrink": stride.shrink,
+            **options,
+        },
     )
     return drive(solver, problem.budget)
 
