@@ -259,11 +259,11 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
     Notes
     -----
     ``"greedy"`` groups the weights of a fit without constraint and refits the groups (option
-    ``refit=False`` keeps the means). ``"pg"`` is projected gradient (options ``refit``, ``shrink``,
-    ``shortest``). ``"cg"`` is conditional gradient on a convex relaxation, for squared loss (option
-    ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it with ``"pg"``. ``"soft"``
-    searches from many starts, for squared loss and up to about a thousand features. ``"auto"``
-    tries what suits the problem and keeps the best.
+    ``refit=False`` keeps the means). ``"pg"`` is projected gradient (options ``refit``,
+    ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation,
+    for squared loss (option ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it
+    with ``"pg"``. ``"soft"`` searches from many starts, for squared loss and up to about a thousand
+    features. ``"auto"`` tries what suits the problem and keeps the best.
 
     Examples
     --------

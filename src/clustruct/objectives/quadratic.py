@@ -1,5 +1,7 @@
 """The squared loss by its Gram matrix: ``X`` is read once and never touched again."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -68,9 +70,9 @@ class QuadraticObjective:
         """``G W - C``."""
         return point.slope
 
-    def curvatures(self) -> Floats:
-        """The diagonal of the second derivative."""
-        return np.diagonal(self.gram) + self.penalties
+    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
+        """``G + alpha``, as a function of the direction."""
+        return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
 
     def dual_bound(self, point: Point, explained: float) -> float:
         """A lower bound on a union of subspaces; see `LinearObjective.dual_bound`.

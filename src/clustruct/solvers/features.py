@@ -7,7 +7,7 @@ constraint, the lower bounds) is computed once, when it is first asked for.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,20 +27,10 @@ __all__ = ["FeatureProblem", "OPTIONS", "Outcome", "RECIPES", "solve"]
 
 Floats = NDArray[np.float64]
 
-
-class Stride(NamedTuple):
-    """Steps that projected gradient tries: the longest in units of the inverse mean curvature."""
-
-    longest: float
-    shortest: float
-    shrink: float
-
-
-# By the Gram matrix a trial is cheap; otherwise it takes a pass over X, and only steps are tried
-# among which the best one nearly always is.
-THOROUGH_STRIDE = Stride(4.0, 1e-5, 0.8)
-QUICK_STRIDE = Stride(0.5, 0.1, 0.7)
-
+# Steps that projected gradient tries. By the Gram matrix a trial is cheap; otherwise it takes a
+# pass over X, and only those steps are tried among which the best one nearly always is.
+THOROUGH_STRIDE = {"longest": 10.0, "shortest": 1e-5, "shrink": 0.8}
+QUICK_STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 # Precision of weights without constraint: as a start, and as an answer.
 ROUGH, SHARP = 1e-3, 1e-10
 
@@ -224,28 +214,18 @@ RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "auto": (),
     "greedy": ("refit",),
-    "pg": ("refit", "shrink", "shortest"),
+    "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
-    "cgpg": ("step", "refit", "shrink", "shortest"),
+    "cgpg": ("step", "refit", "longest", "shortest", "shrink"),
 }
 
 
 def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Solution[Any]:
     """Projected gradient from a start."""
-    curvature = float(problem.objective.curvatures().mean())
     thorough = isinstance(problem.objective, QuadraticObjective)
     stride = THOROUGH_STRIDE if thorough else QUICK_STRIDE
-    solver = ProjectedGradient(
-        problem.objective,
-        problem.constraint,
-        start,
-        **{
-            "longest": stride.longest / curvature if curvature > 0.0 else 1.0,
-            "shortest": stride.shortest,
-            "shrink": stride.shrink,
-            **options,
-        },
-    )
+    settings = {**stride, **options}
+    solver = ProjectedGradient(problem.objective, problem.constraint, start, **settings)
     return drive(solver, problem.budget)
 
 
