@@ -10,11 +10,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import growth
 import imports
 import kmeans
 import memory
 import picture
 import readme
+import recovery
 import sparse
 import threads
 from report import Options, Target, environment
@@ -25,6 +27,8 @@ SECTIONS: dict[str, Any] = {
     "memory": memory,
     "threads": threads,
     "import": imports,
+    "recovery": recovery,
+    "growth": growth,
 }
 RESULTS = Path(__file__).parent / "results"
 
