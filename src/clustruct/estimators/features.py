@@ -118,7 +118,7 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_groups)
             One column a group, in the order of `cluster_values_`.
         """
         check_is_fitted(self)
@@ -230,9 +230,9 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         Intercept.
     labels_ : ndarray of shape (n_features,)
         Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_outputs)
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)
         Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Number of features in each group.
     n_clusters_ : int
         Groups in use. Features left alone by `blocks` are groups of one.
@@ -248,7 +248,7 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         Objective, step and time of each step.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they are strings.
 
     See Also
@@ -444,9 +444,9 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         Intercepts.
     labels_ : ndarray of shape (n_features,)
         Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_classes)
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_classes)
         Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Number of features in each group.
     n_clusters_ : int
         Groups in use.
@@ -462,7 +462,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         Objective, step and time of each step.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they are strings.
 
     See Also
