@@ -87,8 +87,9 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
     def _set_outcome(self, outcome: Outcome) -> None:
         """Attributes, with groups in use only and in the order of their values."""
         point = outcome.answer.point
-        used, labels = np.unique(outcome.answer.labels, return_inverse=True)
-        first = np.array([np.flatnonzero(labels == q)[0] for q in range(used.size)], dtype=np.intp)
+        used, first, labels = np.unique(
+            outcome.answer.labels, return_index=True, return_inverse=True
+        )
         values = point.W[first]
         order = np.lexsort((*values.T[::-1], used < 0))
         order = order[: np.count_nonzero(used >= 0)]
@@ -155,20 +156,20 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
-        groups = []
-        for label in [*range(self.n_clusters_), -1]:
-            members = np.flatnonzero(self.labels_ == label)
-            if members.size:
-                weight = self._weights[members[0]]
-                groups.append(
-                    FeatureGroup(
-                        label=label,
-                        weight=weight.copy() if self._many_outputs() else float(weight[0]),
-                        size=members.size,
-                        features=tuple(str(name) for name in names[members]),
-                    )
-                )
-        return groups
+        order = np.argsort(self.labels_, kind="stable")
+        bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
+        groups = [self._group(members, names) for members in np.split(order, bounds)]
+        return groups if groups[0].label >= 0 else [*groups[1:], groups[0]]
+
+    def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
+        """The group of some features, which share a label."""
+        weight = self._weights[members[0]]
+        return FeatureGroup(
+            label=int(self.labels_[members[0]]),
+            weight=weight.copy() if self._many_outputs() else float(weight[0]),
+            size=members.size,
+            features=tuple(str(name) for name in names[members]),
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
