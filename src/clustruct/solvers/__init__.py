@@ -1,0 +1,1 @@
+"""The algorithms that fit clustered weights."""
