@@ -22,6 +22,8 @@ from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.projected_gradient import ProjectedGradient
+from clustruct.solvers.soft import Soft
+from clustruct.solvers.soft_search import Effort
 
 __all__ = ["FeatureProblem", "OPTIONS", "Outcome", "RECIPES", "solve"]
 
@@ -31,6 +33,11 @@ Floats = NDArray[np.float64]
 # pass over X, and only those steps are tried among which the best one nearly always is.
 THOROUGH_STRIDE = {"longest": 10.0, "shortest": 1e-5, "shrink": 0.8}
 QUICK_STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
+# A search is not worth its time where the objective is this near to a lower bound, relatively, or
+# where there are more features than that; with few enough, it may take its full time.
+CLOSE = 1e-3
+MOST_SEARCHED = 1000
+EASY_FEATURES = 100
 # Precision of weights without constraint: as a start, and as an answer.
 ROUGH, SHARP = 1e-3, 1e-10
 
@@ -66,6 +73,16 @@ class FeatureProblem:
         """The best point without constraint."""
         tol = SHARP if isinstance(self.constraint, Free) else ROUGH
         return self.objective.minimum(tol)
+
+    @cached_property
+    def free_bound(self) -> float:
+        """The lower bound that the best point without constraint gives."""
+        return self.bound_at(self.minimum)
+
+    def bound_at(self, point: Point) -> float:
+        """The lower bound that a point gives."""
+        explained = self.constraint.explained(self.objective.loss_gradient(point))
+        return self.objective.dual_bound(point, explained)
 
     @property
     def begin(self) -> Floats:
@@ -148,15 +165,9 @@ def _message(attempts: list[Attempt], best: Attempt) -> str:
 
 def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) -> Certificate:
     """The best lower bound: without constraint, at the answer, or by the relaxation."""
-    objective, constraint = problem.objective, problem.constraint
-
-    def at(point: Point) -> float:
-        explained = constraint.explained(objective.loss_gradient(point))
-        return objective.dual_bound(point, explained)
-
     bounds = {
-        "unconstrained": at(problem.minimum),
-        "residual": at(answer.point),
+        "unconstrained": problem.free_bound,
+        "residual": problem.bound_at(answer.point),
         "conditional gradient": relaxed_bound,
     }
     source = max(bounds, key=lambda name: bounds[name])
@@ -198,8 +209,28 @@ def _cgpg(problem: FeatureProblem) -> list[Attempt]:
     return [Attempt("cgpg", (relaxed, descended), relaxed.state.bound)]
 
 
+def _soft(problem: FeatureProblem) -> list[Attempt]:
+    if not isinstance(problem.objective, QuadraticObjective):
+        n_features = problem.objective.shape[0]
+        raise ValueError(
+            f"solver='soft' needs a Gram matrix, and with {n_features} features it is not formed. "
+            "Choose solver='pg', or select features first."
+        )
+    start = problem.constraint.project(problem.begin).point
+    return [_search(problem, problem.objective, start)]
+
+
 def _auto(problem: FeatureProblem) -> list[Attempt]:
-    return _pg(problem)
+    """Projected gradient; then a search, where one is possible and the bound leaves room for it."""
+    attempts = _pg(problem)
+    objective = problem.objective
+    best = min(attempts, key=lambda attempt: attempt.answer.point.value).answer.point
+    room = best.value - problem.free_bound > CLOSE * best.value
+    if not (room and isinstance(objective, QuadraticObjective)):
+        return attempts
+    if objective.shape[0] > MOST_SEARCHED or problem.constraint.places(best.W) is None:
+        return attempts
+    return [*attempts, _search(problem, objective, best.W)]
 
 
 RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
@@ -208,6 +239,7 @@ RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
     "pg": _pg,
     "cg": _cg,
     "cgpg": _cgpg,
+    "soft": _soft,
 }
 
 # Options that `solver_options` may hold for each solver.
@@ -217,6 +249,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
     "cgpg": ("step", "refit", "longest", "shortest", "shrink"),
+    "soft": ("n_turns", "n_annealed", "n_sweeps", "n_repeats"),
 }
 
 
@@ -236,6 +269,31 @@ def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Solution[Any]
         objective, problem.constraint, factor_of(objective), problem.begin, **options
     )
     return drive(solver, problem.budget)
+
+
+def _search(problem: FeatureProblem, objective: QuadraticObjective, start: Floats) -> Attempt:
+    """A search over partitions that has to better a feasible start, and a descent from its end."""
+    soft = Soft(
+        objective,
+        problem.constraint,
+        start,
+        effort=_effort(objective.shape[0], problem.n_starts, problem.options),
+        rng=problem.rng,
+    )
+    searched = drive(soft, problem.budget)
+    return Attempt("soft", (searched, _descend(problem, searched.answer.point.W, {})))
+
+
+def _effort(n_features: int, n_starts: int | None, options: Mapping[str, Any]) -> Effort:
+    """How long to search: less for many features, so that it takes seconds rather than minutes."""
+    ease = min(1.0, EASY_FEATURES / n_features)
+    settings = {
+        "n_turns": 3 if ease == 1.0 else 1,
+        "n_starts": n_starts or max(32, int(512 * ease**2)),
+        "n_annealed": max(4, int(32 * ease)),
+        "n_sweeps": max(100, int(600 * ease)),
+    }
+    return Effort(**{**settings, **options})
 
 
 def _starts(problem: FeatureProblem, count: int) -> list[Floats]:
