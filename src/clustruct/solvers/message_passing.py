@@ -36,15 +36,16 @@ MAX_ITERATIONS = 100
 # by less than this mean square, where the weights have mean square 1.
 ROUNDS = 10
 UNCHANGED = 1e-6
-# Share of the new message in the one handed on.
-DAMPING = np.float32(0.7)
+# Share of the new message in the one handed on, drawn for each start from between these: large
+# ones are best on independent features, small ones on correlated features.
+NEW_SHARES = (0.3, 0.8)
 # Noise over the mean square of the outputs: decades to draw the first guess from, and bounds.
 NOISE_DECADES = (-4.5, -2.5)
 NOISE_BOUNDS = (1e-6, 0.1)
 # Logarithmic spread of the size of the first levels; the least share of the mean square of the
 # weights that is left for it.
-LEAST_REST = 0.05
 SCALE_SPREAD = 0.2
+LEAST_REST = 0.05
 # Bounds: what a message keeps of the precision of an estimate, its mean, a variance, a share.
 LEAST_PRECISION = np.float32(1e-5)
 LARGEST_MEAN = 100.0
@@ -59,6 +60,7 @@ class _Messages:
     levels: Singles  # (groups, m, outputs)
     shares: Singles  # (groups, m, 1), as logarithms
     noise: Singles  # (1, m, 1)
+    new_share: Singles  # (1, m, 1)
     r1: Singles  # (outputs, m, features)
     p1: Singles  # (1, m, 1)
     r2: Singles
@@ -164,6 +166,7 @@ class MessagePassing:
             levels=levels.astype(np.float32),
             shares=np.full((self._n_levels, m, 1), -np.log(self._n_levels), dtype=np.float32),
             noise=noise.astype(np.float32)[None, :, None],
+            new_share=rng.uniform(*NEW_SHARES, (1, m, 1)).astype(np.float32),
             r1=np.zeros(size, dtype=np.float32),
             p1=np.zeros_like(precision),
             r2=np.broadcast_to(self._prior[:, None], size).astype(np.float32),
@@ -216,7 +219,11 @@ class MessagePassing:
         )
         total = 1.0 / precision.mean(axis=2, keepdims=True)
         x = self._rotate(x, self._vectors.T)
-        _hand_on(x, total, messages.r2, messages.p2, messages.r1, messages.p1)
+        # The first message has nothing to be damped by.
+        share = np.where(messages.p1 > 0, messages.new_share, np.float32(1.0))
+        rest = _hand_on(x, total, messages.r2, messages.p2)
+        _blend(messages.r1, x, share)
+        _blend(messages.p1, rest, share)
         noise = np.clip(residual, *(self._n_features * bound for bound in NOISE_BOUNDS))
         # Not more than a decade at a time.
         messages.noise = np.clip(
@@ -236,7 +243,10 @@ class MessagePassing:
         total = 1.0 / np.maximum(variance, LEAST_VARIANCE)
         messages.mean, messages.chances = mean, chances
         self._update_levels(messages)
-        _hand_on(mean.copy(), total, messages.r1, messages.p1, messages.r2, messages.p2)
+        message = mean.copy()
+        rest = _hand_on(message, total, messages.r1, messages.p1)
+        _blend(messages.r2, message, messages.new_share)
+        _blend(messages.p2, rest, messages.new_share)
 
     def _chances(self, messages: _Messages) -> Singles:
         """Chance of each level for each feature, (groups, m, features)."""
@@ -280,24 +290,19 @@ class MessagePassing:
         return rotated.reshape(rows.shape)
 
 
-def _hand_on(
-    estimate: Singles,
-    total: Singles,
-    told: Singles,
-    known: Singles,
-    mean: Singles,
-    precision: Singles,
-) -> None:
-    """Move a message towards an estimate of precision ``total`` less what that was told.
+def _hand_on(estimate: Singles, total: Singles, told: Singles, known: Singles) -> Singles:
+    """Take what an estimate of precision ``total`` was told out of it, in place.
 
-    The estimate is used up.
+    Returns the precision that is left.
     """
-    rest = np.maximum(total - known, LEAST_PRECISION * total)
+    rest: Singles = np.maximum(total - known, LEAST_PRECISION * total)
     estimate *= total / rest
     estimate -= (known / rest) * told
     np.clip(estimate, -LARGEST_MEAN, LARGEST_MEAN, out=estimate)
-    # The first message has nothing to be damped by.
-    share = np.where(precision > 0, DAMPING, np.float32(1.0))
-    for message, new in ((mean, estimate), (precision, rest)):
-        message *= 1 - share
-        message += share * new
+    return rest
+
+
+def _blend(message: Singles, new: Singles, share: Singles) -> None:
+    """Move a message, in place, some of the way towards a new one."""
+    message *= 1 - share
+    message += share * new

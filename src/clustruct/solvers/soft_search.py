@@ -4,7 +4,8 @@ Two ways lead to new partitions, and all that they find is polished by moves of 
 an exact refit (`Quadratic.descend`):
 
 * message passing from random levels, which often lands on the best partition, or near it;
-* annealing of the best of these partitions, which walks from near it to it.
+* changes to the best of these partitions, which lead from near it to it: groups are merged and
+  split, and partitions are annealed.
 
 They take turns. Among the many local optima of a hard problem the best one stands out by being
 found over and over again, from starts that have nothing in common: then the search is over.
@@ -168,8 +169,9 @@ def _candidates(
             yield passing.draw(min(passing.batch, effort.n_starts - begin), rng), np.inf
             if pool.is_settled:
                 break
-        for row, value in zip(pool.labels, pool.values, strict=True):
-            yield _regrouped(problem, row, rng), value
+        for row in pool.labels:
+            # Many of them may end in one place, which says little: they do not count.
+            yield _regrouped(problem, row, rng), -np.inf
         labels, values = pool.labels, pool.values
         for begin in range(0, len(labels), CHUNK):
             if pool.is_settled:
