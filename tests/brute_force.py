@@ -30,8 +30,10 @@ def groupings(d, n_groups):
 def sparse_groupings(d, n_groups, n_nonzero):
     """All ways to keep at most ``n_nonzero`` features, in at most ``n_groups`` groups."""
     found = []
-    for kept in combinations(range(d), min(d, n_nonzero)):
-        for inner in groupings(len(kept), len(kept) if n_groups is None else n_groups):
+    subsets = [c for k in range(min(d, n_nonzero) + 1) for c in combinations(range(d), k)]
+    for kept in subsets:
+        free = [tuple(range(len(kept)))]
+        for inner in free if n_groups is None else groupings(len(kept), n_groups):
             labels = [-1] * d
             for j, label in zip(kept, inner, strict=True):
                 labels[j] = label
@@ -143,7 +145,7 @@ def ridge(X, y, labels, *, alpha, shares=None, intercept=True):
     y_means = shares @ y if intercept else np.zeros(y.shape[1])
     rows = np.vstack([roots * ((X - x_means) @ Z), np.sqrt(alpha) * Z])
     right = np.vstack([roots * (y - y_means), np.zeros((X.shape[1], y.shape[1]))])
-    V = np.linalg.lstsq(rows, right, rcond=None)[0]
+    V = np.linalg.lstsq(rows, right, rcond=None)[0] if Z.any() else np.zeros((0, y.shape[1]))
     value = 0.5 * float(np.square(rows @ V - right).sum())
     W = Z @ V
     return value, W, y_means - x_means @ W
