@@ -172,7 +172,7 @@ def smooth(loss, X, y, labels, *, alpha, shares=None, intercept=True, n_outputs=
         np.zeros((q + 1) * n_outputs),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 5000, "maxfun": 20000, "ftol": 0.0, "gtol": 1e-11},
+        options={"maxiter": 5000, "maxfun": 20000, "ftol": 1e-16, "gtol": 1e-9},
     )
     V, b = np.split(found.x.reshape(q + 1, n_outputs), [q])
     return found.fun, Z @ V, intercept * b[0]
