@@ -210,7 +210,10 @@ def best_intercept(
         move = _newton_move(gradient, hessian, noise, FLAT * loss.curvature)
         if -0.5 * gradient @ move <= EPS * abs(value):
             return intercept + move  # closer than the value can tell
+        before = value
         intercept, value = _shorten(loss, target, scores, shares, intercept, value, move)
+        if value == before:
+            break  # rounding hides what is left to gain
     return intercept
 
 

@@ -10,7 +10,7 @@ from clustruct.design import Design, assignment
 from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
 
-__all__ = ["QuadraticObjective", "quadratic_objective"]
+__all__ = ["QuadraticObjective", "inverse_roots", "quadratic_objective"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -86,7 +86,7 @@ class QuadraticObjective:
         along = 2.0 * self.constant - float(np.vdot(self.moment, point.W))
         ridge = 0.5 * float(self.penalties @ np.square(point.W).sum(axis=1))
         spread = 2.0 * max(0.0, point.value - ridge) + explained / alpha
-        return 0.5 * along**2 / spread if spread > 0.0 else 0.0
+        return 0.5 * along * (along / spread) if spread > 0.0 else 0.0
 
     def minimum(self, tol: float, start: Floats | None = None) -> Point:
         """The best weights without constraint, by a factorisation."""
@@ -125,7 +125,7 @@ def quadratic_objective(
     weighted = shares[:, None] * centred
     return QuadraticObjective(
         design.gram(shares, x_means),
-        design.adjoint(weighted) - np.outer(x_means, weighted.sum(axis=0)),
+        design.cross(weighted, x_means),
         0.5 * float(np.vdot(weighted, centred)),
         penalties=penalties,
         x_means=x_means,
@@ -133,13 +133,19 @@ def quadratic_objective(
     )
 
 
+def inverse_roots(diagonal: Floats) -> Floats:
+    """What scales a diagonal to ones; ones where it is zero."""
+    return 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+
+
 def _solve_positive(matrix: Floats, right: Floats) -> Floats:
     """Solution of a positive semi-definite system, the shortest one where there are many."""
+    # Scaled to a diagonal of ones, so that columns in small units are not taken for dependent ones.
+    scale = inverse_roots(np.diagonal(matrix))
     try:
-        factor = linalg.cho_factor(matrix)
-        diagonal = np.abs(np.diagonal(factor[0]))
-        if diagonal.min(initial=np.inf) > 1e-7 * diagonal.max(initial=0.0):
-            return linalg.cho_solve(factor, right)
+        factor = linalg.cho_factor(scale[:, None] * matrix * scale)
+        if np.abs(np.diagonal(factor[0])).min(initial=np.inf) > 1e-7:
+            return scale[:, None] * linalg.cho_solve(factor, scale[:, None] * right)
     except linalg.LinAlgError:
         pass
     values, vectors = linalg.eigh(matrix)

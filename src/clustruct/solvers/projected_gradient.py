@@ -111,7 +111,7 @@ class ProjectedGradient:
 
 
 def same_groups(a: Labels, b: Labels) -> bool:
-    """Whether two labellings stand for the same groups, -1 being one, whatever their numbers."""
+    """Whether two labellings stand for the same groups, whatever their numbers, and zeros."""
     if np.array_equal(a, b):
         return True
     width_a, width_b = int(a.max()) + 2, int(b.max()) + 2
@@ -119,4 +119,6 @@ def same_groups(a: Labels, b: Labels) -> bool:
         return False  # many small groups: to compare them costs more than a trial
     together = np.bincount((a + 1) * width_b + (b + 1), minlength=width_a * width_b)
     pairs = together.reshape(width_a, width_b) > 0
+    if pairs[0, 1:].any() or pairs[1:, 0].any():
+        return False  # zero in one of them only
     return bool((pairs.sum(axis=0) <= 1).all() and (pairs.sum(axis=1) <= 1).all())
