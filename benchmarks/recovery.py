@@ -22,6 +22,7 @@ from report import Options, Table, Target
 
 SEEDS = range(9000, 9040)
 ALPHA = 1e-4
+MAX_ITER = 100
 SOLVERS = ("greedy", "pg", "cg", "cgpg", "auto")
 SAMPLES = (50, 60, 75, 90, 100, 125, 150)
 NOISES = (0.05, 0.1, 0.5, 1.0)
@@ -99,7 +100,12 @@ def _problem(n: int, noise: float, correlation: float, seed: int) -> dict[str, t
     found = {"oracle": (_distance(oracle, truth), 0.0), "ridge": (_distance(ridge, truth), 0.0)}
     for solver in SOLVERS:
         model = FeatureClusterRegressor(
-            5, alpha=ALPHA, fit_intercept=False, solver=solver, random_state=seed
+            5,
+            alpha=ALPHA,
+            fit_intercept=False,
+            solver=solver,
+            max_iter=MAX_ITER,
+            random_state=seed,
         )
         begin = time.perf_counter()
         with warnings.catch_warnings():

@@ -263,7 +263,7 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
     ``refit=False`` keeps the means). ``"pg"`` is projected gradient (options ``refit``,
     ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation,
     for squared loss (option ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it
-    with ``"pg"``. ``"soft"`` searches from many starts, for squared loss and up to about a thousand
+    with ``"pg"``. ``"soft"`` searches from many starts, for up to two thousand
     features. ``"auto"`` tries what suits the problem and keeps the best.
 
     Examples
@@ -669,7 +669,7 @@ def _choose_objective(
 
 
 def _check_solver(solver: str, loss: Loss) -> None:
-    if solver in ("cg", "cgpg", "soft") and not loss.quadratic:
+    if solver in ("cg", "cgpg") and not loss.quadratic:
         raise ValueError(
             f"solver={solver!r} works with squared loss only. "
             "Choose solver='auto', 'pg' or 'greedy', or loss='squared'."

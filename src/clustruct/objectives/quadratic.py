@@ -74,6 +74,10 @@ class QuadraticObjective:
         """``G + alpha``, as a function of the direction."""
         return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
 
+    def quadratic_model(self, point: Point) -> "QuadraticObjective":
+        """Itself."""
+        return self
+
     def dual_bound(self, point: Point, explained: float) -> float:
         """A lower bound on a union of subspaces; see `LinearObjective.dual_bound`.
 

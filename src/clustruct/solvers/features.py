@@ -34,10 +34,11 @@ Floats = NDArray[np.float64]
 THOROUGH_STRIDE = {"longest": 10.0, "shortest": 1e-5, "shrink": 0.8}
 QUICK_STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 # A search is not worth its time where the objective is this near to a lower bound, relatively, or
-# where there are more features than that; with few enough, it may take its full time.
+# where there are more features than that. It may take its full time where a feature, a group and
+# an output can be combined in no more than so many ways.
 CLOSE = 1e-3
-MOST_SEARCHED = 1000
-EASY_FEATURES = 100
+MOST_SEARCHED, MOST_MODELLED = 2000, 300
+EASY_MOVES = 500
 # Precision of weights without constraint: as a start, and as an answer.
 ROUGH, SHARP = 1e-3, 1e-10
 
@@ -210,27 +211,25 @@ def _cgpg(problem: FeatureProblem) -> list[Attempt]:
 
 
 def _soft(problem: FeatureProblem) -> list[Attempt]:
-    if not isinstance(problem.objective, QuadraticObjective):
-        n_features = problem.objective.shape[0]
+    n_features = problem.objective.shape[0]
+    if n_features > MOST_SEARCHED:
         raise ValueError(
-            f"solver='soft' needs a Gram matrix, and with {n_features} features it is not formed. "
-            "Choose solver='pg', or select features first."
+            f"solver='soft' needs matrices of {n_features} x {n_features}, and works with at most "
+            f"{MOST_SEARCHED} features. Choose solver='pg', or select features first."
         )
-    start = problem.constraint.project(problem.begin).point
-    return [_search(problem, problem.objective, start)]
+    return [_search(problem, problem.constraint.project(problem.begin).point)]
 
 
 def _auto(problem: FeatureProblem) -> list[Attempt]:
     """Projected gradient; then a search, where one is possible and the bound leaves room for it."""
     attempts = _pg(problem)
-    objective = problem.objective
     best = min(attempts, key=lambda attempt: attempt.answer.point.value).answer.point
     room = best.value - problem.free_bound > CLOSE * best.value
-    if not (room and isinstance(objective, QuadraticObjective)):
-        return attempts
-    if objective.shape[0] > MOST_SEARCHED or problem.constraint.places(best.W) is None:
-        return attempts
-    return [*attempts, _search(problem, objective, best.W)]
+    n_features = problem.objective.shape[0]
+    small = n_features <= (MOST_SEARCHED if problem.objective.quadratic else MOST_MODELLED)
+    if room and small and problem.constraint.places(best.W) is not None:
+        attempts.append(_search(problem, best.W))
+    return attempts
 
 
 RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
@@ -271,29 +270,31 @@ def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Solution[Any]
     return drive(solver, problem.budget)
 
 
-def _search(problem: FeatureProblem, objective: QuadraticObjective, start: Floats) -> Attempt:
+def _search(problem: FeatureProblem, start: Floats) -> Attempt:
     """A search over partitions that has to better a feasible start, and a descent from its end."""
-    soft = Soft(
-        objective,
-        problem.constraint,
-        start,
-        effort=_effort(objective.shape[0], problem.n_starts, problem.options),
-        rng=problem.rng,
-    )
+    places = problem.constraint.places(start)
+    if places is None:
+        raise ValueError(
+            "solver='soft' moves features between groups, and n_clusters=None gives each its own. "
+            "Give n_clusters an integer, or choose solver='pg'."
+        )
+    effort = _effort(problem, places.n_groups)
+    soft = Soft(problem.objective, places, effort=effort, rng=problem.rng)
     searched = drive(soft, problem.budget)
     return Attempt("soft", (searched, _descend(problem, searched.answer.point.W, {})))
 
 
-def _effort(n_features: int, n_starts: int | None, options: Mapping[str, Any]) -> Effort:
-    """How long to search: less for many features, so that it takes seconds rather than minutes."""
-    ease = min(1.0, EASY_FEATURES / n_features)
+def _effort(problem: FeatureProblem, n_groups: int) -> Effort:
+    """How long to search: less where moves cost more, so that it takes about a second."""
+    n_features, n_outputs = problem.objective.shape
+    ease = min(1.0, EASY_MOVES / (n_features * n_groups * n_outputs))
     settings = {
-        "n_turns": 3 if ease == 1.0 else 1,
-        "n_starts": n_starts or max(32, int(512 * ease**2)),
-        "n_annealed": max(4, int(32 * ease)),
-        "n_sweeps": max(100, int(600 * ease)),
+        "n_turns": Effort.n_turns if ease == 1.0 and problem.objective.quadratic else 1,
+        "n_starts": problem.n_starts or max(16, int(Effort.n_starts * ease**2)),
+        "n_annealed": max(2, int(Effort.n_annealed * ease)),
+        "n_sweeps": max(50, int(Effort.n_sweeps * ease)),
     }
-    return Effort(**{**settings, **options})
+    return Effort(**{**settings, **problem.options})
 
 
 def _starts(problem: FeatureProblem, count: int) -> list[Floats]:

@@ -1,12 +1,15 @@
 """Many cheap starts by message passing, each polished by moves of single features.
 
-The search sees the quadratic form of squared loss only; see `soft_search`.
+The search (`soft_search`) sees the quadratic form of squared loss only. Other losses are modelled
+by one at the current point; the groups found are refitted with the loss itself and modelled anew,
+for as long as the objective falls.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clustruct.constraints import Constraint
+from clustruct.constraints import Places
+from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.greedy import Grouped
@@ -16,18 +19,15 @@ from clustruct.solvers.soft_search import Effort, search
 
 __all__ = ["Soft"]
 
-Floats = NDArray[np.float64]
-
 
 class Soft:
     """A search over partitions, from a feasible start.
 
     Parameters
     ----------
-    objective : QuadraticObjective
-    constraint : Constraint
-    start : ndarray of shape (d, K)
-        Weights whose groups the search has to better.
+    objective : QuadraticObjective or FeatureObjective
+    places : Places
+        The groups that the search has to better, and where features may go.
     effort : Effort
     rng : numpy.random.Generator
     tol : float
@@ -38,22 +38,14 @@ class Soft:
 
     def __init__(
         self,
-        objective: QuadraticObjective,
-        constraint: Constraint,
-        start: Floats,
+        objective: QuadraticObjective | FeatureObjective,
+        places: Places,
         *,
         effort: Effort,
         rng: np.random.Generator,
         tol: float = 1e-10,
     ) -> None:
-        require(self.name, objective, ("gram", "moment", "refit"))
-        require(self.name, constraint, ("places",))
-        places = constraint.places(start)
-        if places is None:
-            raise ValueError(
-                "solver='soft' moves features between groups, and n_clusters=None gives each its "
-                "own. Give n_clusters an integer, or choose solver='pg'."
-            )
+        require(self.name, objective, ("quadratic_model", "refit"))
         self._objective = objective
         self._places = places
         self._effort = effort
@@ -67,28 +59,31 @@ class Soft:
         return Grouped(point, labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
-        """The whole search, which is one step."""
-        objective, places = self._objective, self._places
-        problem = Quadratic(
-            gram=objective.gram,
-            moment=objective.moment,
-            constant=2.0 * objective.constant,
-            alpha=float(objective.penalties[0]),
+        """Search the model at the current point. One search settles the squared loss."""
+        labels = search(
+            self._model(state.point), self._rng, effort=self._effort, starts=state.labels[None, :]
+        ).labels
+        point = self._objective.refit(labels, self._places.n_groups, self._tol)
+        if not point.value < state.objective:
+            return Grouped(state.point, state.labels, 0.0, 0.0, done=True)
+        gain = (state.objective - point.value) / abs(state.objective)
+        return Grouped(point, labels, 1.0, gain, done=self._objective.quadratic)
+
+    def _model(self, point: Point) -> Quadratic:
+        model, places = self._objective.quadratic_model(point), self._places
+        return Quadratic(
+            gram=model.gram,
+            moment=model.moment,
+            constant=2.0 * model.constant,
+            alpha=float(model.penalties[0]),
             # As many as there are directions in which the samples tell something: weights that
             # count as repetitions change neither this nor the search.
-            n_samples=float(np.linalg.matrix_rank(objective.gram, hermitian=True)),
+            n_samples=float(np.linalg.matrix_rank(model.gram, hermitian=True)),
             n_clusters=places.n_groups,
             first=places.first,
             last=places.last,
             n_nonzero=places.n_nonzero,
         )
-        labels = search(
-            problem, self._rng, effort=self._effort, starts=state.labels[None, :]
-        ).labels
-        point = objective.refit(labels, places.n_groups, self._tol)
-        if point.value < state.objective:
-            return Grouped(point, labels, 1.0, 0.0, done=True)
-        return Grouped(state.point, state.labels, 0.0, 0.0, done=True)
 
     def answer(self, state: Grouped) -> Answer:
         """The point itself."""
