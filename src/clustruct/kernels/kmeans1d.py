@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 from clustruct.kernels.chain import CHAIN_SHARE, cheapest_chain
+from clustruct.kernels.groups import group_summaries
 from clustruct.kernels.intervals import (
     BLOCK,
     NO_WEIGHTS,
     fast_cost_error,
-    group_summaries,
     running_moments,
 )
 from clustruct.kernels.partition import label_by_threshold

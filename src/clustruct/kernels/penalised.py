@@ -13,26 +13,40 @@ inequality taking ``b`` up to there and ``a`` from there on costs no more than t
 """
 
 import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from clustruct.kernels.chain import CHAIN_SHARE
+from clustruct.kernels.groups import group_summaries, partition_cost
 from clustruct.kernels.intervals import (
     fast_cost_error,
-    group_summaries,
-    partition_cost,
-    penalised_path,
+    priced_sweep,
     running_moments,
+    traced_path,
 )
 
 # Prices that are interpolated before the secants, which are sure to end, take over; these are taken
 # at once where the numbers of groups on both sides are this close.
 N_GUESSES = 12
 CLOSE = 8
+# How far to overshoot in the hope of a bracket, as a power of the ratio of the numbers of groups.
+# Groups go like price^(-1/3) where the values are dense; a price found on a sample is near already.
+OVERSHOOT = 3.5
+SAMPLE_OVERSHOOT = 1.0
 # Size of the sample that the price for a long array is first found on.
 MOST_SAMPLED = 8192
 # Two totals that agree to this relative precision are equal.
 TOLERANCE = 1e-13
+
+
+class Trial(NamedTuple):
+    """A partition that is best at some price: its number of groups, its cost and itself."""
+
+    count: int
+    cost: float
+    path: Any = None
+    price: float | None = None
 
 
 def best_partition(values, weights, origin, n_groups):
@@ -56,55 +70,105 @@ def best_partition(values, weights, origin, n_groups):
         What a group must cost for this number of groups to be best.
     """
     n = values.shape[0]
+    check_size(n, n_groups)
+    table = running_moments(values, weights, origin, 1)
+    noise = fast_cost_error(values, weights, origin, table, 1)
+    # A range takes no memory until it is needed as an array.
+    few = Trial(1, partition_cost(table, np.empty(0, dtype=np.int64)), range(0))
+    many = Trial(n, 0.0, range(1, n))
+    for trial in (few, many):
+        if trial.count == n_groups:
+            return np.array(trial.path, dtype=np.int64), trial.cost
+    price = guess_price(values, table[:, 0], origin, n_groups)
+    overshoot = SAMPLE_OVERSHOOT if _sample_size(n, n_groups) else OVERSHOOT
+    few, many, price = _search_partitions(table, noise, few, many, n_groups, price, overshoot)
+    path = few.path if few.count == n_groups else splice(few.path, many.path, n, n_groups)
+    return settle(values, weights, origin, table, path), price
+
+
+def _search_partitions(table, noise, few, many, n_groups, price, overshoot):
+    """Search for the price of ``n_groups`` groups of all values, see ``search_price``."""
+    n = table.shape[0] - 1
+    work = work_space(n)
+
+    def solve(price):
+        work[0][0, :] = np.inf
+        work[0][:, 0] = 0.0
+        priced_sweep(table, price, noise, 0, n, *work)
+        path = traced_path(work[1], n)[-2:0:-1].copy()
+        return Trial(path.shape[0] + 1, partition_cost(table, path), path, price)
+
+    return search_price(solve, few, many, n_groups, price, overshoot)
+
+
+def check_size(n, n_groups):
+    """Raise ``ValueError`` where positions do not fit into the integers that sweeps use."""
     if n >= np.iinfo(np.int32).max:
         raise ValueError(
             f"x has {n} distinct values, too many for {n_groups} groups. Round the values, or ask "
             f"for fewer than {int((n / CHAIN_SHARE) ** 0.5)} groups."
         )
-    table = running_moments(values, weights, origin, 1)
-    noise = fast_cost_error(values, weights, origin, table, 1)
-    few, few_cost = np.empty(0, dtype=np.int64), partition_cost(table, np.empty(0, dtype=np.int64))
-    if n_groups == 1:
-        return few, few_cost
-    # A range takes no memory until it is needed as an array.
-    many, many_cost = range(1, n), 0.0
-    if n_groups == n:
-        return np.arange(1, n), 0.0
-    few_price, many_price = None, None
-    price = guess_price(values, origin, table, n_groups)
-    work = (np.empty((2, n + 1)), *np.empty((3, n + 1), dtype=np.int32))
-    secant, step = False, 1.0 if _sample_size(n, n_groups) else 3.5
-    for trial in itertools.count():
-        path = penalised_path(table, price, noise, *work)
-        cost, count = partition_cost(table, path), path.shape[0] + 1
-        if count == n_groups:
-            return settle(values, weights, origin, table, path), price
-        line = few_cost + price * (len(few) + 1)
-        if secant and cost + price * count >= line - TOLERANCE * line:
-            path = splice(few, many, n, n_groups)
-            return settle(values, weights, origin, table, path), price
-        stalled = count in (len(few) + 1, len(many) + 1)
-        if count < n_groups:
-            few, few_cost, few_price = path, cost, price
+
+
+def work_space(n, n_swept=None):
+    """Arrays for sweeps over ``n_swept`` (all) of ``n`` values: best, previous, queue and since."""
+    n_swept = n if n_swept is None else n_swept
+    queue = np.empty((2, n_swept + 1), dtype=np.int32)
+    return np.zeros((2, n + 1)), np.empty(n + 1, dtype=np.int32), *queue
+
+
+def search_price(solve, few, many, n_groups, price, overshoot):
+    """Search for a price at which ``n_groups`` groups are best.
+
+    Parameters
+    ----------
+    solve : callable
+        Gives the ``Trial`` that is best at a price.
+    few, many : Trial
+        Best ones with fewer and with more groups; their prices may be unknown.
+    n_groups : int
+    price : float
+        Where to begin.
+    overshoot : float
+        How far to go beyond the price that should be right, until there are prices on both sides.
+
+    Returns
+    -------
+    few, many : Trial
+        Both the one with ``n_groups`` groups; or the two next to it, both best at the price
+        returned, where no price gives that number.
+    price : float
+    """
+    secant = False
+    for number in itertools.count():
+        found = solve(price)
+        if found.count == n_groups:
+            return found, found, price
+        line = few.cost + price * few.count
+        below = found.cost + price * found.count < line - TOLERANCE * line
+        if secant and not (below and few.count < found.count < many.count):
+            return few, many, price
+        stalled = found.count in (few.count, many.count)
+        if found.count < n_groups:
+            few = found
         else:
-            many, many_cost, many_price = path, cost, price
-        bracketed = few_price is not None and many_price is not None
-        close = len(many) - len(few) <= CLOSE
-        secant = trial >= N_GUESSES or close or (bracketed and stalled)
+            many = found
+        bracketed = few.price is not None and many.price is not None
+        close = many.count - few.count <= CLOSE
+        secant = number >= N_GUESSES or close or (bracketed and stalled)
         if secant:
-            price = (few_cost - many_cost) / (len(many) - len(few))
+            price = (few.cost - many.cost) / (many.count - few.count)
         elif bracketed:
-            share = np.log(n_groups / (len(few) + 1)) / np.log((len(many) + 1) / (len(few) + 1))
-            price = few_price ** (1.0 - share) * many_price**share
+            least = max(few.count, 0.5)
+            share = np.log(n_groups / least) / np.log(many.count / least)
+            price = few.price ** (1.0 - share) * many.price**share
         else:
-            # Groups go like price^(-1/3) where the values are dense. Overshoot to get a bracket,
-            # but not by much from a price that a sample gave.
-            step = 2.0 * step if stalled else step
-            price *= (count / n_groups) ** step
+            overshoot = 2.0 * overshoot if stalled else overshoot
+            price *= (max(found.count, 0.5) / n_groups) ** overshoot
 
 
-def guess_price(values, origin, table, n_groups):
-    """Price at which about ``n_groups`` groups are best.
+def guess_price(values, mass, origin, n_groups):
+    """Price at which about ``n_groups`` groups are best, from the values and their running weights.
 
     That of the same number of groups on a sample, when there are many values for each group.
     Otherwise the one of dense values (Panter and Dite), for which the least cost of ``Q`` groups is
@@ -115,7 +179,7 @@ def guess_price(values, origin, table, n_groups):
     n_knots = 2 * size if size else min(n, 16 * n_groups, 4 * MOST_SAMPLED)
     knots = np.linspace(0, n - 1, n_knots).astype(np.int64)
     width = np.diff(values[knots])
-    need = np.cbrt(np.diff(table[knots, 0]) * width * width)
+    need = np.cbrt(np.diff(mass[knots]) * width * width)
     if not size:
         return np.sum(need) ** 3 / (6.0 * n_groups**3)
     # Half of the sample goes by rank, half by the density that good boundaries have.
@@ -124,7 +188,7 @@ def guess_price(values, origin, table, n_groups):
     by_rank = np.linspace(0, n, size // 2)
     edges = np.unique(np.concatenate([by_need, by_rank]).astype(np.int64))
     middles = values[(edges[:-1] + edges[1:]) // 2]
-    return best_partition(middles, np.diff(table[edges, 0]), origin, n_groups)[1]
+    return best_partition(middles, np.diff(mass[edges]), origin, n_groups)[1]
 
 
 def _sample_size(n, n_groups):
