@@ -28,6 +28,9 @@ from clustruct.kernels.two_sided import best_two_sided
 # Chains are faster while there are at least this many values for the cube of the number of groups:
 # the square for each chain, as many chains as groups.
 CHAIN_SHARE = 20
+# Of more items than this, a sample tells which chain to begin with.
+SAMPLED_ABOVE = 50_000
+N_SAMPLED = 2000
 
 
 def project_sparse(values, n_clusters, n_nonzero):
@@ -120,13 +123,13 @@ def _best_groups(kept, n_left, n_nonzero, n_clusters):
     items, _ = scale_down(np.insert(kept, n_left, 0.0), max(-kept[0], kept[-1]))
     gap = items.shape[0] - n_nonzero if n_nonzero < kept.shape[0] else 1
     cuts, counts = _candidate_boundaries(items, n_left, gap), NO_WEIGHTS
-    if cuts.shape[0] <= items.shape[0]:
+    if cuts is not None:
         items, counts = items[cuts[:-1]], np.diff(cuts).astype(np.float64)
     if items.shape[0] <= CHAIN_SHARE * n_clusters**3:
         edges = best_two_sided(items, counts, float(gap), n_clusters)
     else:
         edges = _best_chain(items, counts, gap, n_clusters)
-    left, right = edges if counts is NO_WEIGHTS else (cuts[side] for side in edges)
+    left, right = edges if cuts is None else (cuts[side] for side in edges)
     return left, right - 1
 
 
@@ -137,9 +140,9 @@ def _best_chain(items, counts, gap, n_clusters):
     table = running_moments(items, counts, 0.0, BLOCK)
     error = fast_cost_error(items, counts, 0.0, table, BLOCK)
     numbers = range(max(0, n_clusters - n_right), min(n_clusters, middle) + 1)
-    balanced = n_clusters * middle / (items.shape[0] - 1)
+    likely = _likely_number(items, counts, middle, gap, n_clusters)
     bound, best = np.inf, None
-    for n_negative in sorted(numbers, key=lambda number: abs(number - balanced)):
+    for n_negative in sorted(numbers, key=lambda number: abs(number - likely)):
         found = cheapest_chain(
             items, counts, 0.0, table, BLOCK, n_clusters + 1, n_negative, middle, float(gap),
             bound, error, sys.maxsize,
@@ -151,15 +154,32 @@ def _best_chain(items, counts, gap, n_clusters):
     return best
 
 
+def _likely_number(items, counts, middle, gap, n_clusters):
+    """About how many groups of the best projection are negative, by a sample of many items.
+
+    A good chain to begin with saves time: it has the others dropped early.
+    """
+    n = items.shape[0]
+    if n < SAMPLED_ABOVE:
+        return n_clusters * middle / (n - 1)
+    edges = np.unique(np.linspace(0, n, N_SAMPLED).astype(np.int64))
+    # The zero between the signs stays alone.
+    edges = np.unique(np.concatenate([edges, [middle, middle + 1]]))
+    sizes = np.diff(edges) if counts is NO_WEIGHTS else np.add.reduceat(counts, edges[:-1])
+    middles = items[(edges[:-1] + edges[1:]) // 2]
+    left, _ = best_two_sided(middles, sizes.astype(np.float64), float(gap), n_clusters)
+    return left.shape[0] - 1
+
+
 def _candidate_boundaries(signed, n_left, gap):
-    """Positions where a group may begin or end.
+    """Positions where a group may begin or end; None for all of them.
 
     Among equal values the cost is concave in the place of a boundary of the zero group, so one of
     its two boundaries lies between different values, and the other there too or ``gap`` away.
     """
     runs = _run_edges(signed, 0, signed.shape[0])
     if runs.shape[0] == signed.shape[0] + 1:
-        return runs  # every position
+        return None
     after, before = runs[runs <= n_left] + gap, runs[runs > n_left] - gap
     after, before = after[after > n_left], before[before <= n_left]
     cuts = np.unique(np.concatenate([runs, after, before]))
