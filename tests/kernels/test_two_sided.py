@@ -1,4 +1,4 @@
-"""Groups on both sides of a zero group, through a price and, where there is none, through layers."""
+"""Groups on both sides of a zero group, through a price or, where there is none, layers."""
 
 import numpy as np
 import pytest
@@ -97,8 +97,8 @@ def test_there_are_numbers_of_groups_that_no_price_gives(monkeypatch):
     monkeypatch.setattr(two_sided._TwoSided, "_between", recorded)
     for shape in ("integers", "normal"):
         for seed in range(20):
-            rng, items, counts = problem(shape, N, seed)
-            gap = int(rng.integers(N // 2, N - 4))
+            rng, items, counts = problem(shape, 40, seed)
+            gap = int(rng.integers(20, 36))
             least = reference.two_sided_program(items, counts, 3, gap)
             found = two_sided.best_two_sided(items, counts, float(gap), 3)
             assert cost_of(items, counts, gap, *found) <= least * (1 + 1e-12)
@@ -117,14 +117,14 @@ def test_few_positions_are_left_of_thousands(monkeypatch):
 
     monkeypatch.setattr(two_sided, "_windows", recorded)
     for seed in cases(3):
-        _, items, counts = problem("normal", 3000 if COMPILED else 100, seed)
-        gap, n_groups = float(len(items) // 2), 30
+        _, items, counts = problem("normal", 3000 if COMPILED else 400, seed)
+        gap, n_groups = float(len(items) // 2), 30 if COMPILED else 10
         sides = two_sided._TwoSided(items, counts, gap)
         best = sides._trial([np.asarray(edges) for edges in sides.best_edges(n_groups)])
-        price = sides._guess(best.path, n_groups)
+        price, _ = sides._guess(best.path, n_groups)
         found = sides._by_layers(price, n_groups, best.cost * (1 + 1e-12))
         assert cost_of(items, counts, gap, *found) <= best.cost * (1 + 1e-12)
-    assert max(sizes) < n_groups / 5
+    assert max(sizes) < n_groups / 4
 
 
 def test_layers_without_windows_are_the_dynamic_program(shape):

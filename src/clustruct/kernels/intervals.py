@@ -434,9 +434,7 @@ def priced_sweep(
             while tail >= head and begin <= n:
                 begin = max(since[tail], step + 1)
                 if not _beats(table, best, start, sign, step, queue[tail], begin, noise):
-                    begin = _takeover(
-                        table, best, start, sign, step, queue[tail], begin, n, noise
-                    )
+                    begin = _takeover(table, best, start, sign, step, queue[tail], begin, n, noise)
                     break
                 tail -= 1
                 begin = step + 1

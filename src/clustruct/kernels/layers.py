@@ -116,7 +116,7 @@ def _fill_layer(
     slots: cython.longlong[::1],
     state: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Write those of the positions ``[first, last)`` that are in layer ``q``; return the next state."""
+    """Write which of the positions ``[first, last)`` are in layer ``q``; return the next state."""
     place: cython.Py_ssize_t
     for place in range(first, last):
         if low[place] <= q <= high[place]:

@@ -13,6 +13,7 @@ inequality taking ``b`` up to there and ``a`` from there on costs no more than t
 """
 
 import itertools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,12 +31,16 @@ from clustruct.kernels.intervals import (
 # at once where the numbers of groups on both sides are this close.
 N_GUESSES = 12
 CLOSE = 8
-# How far to overshoot in the hope of a bracket, as a power of the ratio of the numbers of groups.
-# Groups go like price^(-1/3) where the values are dense; a price found on a sample is near already.
+# How far to go in the hope of a bracket, as a power of the ratio of the numbers of groups, which go
+# like price^(-1/3) where the values are dense. A price found on a sample is near already.
 OVERSHOOT = 3.5
-SAMPLE_OVERSHOOT = 1.0
-# Size of the sample that the price for a long array is first found on.
+SAMPLE_OVERSHOOT = 0.5
+# The price for a long array is first found on a sample with so many values for each group, if it
+# may have at least so many, and with no more than so many in all.
+SAMPLE_SHARE = 32
+LEAST_SHARE = 8
 MOST_SAMPLED = 8192
+N_CAPPINGS = 4
 # Two totals that agree to this relative precision are equal.
 TOLERANCE = 1e-13
 
@@ -73,20 +78,19 @@ def best_partition(values, weights, origin, n_groups):
     check_size(n, n_groups)
     table = running_moments(values, weights, origin, 1)
     noise = fast_cost_error(values, weights, origin, table, 1)
-    # A range takes no memory until it is needed as an array.
-    few = Trial(1, partition_cost(table, np.empty(0, dtype=np.int64)), range(0))
-    many = Trial(n, 0.0, range(1, n))
-    for trial in (few, many):
-        if trial.count == n_groups:
-            return np.array(trial.path, dtype=np.int64), trial.cost
-    price = guess_price(values, table[:, 0], origin, n_groups)
-    overshoot = SAMPLE_OVERSHOOT if _sample_size(n, n_groups) else OVERSHOOT
-    few, many, price = _search_partitions(table, noise, few, many, n_groups, price, overshoot)
-    path = few.path if few.count == n_groups else splice(few.path, many.path, n, n_groups)
-    return settle(values, weights, origin, table, path), price
+    if n_groups in (1, n):
+        path = np.arange(1, n if n_groups == n else 1)
+        return path, partition_cost(table, path)
+    guess = guess_price(values, table[:, 0], table[:, 2], origin, n_groups)
+    found = _search_partitions(table, noise, n_groups, guess)
+    if found.exact is not None:
+        path = found.exact.path
+    else:
+        path = splice(found.few.path, found.many.path, n, n_groups)
+    return settle(values, weights, origin, table, path), found.price
 
 
-def _search_partitions(table, noise, few, many, n_groups, price, overshoot):
+def _search_partitions(table, noise, n_groups, guess):
     """Search for the price of ``n_groups`` groups of all values, see ``search_price``."""
     n = table.shape[0] - 1
     work = work_space(n)
@@ -98,7 +102,10 @@ def _search_partitions(table, noise, few, many, n_groups, price, overshoot):
         path = traced_path(work[1], n)[-2:0:-1].copy()
         return Trial(path.shape[0] + 1, partition_cost(table, path), path, price)
 
-    return search_price(solve, few, many, n_groups, price, overshoot)
+    # A range takes no memory until it is needed as an array.
+    few = Trial(1, partition_cost(table, np.empty(0, dtype=np.int64)), range(0))
+    many = Trial(n, 0.0, range(1, n))
+    return search_price(solve, few, many, n_groups, *guess)
 
 
 def check_size(n, n_groups):
@@ -117,6 +124,20 @@ def work_space(n, n_swept=None):
     return np.zeros((2, n + 1)), np.empty(n + 1, dtype=np.int32), *queue
 
 
+class Bracket(NamedTuple):
+    """What a search ends with.
+
+    The best partition with the number of groups that was asked for, or None where no price gives
+    it; the next ones known with fewer and with more groups; the last price, at which the first is
+    best, or else both others are.
+    """
+
+    exact: Trial | None
+    few: Trial
+    many: Trial
+    price: float
+
+
 def search_price(solve, few, many, n_groups, price, overshoot):
     """Search for a price at which ``n_groups`` groups are best.
 
@@ -130,24 +151,22 @@ def search_price(solve, few, many, n_groups, price, overshoot):
     price : float
         Where to begin.
     overshoot : float
-        How far to go beyond the price that should be right, until there are prices on both sides.
+        How far to go until there are prices on both sides, as a power of the ratio of the numbers
+        of groups; twice as far after a step that changed nothing.
 
     Returns
     -------
-    few, many : Trial
-        Both the one with ``n_groups`` groups; or the two next to it, both best at the price
-        returned, where no price gives that number.
-    price : float
+    Bracket
     """
     secant = False
     for number in itertools.count():
         found = solve(price)
         if found.count == n_groups:
-            return found, found, price
+            return Bracket(found, few, many, price)
         line = few.cost + price * few.count
         below = found.cost + price * found.count < line - TOLERANCE * line
         if secant and not (below and few.count < found.count < many.count):
-            return few, many, price
+            return Bracket(None, few, many, price)
         stalled = found.count in (few.count, many.count)
         if found.count < n_groups:
             few = found
@@ -160,41 +179,94 @@ def search_price(solve, few, many, n_groups, price, overshoot):
             price = (few.cost - many.cost) / (many.count - few.count)
         elif bracketed:
             least = max(few.count, 0.5)
-            share = np.log(n_groups / least) / np.log(many.count / least)
+            share = math.log(n_groups / least) / math.log(many.count / least)
             price = few.price ** (1.0 - share) * many.price**share
         else:
             overshoot = 2.0 * overshoot if stalled else overshoot
             price *= (max(found.count, 0.5) / n_groups) ** overshoot
 
 
-def guess_price(values, mass, origin, n_groups):
-    """Price at which about ``n_groups`` groups are best, from the values and their running weights.
+def guess_price(values, mass, sums, origin, n_groups):
+    """Price at which about ``n_groups`` groups are best.
 
     That of the same number of groups on a sample, when there are many values for each group.
-    Otherwise the one of dense values (Panter and Dite), for which the least cost of ``Q`` groups is
-    ``(integral of density^(1/3))^3 / (12 Q^2)``; the price is minus its derivative.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        Ascending.
+    mass, sums : ndarray of float64, shape (n + 1,)
+        Their running weights and first moments about the origin.
+    origin : float
+    n_groups : int
+
+    Returns
+    -------
+    price : float
+    overshoot : float
+        How far to go from there for one group more or less, see ``search_price``.
     """
-    n = values.shape[0]
-    size = _sample_size(n, n_groups)
-    n_knots = 2 * size if size else min(n, 16 * n_groups, 4 * MOST_SAMPLED)
-    knots = np.linspace(0, n - 1, n_knots).astype(np.int64)
+    edges = _sample(values, mass, n_groups)
+    if edges is None:
+        return _dense_price(values, mass, n_groups), OVERSHOOT
+    # With the means of intervals for values, a partition of the sample costs as much as that of
+    # all values, but for a constant.
+    sizes = np.diff(mass[edges])
+    means = origin + np.diff(sums[edges]) / sizes
+    table = running_moments(means, sizes, origin, 1)
+    noise = fast_cost_error(means, sizes, origin, table, 1)
+    guess = guess_price(means, table[:, 0], table[:, 2], origin, n_groups)
+    exact, few, many, price = _search_partitions(table, noise, n_groups, guess)
+    if exact is None or few.price is None or many.price is None:
+        return price, SAMPLE_OVERSHOOT
+    # The middle of the prices for this number of groups, and how far it is to their ends.
+    upper = (few.cost - exact.cost) / (n_groups - few.count)
+    lower = (exact.cost - many.cost) / (many.count - n_groups)
+    reach = 0.5 * n_groups * math.log(upper / lower)
+    return math.sqrt(lower * upper), max(reach, SAMPLE_OVERSHOOT)
+
+
+def _dense_price(values, mass, n_groups):
+    """The price for dense values (Panter and Dite).
+
+    The least cost of ``Q`` groups is ``(integral of density^(1/3))^3 / (12 Q^2)`` then, and the
+    price is minus its derivative.
+    """
+    _, need = _needs(values, mass, min(values.shape[0], 16 * n_groups, 4 * MOST_SAMPLED))
+    return np.sum(need) ** 3 / (6.0 * n_groups**3)
+
+
+def _needs(values, mass, n_knots):
+    """Some positions, and the integral of the cube root of the density between them."""
+    knots = np.linspace(0, values.shape[0] - 1, n_knots).astype(np.int64)
     width = np.diff(values[knots])
-    need = np.cbrt(np.diff(mass[knots]) * width * width)
-    if not size:
-        return np.sum(need) ** 3 / (6.0 * n_groups**3)
-    # Half of the sample goes by rank, half by the density that good boundaries have.
-    need = np.concatenate([[0.0], np.cumsum(need)])
-    by_need = np.interp(np.linspace(0.0, need[-1], size // 2), need, knots)
-    by_rank = np.linspace(0, n, size // 2)
-    edges = np.unique(np.concatenate([by_need, by_rank]).astype(np.int64))
-    middles = values[(edges[:-1] + edges[1:]) // 2]
-    return best_partition(middles, np.diff(mass[edges]), origin, n_groups)[1]
+    return knots, np.cbrt(np.diff(mass[knots]) * width * width)
 
 
 def _sample_size(n, n_groups):
     """How many values the first price is found on; 0 if they would be too few for the groups."""
-    size = min(n // 4, MOST_SAMPLED)
-    return size if size >= 8 * n_groups else 0
+    size = min(n // 4, SAMPLE_SHARE * n_groups, MOST_SAMPLED)
+    return size if size >= LEAST_SHARE * n_groups else 0
+
+
+def _sample(values, mass, n_groups):
+    """Edges of intervals whose means stand for all values, or None if they would be too few.
+
+    Half of them go by rank, half by the density that good boundaries have.
+    """
+    n = values.shape[0]
+    size = _sample_size(n, n_groups)
+    if size == 0:
+        return None
+    knots, need = _needs(values, mass, size)
+    for _ in range(N_CAPPINGS):
+        # A gap between values takes no more edges than there are values at its ends.
+        need = np.minimum(need, np.diff(knots) * (np.sum(need) / (size // 2)))
+    need = np.concatenate([[0.0], np.cumsum(need)])
+    by_need = np.interp(np.linspace(0.0, need[-1], size // 2), need, knots)
+    edges = np.concatenate([by_need, np.linspace(0, n, size // 2)]).astype(np.int64)
+    edges.sort()
+    return edges[np.flatnonzero(np.diff(edges, append=n + 1))]
 
 
 def settle(values, weights, origin, table, path):

@@ -63,7 +63,7 @@ def project_sparse(values, n_clusters, n_nonzero):
 
 
 def _extremes(values, n_nonzero):
-    """The ``n_nonzero`` smallest negative and largest positive values, and how many are negative."""
+    """The ``n_nonzero`` smallest negative and largest positive values; how many are negative."""
     ordered, _ = sort_values(values)
     n_negative = int(np.searchsorted(ordered, 0.0, side="left"))
     n_positive = ordered.shape[0] - int(np.searchsorted(ordered, 0.0, side="right"))
@@ -193,7 +193,7 @@ def _labels(values, kept, left, right):
     if n_left_groups:
         thresholds = np.append(thresholds, np.nextafter(kept[left[-1] - 1], np.inf))
     thresholds = np.concatenate([thresholds, kept[right[:-1]]])
-    labels, _ = label_by_threshold(values, thresholds)
+    labels = label_by_threshold(values, thresholds)
     labels[labels == n_left_groups] = -1
     labels[labels > n_left_groups] -= 1
     # Of equal values at the edge of the zero group only as many count as there is room for.

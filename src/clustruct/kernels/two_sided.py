@@ -23,7 +23,6 @@ from clustruct.kernels.intervals import (
 )
 from clustruct.kernels.layers import best_zero_group
 from clustruct.kernels.penalised import (
-    OVERSHOOT,
     Trial,
     best_partition,
     check_size,
@@ -86,19 +85,22 @@ class _TwoSided:
 
     def best_edges(self, n_groups):
         """Edges of the groups to the left and to the right of the best zero group."""
-        few = self._trial((np.array([0]), np.array([self.n])))
+        few = self._all_zero()
         many = self._hard_threshold()
         if many.count <= n_groups:
             # The squares of the others are below the least double.
             return [np.array(edges) for edges in many.path]
-        price = self._guess(many.path, n_groups)
+        guess = self._guess(many.path, n_groups)
         longest = max(self.last, self.n - self.first)
         self.inward, self.previous, *self.queue = work_space(self.n, longest)
-        few, many, price = search_price(self._solve, few, many, n_groups, price, OVERSHOOT)
-        # More groups may gain less than the last digit of the cost.
-        if price * (n_groups - few.count) <= TOLERANCE * few.cost:
-            return [self._settled(edges) for edges in few.path]
-        return self._between(few, many, price, n_groups)
+        found = search_price(self._solve, few, many, n_groups, *guess)
+        if found.exact is not None:
+            return [self._settled(edges) for edges in found.exact.path]
+        return self._between(found.few, found.many, found.price, n_groups)
+
+    def _all_zero(self):
+        """The chain without groups."""
+        return self._trial((np.array([0]), np.array([self.n])))
 
     def _hard_threshold(self):
         """The largest items that there is room for, each a group of its own."""
@@ -111,9 +113,11 @@ class _TwoSided:
         """A price for ``n_groups`` groups: what it is for the items that a chain keeps."""
         begin, end = path[0][-1], path[1][0]
         kept = np.concatenate([self.items[:begin], self.items[end:]])
-        mass = np.concatenate([self.table[: begin + 1, 0], self.table[end + 1 :, 0]])
-        mass[begin + 1 :] -= self.table[end, 0] - self.table[begin, 0]
-        return guess_price(kept, mass, 0.0, n_groups)
+        mass, sums = (
+            np.concatenate([column[:begin], column[end:] - (column[end] - column[begin])])
+            for column in (self.table[:, 0], self.table[:, 2])
+        )
+        return guess_price(kept, mass, sums, 0.0, n_groups)
 
     def _solve(self, price):
         """The best chain at a price."""
@@ -195,6 +199,9 @@ class _TwoSided:
         The chains next to it are given with the price at which both are best.
         """
         bound = few.cost - price * (n_groups - few.count)
+        # More groups may gain less than the last digit of the cost.
+        if few.cost <= bound + TOLERANCE * bound:
+            return [self._settled(edges) for edges in few.path]
         known = self._with_fewer_groups(many, price, n_groups)
         if known.cost <= bound + TOLERANCE * bound:
             return [self._settled(edges) for edges in known.path]
@@ -220,7 +227,8 @@ class _TwoSided:
     def _with_fewer_groups(self, many, price, n_groups):
         """A good chain with ``n_groups`` groups around the zero group of one that has more.
 
-        Spliced, on either side, from that one and one that is best at a higher price.
+        Spliced, on either side, from that one and one that is best at a higher price. Where both
+        sides must have a group and just one is allowed, the chain without groups has to do.
         """
         most = [len(edges) - 1 for edges in many.path]
         step = PRICE_STEP / n_groups
@@ -238,10 +246,10 @@ class _TwoSided:
                     (self._spliced(fewer, many.path, (q, n_groups - q)) for q in splits),
                     key=lambda trial: trial.cost,
                 )
-        return Trial(n_groups, np.inf)
+        return self._all_zero()
 
     def _spliced(self, few, many, numbers):
-        """The chain with the given numbers of groups, spliced from one with fewer and one with more."""
+        """The chain with the given numbers of groups from one with fewer and one with more."""
         path = []
         for a, b, number in zip(few, map(np.asarray, many), numbers, strict=True):
             first, last = a[0], a[-1]
