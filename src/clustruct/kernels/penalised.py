@@ -32,14 +32,19 @@ from clustruct.kernels.intervals import (
 N_GUESSES = 12
 CLOSE = 8
 # How far to go in the hope of a bracket, as a power of the ratio of the numbers of groups, which go
-# like price^(-1/3) where the values are dense. A price found on a sample is near already.
+# like price^(-1/3) where the values are dense; at least so far from a price found on a sample that
+# is so many groups off.
 OVERSHOOT = 3.5
 SAMPLE_OVERSHOOT = 0.5
-# The price for a long array is first found on a sample with so many values for each group, if it
-# may have at least so many, and with no more than so many in all.
-SAMPLE_SHARE = 32
+NEAR = 2
+# The price for a long array is first found on a sample: one value in so many or so many for each
+# group, but no more than one in four, nor than so many in all. Fewer than so many for each group
+# would not do.
+SAMPLED = 12
+SAMPLE_SHARE = 16
 LEAST_SHARE = 8
 MOST_SAMPLED = 8192
+# How often the needs of gaps are capped, each time by a total that the last time made smaller.
 N_CAPPINGS = 4
 # Two totals that agree to this relative precision are equal.
 TOLERANCE = 1e-13
@@ -183,7 +188,9 @@ def search_price(solve, few, many, n_groups, price, overshoot):
             price = few.price ** (1.0 - share) * many.price**share
         else:
             overshoot = 2.0 * overshoot if stalled else overshoot
-            price *= (max(found.count, 0.5) / n_groups) ** overshoot
+            near = abs(found.count - n_groups) <= NEAR
+            power = overshoot if near else max(overshoot, OVERSHOOT)
+            price *= (max(found.count, 0.5) / n_groups) ** power
 
 
 def guess_price(values, mass, sums, origin, n_groups):
@@ -245,7 +252,7 @@ def _needs(values, mass, n_knots):
 
 def _sample_size(n, n_groups):
     """How many values the first price is found on; 0 if they would be too few for the groups."""
-    size = min(n // 4, SAMPLE_SHARE * n_groups, MOST_SAMPLED)
+    size = min(n // 4, max(n // SAMPLED, SAMPLE_SHARE * n_groups), MOST_SAMPLED)
     return size if size >= LEAST_SHARE * n_groups else 0
 
 

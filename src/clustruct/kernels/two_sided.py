@@ -253,8 +253,10 @@ class _TwoSided:
         path = []
         for a, b, number in zip(few, map(np.asarray, many), numbers, strict=True):
             first, last = a[0], a[-1]
-            inner = splice(a[1:-1] - first, b[1:-1] - first, last - first, number) if number else []
-            path.append(np.concatenate([a[:1], inner + first, a[-1:]]) if number else a)
+            if number > 0:
+                inner = splice(a[1:-1] - first, b[1:-1] - first, last - first, number)
+                a = np.concatenate([[first], inner + first, [last]])
+            path.append(a)
         return self._trial(path)
 
     def _settled(self, edges):
