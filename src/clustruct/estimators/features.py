@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -170,6 +171,10 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
             size=members.size,
             features=tuple(str(name) for name in names[members]),
         )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit went through: one that fails leaves the number of features behind."""
+        return hasattr(self, "coef_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -346,7 +351,7 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         self._single = target.ndim == 1
         target = target.reshape(target.shape[0], -1)
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        _check_solver(self.solver, loss)
+        _check_solver(self.solver, loss, self.alpha)
         self._fit_design(
             matrix, Response(target, loss, target.shape[1], shares, self.fit_intercept)
         )
@@ -549,8 +554,8 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         self.classes_, codes = np.unique(classes, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
-                f"y holds one class only, {self.classes_[0]!r}; a classifier needs samples (of "
-                "positive weight) of at least two classes."
+                f"y holds one class only, {self.classes_.tolist()[0]!r}; a classifier needs "
+                "samples (of positive weight) of at least two classes."
             )
         if self.class_weight is not None:
             # 'balanced' goes by the weight of each class, so that repeated samples count as
@@ -558,7 +563,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
             shares = shares * class_weights(self.class_weight, classes, shares)
             shares = shares / shares.sum()
         target, loss, n_outputs = class_targets(codes, self.classes_.size, self.loss)
-        _check_solver(self.solver, loss)
+        _check_solver(self.solver, loss, self.alpha)
         self._fit_design(matrix, Response(target, loss, n_outputs, shares, self.fit_intercept))
         return self
 
@@ -610,10 +615,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        return softmax(scores)
+        return softmax(self._class_scores(X))
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_log_proba(self, X: ArrayLike) -> Floats:
@@ -629,7 +631,12 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return np.log(self.predict_proba(X))
+        return log_softmax(self._class_scores(X), axis=1)
+
+    def _class_scores(self, X: ArrayLike) -> Floats:
+        """One score a class, also where there are two."""
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else np.stack([np.zeros_like(scores), scores], axis=1)
 
     def to_sklearn(self) -> LogisticRegression | RidgeClassifier:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
@@ -646,6 +653,8 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         else:
             model = RidgeClassifier(fit_intercept=self.fit_intercept)
             model._label_binarizer = LabelBinarizer(neg_label=-1).fit(self.classes_)
+            if not hasattr(model, "classes_"):  # newer releases take it from there no more
+                model.classes_ = self.classes_
         model.coef_, model.intercept_ = self.coef_, self.intercept_
         return with_features_of(self, model)
 
@@ -668,11 +677,16 @@ def _choose_objective(
     return FeatureObjective(design, response, float(alpha))
 
 
-def _check_solver(solver: str, loss: Loss) -> None:
+def _check_solver(solver: str, loss: Loss, alpha: float) -> None:
     if solver in ("cg", "cgpg") and not loss.quadratic:
         raise ValueError(
             f"solver={solver!r} works with squared loss only. "
             "Choose solver='auto', 'pg' or 'greedy', or loss='squared'."
+        )
+    if solver in ("cg", "cgpg") and alpha == 0.0:
+        raise ValueError(
+            f"solver={solver!r} needs a ridge, alpha={alpha:g} gives none: its relaxation divides "
+            "by alpha. Give a positive alpha, or choose solver='auto', 'pg' or 'greedy'."
         )
 
 
