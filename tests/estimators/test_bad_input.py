@@ -78,7 +78,7 @@ def test_parameters_out_of_range(kind, options, message):
         ({"init": [np.nan] * 6}, "init holds weights that are not finite"),
         (
             {"solver": "pg", "solver_options": {"speed": 1}},
-            "solver_options has 'speed', which solver='pg' does not know.*refit, shrink",
+            "solver_options has 'speed', which solver='pg' does not know.*refit, longest",
         ),
         (
             {"solver": "greedy", "solver_options": {"step": "classic"}},
