@@ -179,7 +179,7 @@ def mean_hessian(loss: Loss, target: Target, scores: Floats, shares: Floats) -> 
 def best_intercept(
     loss: Loss, target: Target, scores: Floats, shares: Floats, start: Floats
 ) -> Floats:
-    """The shift of all scores that minimises the mean loss, by Newton's method.
+    """The shift of all scores that minimises the mean loss, in closed form or by Newton's method.
 
     Taking the best intercept for each ``W`` leaves a smooth problem in ``W`` alone, with the same
     minimum, and conditioned as if the columns of ``X`` had been centred.
@@ -198,6 +198,8 @@ def best_intercept(
     -------
     ndarray of shape (K,)
     """
+    if loss.quadratic:
+        return shares @ (target - scores)
     intercept = start
     value = float(shares @ loss.value(target, scores + intercept))
     for _ in range(MAX_NEWTON_STEPS):
