@@ -15,6 +15,7 @@ import kmeans
 import memory
 import picture
 import readme
+import reviews
 import sparse
 import threads
 from report import Options, Target, environment
@@ -25,6 +26,7 @@ SECTIONS: dict[str, Any] = {
     "memory": memory,
     "threads": threads,
     "import": imports,
+    "reviews": reviews,
 }
 RESULTS = Path(__file__).parent / "results"
 

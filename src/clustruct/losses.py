@@ -150,6 +150,9 @@ class MultinomialLoss:
         """Probabilities less the indicator of the class."""
         slope: Floats = softmax(scores, axis=1)
         slope[np.arange(slope.shape[0]), target.astype(np.intp)] -= 1.0
+        # Probabilities are rounded on the scale of one. Where slopes are much smaller, what is left
+        # of that would be taken for a gradient along the shift of all classes, which has none.
+        slope -= slope.mean(axis=1, keepdims=True)
         return slope
 
     def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
@@ -212,7 +215,10 @@ def best_intercept(
         move = _newton_move(gradient, hessian, noise, FLAT * loss.curvature)
         if -0.5 * gradient @ move <= EPS * abs(value):
             return intercept + move  # closer than the value can tell
-        intercept, value = _shorten(loss, target, scores, shares, intercept, value, move)
+        shorter, value = _shorten(loss, target, scores, shares, intercept, value, move)
+        if shorter is intercept:
+            break  # the value cannot tell any more, and would not the next time
+        intercept = shorter
     return intercept
 
 

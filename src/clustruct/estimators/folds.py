@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Score = Callable[[Sequence[Answer]], list[float]]
 
+DEFAULT_FOLDS = 5
 # Projected gradient for fits that are only scored: fewer trials, and an end to small gains.
 QUICK_STEPS = {"shrink": 0.5, "shortest": 0.05}
 QUICK_TOL = 1e-3
@@ -139,6 +140,7 @@ def make_folds(
     -------
     list of Fold
     """
+    cv = DEFAULT_FOLDS if cv is None else cv
     if isinstance(cv, Integral) and not 2 <= int(cv) <= data.n:
         raise ValueError(
             f"cv={cv} folds cannot be made of n_samples={data.n} (of positive weight). "
