@@ -10,7 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PACKAGES = ("clustruct", "numpy", "scipy", "ckmeans-1d-dp", "ckwrap", "jenkspy", "kmeans1d")
+PACKAGES = (
+    "clustruct",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "ckmeans-1d-dp",
+    "ckwrap",
+    "jenkspy",
+    "kmeans1d",
+)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import memory
 import picture
 import readme
 import recovery
+import reviews
 import sparse
 import threads
 from report import Options, Target, environment
@@ -29,6 +30,7 @@ SECTIONS: dict[str, Any] = {
     "import": imports,
     "recovery": recovery,
     "growth": growth,
+    "reviews": reviews,
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -10,13 +10,20 @@ TYPE_CHECKING = False  # type checkers take it for True; importing it would trip
 if TYPE_CHECKING:
     from clustruct import datasets
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
+    from clustruct.estimators.path import feature_cluster_path
+    from clustruct.estimators.search import (
+        FeatureClusterClassifierCV,
+        FeatureClusterRegressorCV,
+    )
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.results import (
         Certificate,
         Clustering1D,
         FeatureGroup,
+        FeaturePath,
         Iteration,
         Projection,
+        SearchResult,
         Status,
     )
 
@@ -26,11 +33,16 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "FeatureClusterRegressor": "clustruct.estimators.features",
     "FeatureClusterClassifier": "clustruct.estimators.features",
+    "FeatureClusterRegressorCV": "clustruct.estimators.search",
+    "FeatureClusterClassifierCV": "clustruct.estimators.search",
+    "feature_cluster_path": "clustruct.estimators.path",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
     "FeatureGroup": "clustruct.results",
+    "FeaturePath": "clustruct.results",
+    "SearchResult": "clustruct.results",
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
@@ -40,11 +52,16 @@ _HOMES = {
 __all__ = [
     "FeatureClusterRegressor",
     "FeatureClusterClassifier",
+    "FeatureClusterRegressorCV",
+    "FeatureClusterClassifierCV",
+    "feature_cluster_path",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
     "Projection",
     "FeatureGroup",
+    "FeaturePath",
+    "SearchResult",
     "Certificate",
     "Iteration",
     "Status",

@@ -157,6 +157,9 @@ class MultinomialLoss:
         """Probabilities less the indicator of the class."""
         slope: Floats = softmax(scores, axis=1)
         slope[np.arange(slope.shape[0]), target.astype(np.intp)] -= 1.0
+        # Probabilities are rounded on the scale of one. Where slopes are much smaller, what is left
+        # of that would be taken for a gradient along the shift of all classes, which has none.
+        slope -= slope.mean(axis=1, keepdims=True)
         return slope
 
     def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
@@ -186,7 +189,7 @@ def mean_hessian(loss: Loss, target: Target, scores: Floats, shares: Floats) -> 
 def best_intercept(
     loss: Loss, target: Target, scores: Floats, shares: Floats, start: Floats
 ) -> Floats:
-    """The shift of all scores that minimises the mean loss, by Newton's method.
+    """The shift of all scores that minimises the mean loss, in closed form or by Newton's method.
 
     Taking the best intercept for each ``W`` leaves a smooth problem in ``W`` alone, with the same
     minimum, and conditioned as if the columns of ``X`` had been centred.
@@ -205,6 +208,8 @@ def best_intercept(
     -------
     ndarray of shape (K,)
     """
+    if loss.quadratic:
+        return shares @ (target - scores)
     intercept = start
     value = float(shares @ loss.value(target, scores + intercept))
     for _ in range(MAX_NEWTON_STEPS):

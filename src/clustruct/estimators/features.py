@@ -23,8 +23,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from clustruct.design import Design, as_design
+from clustruct.design import as_design
 from clustruct.estimators.blocks import choose_constraint
+from clustruct.estimators.grid import Method, choose_objective
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
     check_matrix,
@@ -35,23 +36,21 @@ from clustruct.estimators.inputs import (
     with_features_of,
 )
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
-from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
-from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.results import FeatureGroup, Iteration
-from clustruct.solvers.driver import Budget
-from clustruct.solvers.features import OPTIONS, RECIPES, FeatureProblem, Outcome, solve
+from clustruct.solvers.driver import Answer, Budget
+from clustruct.solvers.features import OPTIONS, RECIPES, Outcome
 
 __all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
 Floats = NDArray[np.float64]
 
-# With at most this many columns, squared loss is solved by its Gram matrix.
-GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
-
 
 class _FeatureCluster(TransformerMixin, BaseEstimator):
     """What regression and classification share."""
+
+    n_clusters: Any  # one value here, a sequence of them for a search
+    n_nonzero: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
@@ -72,43 +71,42 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
     def _fit_design(self, X: Any, response: Response) -> None:
         """Solve for a validated matrix and set the attributes."""
         design = as_design(X)
-        problem = FeatureProblem(
-            objective=_choose_objective(design, response, self.alpha),
-            constraint=choose_constraint(
-                design.shape[1], self.n_clusters, self.n_nonzero, self.blocks
-            ),
+        constraint = choose_constraint(
+            design.shape[1], self.n_clusters, self.n_nonzero, self.blocks
+        )
+        method = self._method((design.shape[1], response.n_outputs))
+        self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
+
+    def _method(self, shape: tuple[int, int]) -> Method:
+        """How to fit weights of that shape."""
+        return Method(
+            solver=self.solver,
             budget=Budget(self.max_iter, self.tol, _printer(self.verbose)),
-            start=check_start(self.init, (design.shape[1], response.n_outputs)),
+            start=check_start(self.init, shape),
             n_starts=None if self.n_init == "auto" else self.n_init,
-            rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
+            seed=int(check_random_state(self.random_state).randint(2**31)),
             options=_check_options(self.solver, self.solver_options),
         )
-        self._set_outcome(solve(problem, self.solver))
 
     def _set_outcome(self, outcome: Outcome) -> None:
-        """Attributes, with groups in use only and in the order of their values."""
-        point = outcome.answer.point
-        used, first, labels = np.unique(
-            outcome.answer.labels, return_index=True, return_inverse=True
-        )
-        values = point.W[first]
-        order = np.lexsort((*values.T[::-1], used < 0))
-        order = order[: np.count_nonzero(used >= 0)]
-        ranks = np.full(used.size, -1, dtype=np.intp)
-        ranks[order] = np.arange(order.size)
-        self.labels_ = ranks[labels.reshape(-1)]
-        self._weights = point.W
-        self.cluster_values_ = values[order] if self._many_outputs() else values[order, 0]
-        self.cluster_sizes_ = np.bincount(
-            self.labels_[self.labels_ >= 0], minlength=order.size
-        ).astype(np.intp)
-        self.n_clusters_ = int(order.size)
-        self.objective_ = point.value
+        """All attributes of a fitted model."""
+        self._set_answer(outcome.answer)
+        self.objective_ = outcome.answer.point.value
         self.certificate_ = outcome.certificate
         self.n_iter_ = outcome.status.n_iter
         self.status_ = outcome.status
         self.trace_ = outcome.trace
-        self._set_linear(point.W, point.intercept)
+
+    def _set_answer(self, answer: Answer) -> None:
+        """Weights and groups."""
+        self.labels_, values = ordered_groups(answer)
+        self._weights = answer.point.W
+        self.cluster_values_ = values if self._many_outputs() else values[:, 0]
+        self.cluster_sizes_ = np.bincount(
+            self.labels_[self.labels_ >= 0], minlength=values.shape[0]
+        ).astype(np.intp)
+        self.n_clusters_ = values.shape[0]
+        self._set_linear(answer.point.W, answer.point.intercept)
 
     def transform(self, X: ArrayLike) -> Floats:
         """Add up the columns of each group.
@@ -343,19 +341,26 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         FeatureClusterRegressor
             Itself.
         """
+        matrix, answers = self._check_data(X, y)
+        matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
+        self._fit_design(matrix, self._respond(answers, shares))
+        return self
+
+    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and answers."""
         matrix, answers = validate_data(
             self, X, y, multi_output=True, y_numeric=True, **MATRIX_CHECKS
         )
-        matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
+        return matrix, answers
+
+    def _respond(self, answers: NDArray[Any], shares: Floats) -> Response:
+        """What the scores are held against."""
         target = np.asarray(answers, dtype=np.float64)
         self._single = target.ndim == 1
         target = target.reshape(target.shape[0], -1)
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
         _check_solver(self.solver, loss, self.alpha)
-        self._fit_design(
-            matrix, Response(target, loss, target.shape[1], shares, self.fit_intercept)
-        )
-        return self
+        return Response(target, loss, target.shape[1], shares, self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
         """Predict answers.
@@ -548,9 +553,19 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         FeatureClusterClassifier
             Itself.
         """
+        matrix, classes = self._check_data(X, y)
+        matrix, classes, shares = weigh_rows(matrix, classes, sample_weight)
+        self._fit_design(matrix, self._respond(classes, shares))
+        return self
+
+    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and classes."""
         matrix, classes = validate_data(self, X, y, **MATRIX_CHECKS)
         check_classification_targets(classes)
-        matrix, classes, shares = weigh_rows(matrix, classes, sample_weight)
+        return matrix, classes
+
+    def _respond(self, classes: NDArray[Any], shares: Floats) -> Response:
+        """What the scores are held against."""
         self.classes_, codes = np.unique(classes, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
@@ -564,8 +579,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
             shares = shares / shares.sum()
         target, loss, n_outputs = class_targets(codes, self.classes_.size, self.loss)
         _check_solver(self.solver, loss, self.alpha)
-        self._fit_design(matrix, Response(target, loss, n_outputs, shares, self.fit_intercept))
-        return self
+        return Response(target, loss, n_outputs, shares, self.fit_intercept)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Scores of the classes.
@@ -666,15 +680,15 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         self.intercept_ = intercept
 
 
-def _choose_objective(
-    design: Design, response: Response, alpha: float
-) -> QuadraticObjective | FeatureObjective:
-    """By the Gram matrix where it is small and pays."""
-    n, d = design.shape
-    small = d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d <= n)
-    if response.loss.quadratic and small:
-        return quadratic_objective(design, response, np.full(d, float(alpha)))
-    return FeatureObjective(design, response, float(alpha))
+def ordered_groups(answer: Answer) -> tuple[NDArray[np.intp], Floats]:
+    """Labels and values of the groups in use, in the order of their values."""
+    used, first, labels = np.unique(answer.labels, return_index=True, return_inverse=True)
+    values = answer.point.W[first]
+    order = np.lexsort((*values.T[::-1], used < 0))
+    order = order[: np.count_nonzero(used >= 0)]
+    ranks = np.full(used.size, -1, dtype=np.intp)
+    ranks[order] = np.arange(order.size)
+    return ranks[labels.reshape(-1)], values[order]
 
 
 def _check_solver(solver: str, loss: Loss, alpha: float) -> None:

@@ -12,8 +12,10 @@ from clustruct.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, T
 
 __all__ = [
     "MATRIX_CHECKS",
+    "check_groups",
     "check_matrix",
     "check_start",
+    "check_weights",
     "class_targets",
     "class_weights",
     "weigh_rows",
@@ -33,16 +35,37 @@ def weigh_rows(
     X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
 ) -> tuple[Any, NDArray[Any], Floats]:
     """Rows of positive weight, and their shares of the total, which sum to one."""
-    if sample_weight is None:
+    weights = check_weights(X, sample_weight)
+    if weights is None:
         return X, y, np.full(X.shape[0], 1.0 / X.shape[0])
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
-        raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
-    weights = weights / weights.max()  # so that the sum does not overflow
     if not weights.all():
         kept = weights > 0
         X, y, weights = X[kept], y[kept], weights[kept]
     return X, y, weights / weights.sum()
+
+
+def check_weights(X: Any, sample_weight: ArrayLike | None) -> Floats | None:
+    """Weights of the rows, not all of them zero, on a scale where the largest is 1."""
+    if sample_weight is None:
+        return None
+    weights: Floats = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if not weights.any():
+        raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
+    return weights / weights.max()  # so that sums do not overflow
+
+
+def check_groups(X: Any, groups: ArrayLike | None) -> NDArray[Any] | None:
+    """Ids of rows that folds keep together."""
+    if groups is None:
+        return None
+    ids = np.asarray(groups)
+    if ids.shape != (X.shape[0],):
+        raise ValueError(
+            f"groups has shape {ids.shape}, but X has {X.shape[0]} samples. Give one id for each."
+        )
+    return ids
 
 
 def check_matrix(estimator: Any, X: ArrayLike) -> Any:

@@ -1,9 +1,11 @@
 """Clustered features: rows of ``W`` stand for features, groups of them share their weights."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.design import DenseDesign, Design, GroupedDesign, assignment
+from clustruct.design import DenseDesign, Design, GroupedDesign, Operator, assignment
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
@@ -32,6 +34,13 @@ class FeatureObjective(LinearObjective):
         self.alpha = alpha
         self.data = design
 
+    def with_alpha(self, alpha: float) -> "FeatureObjective":
+        """The same loss with another ridge; what is known of ``X`` is handed on."""
+        other = FeatureObjective(self.data, self.response, alpha)
+        self.curvatures()
+        other._bends = self._bends
+        return other
+
     def refit(
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
@@ -46,20 +55,49 @@ class FeatureObjective(LinearObjective):
         start : ndarray of shape (n_groups, K), default=None
             Values of the groups to start from.
         """
+        return self.refits(labels, n_groups, tol, (1.0,), start)[0]
+
+    def refits(
+        self,
+        labels: Labels,
+        n_groups: int,
+        tol: float,
+        factors: Sequence[float],
+        start: Floats | None = None,
+    ) -> list[Point]:
+        """The same with each of some multiples of the ridge, for one reading of ``X``.
+
+        Parameters
+        ----------
+        labels : ndarray of intp, shape (d,)
+        n_groups : int
+        tol : float
+        factors : sequence of float
+            What the ridge is multiplied by.
+        start : ndarray of shape (n_groups, K), default=None
+        """
         Z = assignment(labels, n_groups)
-        penalties = Z.T @ self.penalties
+        sizes = Z.T @ self.penalties
+        ridges = [factor * sizes for factor in factors]
         if self.data.shape[0] * n_groups > max(SMALL, self.data.n_entries // 4):
             applied = GroupedDesign(self.data, labels, n_groups)
-            best = LinearObjective(applied, self.response, penalties).minimum(tol, start)
+            best = [self._grouped(applied, ridge).minimum(tol, start) for ridge in ridges]
         else:
             sums = DenseDesign(self.data.group_sums(labels, n_groups))
-            grouped = LinearObjective(sums, self.response, penalties)
             if self.quadratic:
-                start = quadratic_objective(sums, self.response, penalties).minimum(tol).W
-                best = grouped.at(start)
+                small = quadratic_objective(sums, self.response, sizes)
+                starts = [small.with_penalties(ridge).minimum(tol).W for ridge in ridges]
+                best = [
+                    self._grouped(sums, ridge).at(V)
+                    for ridge, V in zip(ridges, starts, strict=True)
+                ]
             else:
-                best = grouped.minimum(tol, start)
-        return Point(Z @ best.W, best.value, best.intercept, best.slope)
+                best = [self._grouped(sums, ridge).minimum(tol, start) for ridge in ridges]
+        return [Point(Z @ b.W, b.value, b.intercept, b.slope) for b in best]
+
+    def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
+        """The problem in the values of the groups."""
+        return LinearObjective(design, self.response, ridge)
 
     def quadratic_model(self, point: Point) -> QuadraticObjective:
         """The squared loss whose value and gradient at a point are those of this one.

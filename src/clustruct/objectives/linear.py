@@ -65,7 +65,7 @@ class LinearObjective:
         self.penalties = penalties
         self.shape = (design.shape[1], response.n_outputs)
         self.quadratic = response.loss.quadratic
-        self._curvatures: Floats | None = None
+        self._bends: Floats | None = None
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``; a point near it is a good start for the intercept."""
@@ -110,11 +110,11 @@ class LinearObjective:
 
     def curvatures(self) -> Floats:
         """Bounds of the diagonal of the second derivative."""
-        if self._curvatures is None:
+        if self._bends is None:
             means, variances = self.design.moments(self.response.shares)
             squares = variances if self.response.fit_intercept else variances + means**2
-            self._curvatures = self.response.loss.curvature * squares + self.penalties
-        return self._curvatures
+            self._bends = self.response.loss.curvature * squares
+        return self._bends + self.penalties
 
     def dual_bound(self, point: Point, explained: float) -> float:
         """A lower bound of the objective on a union of subspaces, by Fenchel duality.

@@ -17,6 +17,7 @@ __all__ = ["minimise"]
 Floats = NDArray[np.float64]
 
 SUFFICIENT = 1e-4
+ROUNDING = 1e-12
 MAX_HALVINGS = 40
 MAX_PRODUCTS = 2000
 
@@ -75,10 +76,19 @@ def minimise(
         # The squared loss is its own model: solve it once. Others get better models as they near.
         forcing = enough / size if objective.quadratic else min(0.1, np.sqrt(size / zero_size))
         move = _solve(objective.hessian(point), -gradient, scale, 0.5 * forcing)
-        trial = _descend(objective, point, move, float(np.vdot(gradient, move)))
+        slope = float(np.vdot(gradient, move))
+        close = -slope <= ROUNDING * abs(point.value)  # closer than the value can tell
+        trial = (
+            objective.at(point.W + move, near=point)
+            if close
+            else _descend(objective, point, move, slope)
+        )
         if trial is None:
             break
-        point, gradient = trial, objective.gradient(trial)
+        trial_gradient = objective.gradient(trial)
+        if close and _size(trial_gradient, scale) >= size:
+            break
+        point, gradient = trial, trial_gradient
     return point
 
 

@@ -1,6 +1,6 @@
 """The squared loss by its Gram matrix: ``X`` is read once and never touched again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,10 @@ from scipy import linalg
 
 from clustruct.design import Design, assignment
 from clustruct.objectives.linear import Response
+from clustruct.objectives.moments import Moments
 from clustruct.objectives.point import Point
 
-__all__ = ["QuadraticObjective", "inverse_roots", "quadratic_objective"]
+__all__ = ["QuadraticObjective", "inverse_roots", "quadratic_objective", "remaining_objective"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -55,6 +56,21 @@ class QuadraticObjective:
         self.y_means = y_means
         self.shape: tuple[int, int] = moment.shape
 
+    def with_alpha(self, alpha: float) -> "QuadraticObjective":
+        """The same loss with another ridge, alike for all rows."""
+        return self.with_penalties(np.full(self.shape[0], alpha))
+
+    def with_penalties(self, penalties: Floats) -> "QuadraticObjective":
+        """The same loss with another ridge."""
+        return QuadraticObjective(
+            self.gram,
+            self.moment,
+            self.constant,
+            penalties=penalties,
+            x_means=self.x_means,
+            y_means=self.y_means,
+        )
+
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``."""
         slope = self.gram @ W - self.moment
@@ -73,6 +89,10 @@ class QuadraticObjective:
     def hessian(self, point: Point) -> Callable[[Floats], Floats]:
         """``G + alpha``, as a function of the direction."""
         return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
+
+    def curvatures(self) -> Floats:
+        """The diagonal of the second derivative."""
+        return np.diagonal(self.gram) + self.penalties
 
     def quadratic_model(self, point: Point) -> "QuadraticObjective":
         """Itself."""
@@ -100,9 +120,25 @@ class QuadraticObjective:
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
         """The best weights with the given groups: ``Z'(G + alpha)Z V = Z'C``."""
+        return self.refits(labels, n_groups, tol, (1.0,), start)[0]
+
+    def refits(
+        self,
+        labels: Labels,
+        n_groups: int,
+        tol: float,
+        factors: Sequence[float],
+        start: Floats | None = None,
+    ) -> list[Point]:
+        """The same with each of some multiples of the ridge."""
         Z = assignment(labels, n_groups)
-        grouped = Z.T @ (Z.T @ self.gram).T + np.diag(Z.T @ self.penalties)
-        return self.at(Z @ _solve_positive(grouped, Z.T @ self.moment))
+        grouped, sizes, moment = Z.T @ (Z.T @ self.gram).T, Z.T @ self.penalties, Z.T @ self.moment
+        return [
+            self.with_penalties(factor * self.penalties).at(
+                Z @ _solve_positive(grouped + factor * np.diag(sizes), moment)
+            )
+            for factor in factors
+        ]
 
 
 def quadratic_objective(
@@ -125,15 +161,44 @@ def quadratic_objective(
     if response.fit_intercept:
         x_means = design.moments(shares)[0]
         y_means = shares @ response.target
-    centred = response.target - y_means
-    weighted = shares[:, None] * centred
+    about = Moments.of(design, response.target, shares, x_means, y_means)
     return QuadraticObjective(
-        design.gram(shares, x_means),
-        design.cross(weighted, x_means),
-        0.5 * float(np.vdot(weighted, centred)),
+        about.gram,
+        about.moment,
+        0.5 * float(about.squares.sum()),
         penalties=penalties,
         x_means=x_means,
         y_means=y_means,
+    )
+
+
+def remaining_objective(
+    whole: Moments, part: Moments, fit_intercept: bool, penalties: Floats
+) -> QuadraticObjective | None:
+    """The squared loss of the rows that are not in a part, or None where digits would be lost.
+
+    Parameters
+    ----------
+    whole, part : Moments
+        Of all rows and of those to leave out, about the same centres.
+    fit_intercept : bool
+    penalties : ndarray of shape (d,)
+
+    Returns
+    -------
+    QuadraticObjective or None
+    """
+    rest = whole.without(part)
+    mean = rest.centred() if fit_intercept else rest.averaged()
+    if not mean.reliable(whole):
+        return None
+    return QuadraticObjective(
+        mean.gram,
+        mean.moment,
+        0.5 * float(mean.squares.sum()),
+        penalties=penalties,
+        x_means=mean.x_center,
+        y_means=mean.y_center,
     )
 
 

@@ -84,14 +84,14 @@ class Budget:
     tol : float
     monitor : callable
         Called with every `Iteration`.
-    strict : bool
-        Whether to warn where `max_iter` is reached; not where a few steps are all that is wanted.
+    quiet : bool
+        Whether the caller sees to solvers that did not converge, as where there are hundreds.
     """
 
     max_iter: int
     tol: float
     monitor: Callable[[Iteration], None]
-    strict: bool = True
+    quiet: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
             record(len(trace), following)
         state = following
         converged = state.done or state.gain <= budget.tol
-    if budget.strict and not converged:
+    if not converged and not budget.quiet:
         warnings.warn(
             f"Solver {solver.name!r} stopped after max_iter={budget.max_iter} steps with a "
             f"relative gain of {state.gain:.2g} in the last one, above tol={budget.tol:g}. "

@@ -4,8 +4,8 @@ A recipe drives one or several solvers on one problem. What they share (the weig
 constraint, the lower bounds) is computed once, when it is first asked for.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,16 @@ from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.soft import Soft
 from clustruct.solvers.soft_search import Effort
 
-__all__ = ["FeatureProblem", "OPTIONS", "Outcome", "RECIPES", "solve"]
+__all__ = [
+    "FeatureProblem",
+    "OPTIONS",
+    "Outcome",
+    "RECIPES",
+    "free_minimum",
+    "relaxed",
+    "relaxed_answers",
+    "solve",
+]
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +68,8 @@ class FeatureProblem:
     rng : numpy.random.Generator
     options : mapping
         Options of the solver, see `OPTIONS`.
+    known_minimum : Point or None
+        The best point without constraint, where a neighbouring problem has found it already.
     """
 
     objective: QuadraticObjective | FeatureObjective
@@ -68,12 +79,15 @@ class FeatureProblem:
     n_starts: int | None
     rng: np.random.Generator
     options: Mapping[str, Any] = field(default_factory=dict)
+    known_minimum: Point | None = None
 
     @cached_property
     def minimum(self) -> Point:
         """The best point without constraint."""
-        tol = SHARP if isinstance(self.constraint, Free) else ROUGH
-        return self.objective.minimum(tol)
+        known = self.known_minimum
+        if isinstance(self.constraint, Free):
+            return self.objective.minimum(SHARP, None if known is None else known.W)
+        return free_minimum(self.objective) if known is None else known
 
     @cached_property
     def free_bound(self) -> float:
@@ -101,13 +115,22 @@ class Outcome:
     trace : tuple of Iteration
         Of the solver whose answer was kept.
     status : Status
-    certificate : Certificate
+    problem : FeatureProblem
+        What was solved.
+    bound : float
+        A lower bound of the objective that a solver came across.
     """
 
     answer: Answer
     trace: tuple[Iteration, ...]
     status: Status
-    certificate: Certificate
+    problem: FeatureProblem
+    bound: float
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The best lower bound: computed when asked for, as a search has no use for it."""
+        return _certificate(self.problem, self.answer, self.bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +174,61 @@ def solve(problem: FeatureProblem, solver: str) -> Outcome:
         message=_message(attempts, best),
     )
     bound = max(attempt.bound for attempt in attempts)
-    return Outcome(best.answer, trace, status, _certificate(problem, best.answer, bound))
+    return Outcome(best.answer, trace, status, problem, bound)
+
+
+def free_minimum(
+    objective: QuadraticObjective | FeatureObjective, near: Point | None = None
+) -> Point:
+    """The best point without constraint, as precise as a start has to be.
+
+    Parameters
+    ----------
+    objective : QuadraticObjective or FeatureObjective
+    near : Point, default=None
+        Where to begin, such as the minimum for another alpha.
+
+    Returns
+    -------
+    Point
+    """
+    return objective.minimum(ROUGH, None if near is None else near.W)
+
+
+def relaxed(outcome: Outcome, factor: float) -> Outcome:
+    """The groups of an outcome with values fitted by a fraction of the ridge.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    factor : float
+        What alpha is multiplied by; 1 changes nothing.
+
+    Returns
+    -------
+    Outcome
+        Objective and certificate are those of the smaller ridge.
+    """
+    if factor == 1.0:
+        return outcome
+    objective = outcome.problem.objective
+    (answer,) = relaxed_answers(objective, outcome.answer, (factor,))
+    problem = replace(
+        outcome.problem,
+        objective=objective.with_alpha(factor * float(objective.penalties[0])),
+        known_minimum=None,
+    )
+    return replace(outcome, answer=answer, problem=problem, bound=-np.inf)
+
+
+def relaxed_answers(
+    objective: QuadraticObjective | FeatureObjective, answer: Answer, factors: Sequence[float]
+) -> list[Answer]:
+    """The same groups with values fitted by each of some fractions of the ridge."""
+    smaller = [factor for factor in factors if factor != 1.0]
+    n_groups = int(answer.labels.max(initial=-1)) + 1
+    points = iter(objective.refits(answer.labels, n_groups, SHARP, smaller) if smaller else ())
+    return [answer if f == 1.0 else Answer(next(points), answer.labels) for f in factors]
 
 
 def _message(attempts: list[Attempt], best: Attempt) -> str:

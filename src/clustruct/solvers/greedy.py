@@ -1,6 +1,7 @@
 """Fit without constraint, then group the weights (the paper's LSK), then refit the groups."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,16 +67,18 @@ class Greedy:
         self._refit = refit
         self._tol = tol
 
+    @cached_property
+    def _nearest(self) -> Projection:
+        return self._constraint.project(self._minimum.W)
+
     def start(self) -> Grouped:
         """The projection of the free weights."""
-        nearest = self._constraint.project(self._minimum.W)
-        point = self._objective.at(nearest.point, near=self._minimum)
-        return Grouped(point, nearest.labels, 0.0, np.inf, done=not self._refit)
+        point = self._objective.at(self._nearest.point, near=self._minimum)
+        return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self._refit)
 
     def advance(self, state: Grouped) -> Grouped:
         """Refit, once."""
-        nearest = self._constraint.project(self._minimum.W)
-        best = refit(self._objective, nearest, self._tol)
+        best = refit(self._objective, self._nearest, self._tol)
         point = best if best.value < state.objective else state.point
         return Grouped(point, state.labels, 1.0, 0.0, done=True)
 

@@ -1,6 +1,6 @@
 """What solvers need of an objective, checked before they start."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -41,6 +41,17 @@ class Objective(Protocol):
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
         """The best weights for given groups."""
+        ...
+
+    def refits(
+        self,
+        labels: Labels,
+        n_groups: int,
+        tol: float,
+        factors: Sequence[float],
+        start: Floats | None = None,
+    ) -> list[Point]:
+        """The best weights for given groups, with some multiples of the ridge."""
         ...
 
     def hessian(self, point: Point) -> Callable[[Floats], Floats]:

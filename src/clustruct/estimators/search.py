@@ -1,0 +1,632 @@
+"""Linear models with grouped features that choose the number of groups and the ridge."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from clustruct.design import as_design
+from clustruct.estimators.features import (
+    FeatureClusterClassifier,
+    FeatureClusterRegressor,
+    _FeatureCluster,
+)
+from clustruct.estimators.folds import Data, Plan, cross_validate, make_folds, search_method
+from clustruct.estimators.grid import (
+    Count,
+    Grid,
+    Method,
+    check_alphas,
+    check_grid,
+    choose_objective,
+    fit_grid,
+    warn_of_unconverged,
+)
+from clustruct.estimators.inputs import check_groups, check_weights, weigh_rows
+from clustruct.estimators.selection import bic, partition_price, select
+from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.results import SearchResult
+from clustruct.solvers.features import RECIPES, relaxed
+
+__all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
+
+Floats = NDArray[np.float64]
+
+N_CLUSTERS = tuple(range(2, 16))
+RELAX = (1.0, 0.5, 0.25, 0.125)
+
+_SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
+    "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
+    "alphas": [StrOptions({"auto"}), "array-like", Interval(Real, 0, None, closed="left")],
+    "n_nonzero": ["array-like", Interval(Integral, 1, None, closed="left"), None],
+    "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
+    "cv": ["cv_object"],
+    "scoring": [str, callable, None],
+    "rule": [StrOptions({"best", "one_se"})],
+    "criterion": [StrOptions({"cv", "bic", "ebic"})],
+    "search_solver": [StrOptions({"auto", *RECIPES})],
+    "n_jobs": [Integral, None],
+}
+
+
+def _constraints(plain: Any) -> dict[str, list[Any]]:
+    """What parameters may be, for a model and a search."""
+    inherited = dict(plain._parameter_constraints)
+    del inherited["alpha"]
+    return {**inherited, **_SEARCH_CONSTRAINTS}
+
+
+class _Search(_FeatureCluster):
+    """The search, for a model that could be fitted without it."""
+
+    _plain: ClassVar[Any]
+
+    def _fit_search(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
+    ) -> None:
+        """Choose a point of the grid, and fit there."""
+        matrix, answers = self._check_data(X, y)
+        weights = check_weights(matrix, sample_weight)
+        groups = check_groups(matrix, groups)
+        kept = np.arange(matrix.shape[0]) if weights is None else np.flatnonzero(weights)
+        data = Data.of(matrix, answers, weights)
+        if kept.size < data.n:
+            data = data.rows(kept)
+        _, _, shares = weigh_rows(data.X, data.y, data.weights)
+        response = self._respond(data.y, shares)
+        objective = choose_objective(as_design(data.X), response, 0.0)
+        method = self._method(objective.shape)
+        grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
+        grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
+        if self.criterion != "cv":
+            found = self._search_by_bic(data, objective, grid, method)
+        else:
+            found = self._search_by_folds(data, groups, kept, grid, method)
+        self._refit(objective, found, method)
+
+    def _search_by_folds(
+        self,
+        data: Data,
+        groups: NDArray[Any] | None,
+        kept: NDArray[np.intp],
+        grid: Grid,
+        method: Method,
+    ) -> SearchResult:
+        classes = getattr(self, "classes_", None)
+        folds = make_folds(
+            self.cv,
+            data,
+            groups,
+            kept,
+            classifier=classes is not None,
+            random_state=self.random_state,
+        )
+        relax = _check_relax(self.relax)
+        scoring = self._default_scoring() if self.scoring is None else self.scoring
+        plan = Plan(self._as_plain(), classes, grid, method, self.search_solver, relax, scoring)
+        scores, unconverged = cross_validate(data, folds, plan, self.n_jobs, self.verbose)
+        warn_of_unconverged(unconverged, scores[..., 0, :].size, self.max_iter)
+        name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
+        return select(grid, scores, relax, rule=self.rule, criterion="cv", scoring=name)
+
+    def _search_by_bic(
+        self,
+        data: Data,
+        objective: QuadraticObjective | FeatureObjective,
+        grid: Grid,
+        method: Method,
+    ) -> SearchResult:
+        if self.rule == "one_se" or self.loss == "huber":
+            raise ValueError(
+                f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
+                f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
+                "Choose criterion='cv', or rule='best' and another loss."
+            )
+        n_samples = float(data.n if data.weights is None else data.weights.sum())
+        likelihood = "logistic" if self.loss == "logistic" else "gaussian"
+        quick = search_method(self.search_solver, method, objective)
+        scores = np.empty((*grid.shape, 1, 1))
+        unconverged = 0
+        for place, outcome in fit_grid(objective, grid, self.blocks, quick):
+            price = bic(outcome, n_samples, likelihood, self.fit_intercept)
+            if self.criterion == "ebic":
+                price += partition_price(outcome)
+            scores[place] = -price
+            unconverged += not outcome.status.converged
+        warn_of_unconverged(unconverged, scores.size, self.max_iter)
+        return select(
+            grid,
+            scores,
+            (1.0,),
+            rule="best",
+            criterion=self.criterion,
+            scoring=f"neg_{self.criterion}",
+        )
+
+    def _refit(
+        self,
+        objective: QuadraticObjective | FeatureObjective,
+        found: SearchResult,
+        method: Method,
+    ) -> None:
+        """Fit all data at the chosen point, by the full solver."""
+        q, a, k = found.best_index
+        grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
+        if not int(self.verbose) > 1:
+            silent = replace(method.budget, monitor=lambda iteration: None)
+            method = replace(method, budget=silent)
+        ((_, outcome),) = fit_grid(objective, grid, self.blocks, method)
+        self.relax_ = float(found.relax[found.best_index])
+        self._set_outcome(relaxed(outcome, self.relax_))
+        self.cv_results_ = found
+        self.alpha_ = float(found.alphas[a])
+        self.best_score_ = float(found.mean_scores[found.best_index])
+        self.best_params_ = {
+            "n_clusters": found.n_clusters[q],
+            "alpha": self.alpha_,
+            "n_nonzero": found.n_nonzero[k],
+            "relax": self.relax_,
+        }
+
+    def _as_plain(self) -> Any:
+        """The same model without a search, which stands for a fit on a fold."""
+        mine = self.get_params(deep=False)
+        shared = {name: mine[name] for name in self._plain._get_param_names() if name in mine}
+        return self._plain(**{**shared, "n_clusters": 1, "n_nonzero": None})
+
+
+class FeatureClusterRegressorCV(_Search, FeatureClusterRegressor):
+    """Linear regression with grouped features that chooses the number of groups and the ridge.
+
+    `FeatureClusterRegressor` with a search over all combinations of the number of groups, alpha and
+    the number of nonzero weights, then fitted to all samples with the best of them.
+
+    Parameters
+    ----------
+    n_clusters : int or sequence, default=(2, 3, ..., 15)
+        Numbers of groups to try; with `blocks`, each an integer or a mapping.
+    alphas : "auto", float or sequence of float, default="auto"
+        Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
+        loss: from ten times its mean curvature (for squared loss the mean variance of the
+        columns) down.
+    n_nonzero : int, None or sequence, default=None
+        Largest numbers of nonzero weights to try; None for no limit.
+    relax : float or sequence of float, default=(1.0, 0.5, 0.25, 0.125)
+        Fractions of alpha to try for the values of the groups, see Notes.
+    cv : int, splitter or iterable, default=5
+        Number of folds, a splitter of scikit-learn, or pairs of indices. An
+        integer makes shuffled folds where `random_state` is given, and folds in the order of the
+        samples otherwise.
+    scoring : str or callable, default=None
+        Score to maximise, a name that scikit-learn knows or a function of model, samples and
+        answers. None takes ``"neg_mean_squared_error"``.
+        It is weighted by `sample_weight` where it takes weights.
+    rule : {"best", "one_se"}, default="best"
+        The point with the best mean score, or the simplest one within a standard error of it: with
+        the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    criterion : {"cv", "bic", "ebic"}, default="cv"
+        Cross-validation, or the plain or extended Bayesian information criterion of fits to all
+        samples, which is quicker, see Notes.
+    search_solver : str, default="auto"
+        Solver of the fits that are scored. "auto" takes `solver`; where that is "auto" or "soft",
+        it takes "pg" with few trials if the Gram matrix is at hand, and "greedy" otherwise; see
+        Notes.
+    n_jobs : int, default=None
+        Folds that are worked on at the same time, as in joblib. The result is the same to the last
+        bit.
+    loss : {"squared", "huber"}, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`.
+    huber_delta : float, default=1.35
+        Residual at which the Huber loss turns linear, in the units of ``y``.
+    blocks : array-like of shape (n_features,), default=None
+        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is neither penalised nor clustered.
+    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
+        How the groups are found in the final fit, as in `FeatureClusterRegressor`.
+    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
+        Where ``"pg"`` begins.
+    n_init : "auto" or int, default="auto"
+        Number of starts of ``"pg"`` and ``"soft"``.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds and of the random starts.
+    verbose : int or bool, default=0
+        1 writes a line to standard error for each fold that is done, with the time spent and left;
+        2 also prints each step of the final fit.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        What was chosen: ``n_clusters``, ``alpha``, ``n_nonzero`` and ``relax``.
+    best_score_ : float
+        Mean score of it over the folds, or its negative BIC.
+    alpha_ : float
+        The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
+    relax_ : float
+        The fraction chosen.
+    cv_results_ : SearchResult
+        All scores.
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Weights.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Intercept.
+    labels_ : ndarray of shape (n_features,)
+        Group of each feature, -1 for weight zero by `n_nonzero`.
+    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_outputs)
+        Weight of each group, ascending.
+    cluster_sizes_ : ndarray of shape (n_clusters_,)
+        Number of features in each group.
+    n_clusters_ : int
+        Groups in use.
+    objective_ : float
+        Objective at the weights, with the ridge ``relax_ * alpha_``.
+    certificate_ : Certificate
+        A proven lower bound of the best possible value of it, and the gap.
+    n_iter_ : int
+        Steps of the solver in the final fit.
+    status_ : Status
+        What was done in the final fit and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step of the final fit, before values are relaxed.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    FeatureClusterRegressor : The same for a given number of groups and ridge.
+    feature_cluster_path : The fits on a grid, without scores.
+
+    Notes
+    -----
+    **Relaxed values.** The ridge has two tasks: it keeps the search for groups from following the
+    noise, and it shrinks the values. A few values need much less shrinking than a weight for every
+    feature. So groups are found with alpha and their values then fitted with each fraction of it in
+    `relax`, as in the relaxed lasso; this costs next to nothing. ``relax=1.0`` gives the fits of
+    `FeatureClusterRegressor` as they are. `cv_results_` holds, for each point of the grid, the
+    scores with the fraction that was best for it.
+
+    **The search is quicker than the final fit.** Hundreds of fits are only scored. With
+    ``search_solver="auto"`` they take fewer trials and end at small gains; where a trial takes a
+    pass over ``X``, they group the weights without constraint and refit the groups, but do not
+    improve the groups step by step. The final fit does, which lowers the objective by a fraction of
+    a percent and hardly changes the scores. Set `search_solver` to the name of `solver` to score
+    just what is fitted in the end. Weights without constraint are found once for each alpha and
+    fold, starting from those of the next larger alpha.
+
+    **BIC** counts the values of the groups and the intercept as degrees of freedom. It does not
+    count what the ridge shrinks, so that it tends to the smallest alpha. Nor does it count the
+    choice of the groups among all partitions, which is far from free: to split a group of many
+    features along the noise in their weights lowers the loss by more than the price of a parameter,
+    so that BIC takes too many groups unless these are small. The extended BIC adds that price,
+    twice the logarithm of the number of partitions into as many groups; where the signal is weak,
+    it takes too few groups. Cross-validation does neither.
+
+    Samples of weight zero are removed before the folds are made. Integer weights are the same as
+    repeated samples if the copies of a sample stay in one fold (`groups`).
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(200, 20, 3, random_state=0)
+    >>> model = cs.FeatureClusterRegressorCV(range(1, 7), rule="one_se", random_state=0)
+    >>> model.fit(problem.X, problem.y).best_params_["n_clusters"]
+    3
+    >>> bool((model.labels_ == problem.labels).all())
+    True
+    """
+
+    _plain: ClassVar[Any] = FeatureClusterRegressor
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(FeatureClusterRegressor)
+
+    def __init__(
+        self,
+        n_clusters: Count | Sequence[Count] = N_CLUSTERS,
+        *,
+        alphas: str | float | Sequence[float] = "auto",
+        n_nonzero: int | Sequence[int | None] | None = None,
+        relax: float | Sequence[float] = RELAX,
+        cv: int | Iterable[Any] | Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        rule: str = "best",
+        criterion: str = "cv",
+        search_solver: str = "auto",
+        n_jobs: int | None = None,
+        loss: str = "squared",
+        huber_delta: float = 1.35,
+        blocks: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        init: str | ArrayLike = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alphas = alphas
+        self.n_nonzero = n_nonzero
+        self.relax = relax
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.criterion = criterion
+        self.search_solver = search_solver
+        self.n_jobs = n_jobs
+        self.loss = loss
+        self.huber_delta = huber_delta
+        self.blocks = blocks
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> "FeatureClusterRegressorCV":
+        """Choose a point of the grid and fit the model there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Answers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, for fits and scores.
+        groups : array-like of shape (n_samples,), default=None
+            Ids of samples that belong together, for splitters that make use of them.
+
+        Returns
+        -------
+        FeatureClusterRegressorCV
+            Itself.
+        """
+        self._fit_search(X, y, sample_weight, groups)
+        return self
+
+    def _default_scoring(self) -> str:
+        return "neg_mean_squared_error"
+
+
+class FeatureClusterClassifierCV(_Search, FeatureClusterClassifier):
+    """Linear classification with grouped features that chooses the number of groups and the ridge.
+
+    `FeatureClusterClassifier` with a search over all combinations of the number of groups, alpha
+    and the number of nonzero weights, then fitted to all samples with the best of them.
+
+    Parameters
+    ----------
+    n_clusters : int or sequence, default=(2, 3, ..., 15)
+        Numbers of groups to try; with `blocks`, each an integer or a mapping.
+    alphas : "auto", float or sequence of float, default="auto"
+        Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
+        loss: from ten times its mean curvature (for squared loss the mean variance of the
+        columns) down.
+    n_nonzero : int, None or sequence, default=None
+        Largest numbers of nonzero weights to try; None for no limit.
+    relax : float or sequence of float, default=(1.0, 0.5, 0.25, 0.125)
+        Fractions of alpha to try for the values of the groups, see Notes.
+    cv : int, splitter or iterable, default=5
+        Number of folds, stratified by class, a splitter of scikit-learn, or pairs of indices. An
+        integer makes shuffled folds where `random_state` is given, and folds in the order of the
+        samples otherwise.
+    scoring : str or callable, default=None
+        Score to maximise, a name that scikit-learn knows or a function of model, samples and
+        answers. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
+        It is weighted by `sample_weight` where it takes weights.
+    rule : {"best", "one_se"}, default="best"
+        The point with the best mean score, or the simplest one within a standard error of it: with
+        the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    criterion : {"cv", "bic", "ebic"}, default="cv"
+        Cross-validation, or the plain or extended Bayesian information criterion of fits to all
+        samples, which is quicker, see Notes.
+    search_solver : str, default="auto"
+        Solver of the fits that are scored. "auto" takes `solver`; where that is "auto" or "soft",
+        it takes "pg" with few trials if the Gram matrix is at hand, and "greedy" otherwise; see
+        Notes.
+    n_jobs : int, default=None
+        Folds that are worked on at the same time, as in joblib. The result is the same to the last
+        bit.
+    loss : {"logistic", "squared"}, default="logistic"
+        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply those of the samples in the fits, not in the scores.
+    blocks : array-like of shape (n_features,), default=None
+        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is neither penalised nor clustered.
+    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
+        How the groups are found in the final fit, as in `FeatureClusterRegressor`.
+    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
+        Where ``"pg"`` begins.
+    n_init : "auto" or int, default="auto"
+        Number of starts of ``"pg"`` and ``"soft"``.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds and of the random starts.
+    verbose : int or bool, default=0
+        1 writes a line to standard error for each fold that is done, with the time spent and left;
+        2 also prints each step of the final fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    best_params_ : dict
+        What was chosen: ``n_clusters``, ``alpha``, ``n_nonzero`` and ``relax``.
+    best_score_ : float
+        Mean score of it over the folds, or its negative BIC.
+    alpha_ : float
+        The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
+    relax_ : float
+        The fraction chosen.
+    cv_results_ : SearchResult
+        All scores.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    labels_ : ndarray of shape (n_features,)
+        Group of each feature, -1 for weight zero by `n_nonzero`.
+    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_classes)
+        Weight of each group, ascending.
+    cluster_sizes_ : ndarray of shape (n_clusters_,)
+        Number of features in each group.
+    n_clusters_ : int
+        Groups in use.
+    objective_ : float
+        Objective at the weights, with the ridge ``relax_ * alpha_``.
+    certificate_ : Certificate
+        A proven lower bound of the best possible value of it, and the gap.
+    n_iter_ : int
+        Steps of the solver in the final fit.
+    status_ : Status
+        What was done in the final fit and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step of the final fit, before values are relaxed.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    FeatureClusterClassifier : The same for a given number of groups and ridge.
+    FeatureClusterRegressorCV : The same for numbers; its notes describe the search.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(
+    ...     300, 12, 2, low=-2, high=2, classification=True, random_state=1
+    ... )
+    >>> model = cs.FeatureClusterClassifierCV((1, 2, 3), alphas=(1e-1, 1e-2), random_state=0)
+    >>> model.fit(problem.X, problem.y).best_params_["n_clusters"]
+    2
+    """
+
+    _plain: ClassVar[Any] = FeatureClusterClassifier
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(FeatureClusterClassifier)
+
+    def __init__(
+        self,
+        n_clusters: Count | Sequence[Count] = N_CLUSTERS,
+        *,
+        alphas: str | float | Sequence[float] = "auto",
+        n_nonzero: int | Sequence[int | None] | None = None,
+        relax: float | Sequence[float] = RELAX,
+        cv: int | Iterable[Any] | Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        rule: str = "best",
+        criterion: str = "cv",
+        search_solver: str = "auto",
+        n_jobs: int | None = None,
+        loss: str = "logistic",
+        class_weight: Mapping[Any, float] | str | None = None,
+        blocks: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        init: str | ArrayLike = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alphas = alphas
+        self.n_nonzero = n_nonzero
+        self.relax = relax
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.criterion = criterion
+        self.search_solver = search_solver
+        self.n_jobs = n_jobs
+        self.loss = loss
+        self.class_weight = class_weight
+        self.blocks = blocks
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> "FeatureClusterClassifierCV":
+        """Choose a point of the grid and fit the model there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, for fits and scores.
+        groups : array-like of shape (n_samples,), default=None
+            Ids of samples that belong together, for splitters that make use of them.
+
+        Returns
+        -------
+        FeatureClusterClassifierCV
+            Itself.
+        """
+        self._fit_search(X, y, sample_weight, groups)
+        return self
+
+    def _default_scoring(self) -> str:
+        return "neg_log_loss" if self.loss == "logistic" else "accuracy"
+
+
+def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, ...]:
+    """Fractions of alpha."""
+    values = np.asarray(relax, dtype=object).reshape(-1)
+    if not values.size:
+        raise ValueError("relax is empty. Give at least one number, such as 1.0.")
+    for value in values:
+        if not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
+            raise ValueError(f"relax holds {value!r}. Give numbers above 0 and up to 1.")
+    return tuple(float(value) for value in values)
