@@ -38,6 +38,7 @@ def weigh_rows(
     weights = check_weights(X, sample_weight)
     if weights is None:
         return X, y, np.full(X.shape[0], 1.0 / X.shape[0])
+    weights = weights / weights.max()  # so that the sum does not overflow
     if not weights.all():
         kept = weights > 0
         X, y, weights = X[kept], y[kept], weights[kept]
@@ -45,7 +46,7 @@ def weigh_rows(
 
 
 def check_weights(X: Any, sample_weight: ArrayLike | None) -> Floats | None:
-    """Weights of the rows, not all of them zero, on a scale where the largest is 1."""
+    """Weights of the rows, not all of them zero."""
     if sample_weight is None:
         return None
     weights: Floats = _check_sample_weight(
@@ -53,7 +54,7 @@ def check_weights(X: Any, sample_weight: ArrayLike | None) -> Floats | None:
     )
     if not weights.any():
         raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
-    return weights / weights.max()  # so that sums do not overflow
+    return weights
 
 
 def check_groups(X: Any, groups: ArrayLike | None) -> NDArray[Any] | None:
