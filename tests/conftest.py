@@ -5,11 +5,23 @@ import subprocess
 import sys
 
 import pytest
+import scipy.linalg  # noqa: F401  (loads the linear algebra whose threads are limited below)
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 settings.register_profile("compiled", deadline=None)
 settings.register_profile("uncompiled", deadline=None, max_examples=20)
 settings.load_profile("uncompiled" if "CLUSTRUCT_UNCOMPILED" in os.environ else "compiled")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Small problems in one thread: on a busy machine threads wait for each other most of the time.
+
+    Tests of what threads may change ask for their number themselves.
+    """
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture

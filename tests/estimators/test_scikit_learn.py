@@ -28,7 +28,7 @@ CONFIGURATIONS = [
     FeatureClusterClassifier(),
     FeatureClusterClassifier(2, solver="pg", class_weight="balanced"),
     FeatureClusterClassifier(2, loss="squared", solver="greedy"),
-    FeatureClusterClassifier(2, loss="squared", solver="cgpg", tol=1e-3, alpha=1e-2),
+    FeatureClusterClassifier(2, loss="squared", solver="cgpg", tol=1e-2, alpha=1e-2),
     FeatureClusterClassifier(2, n_nonzero=3),
 ]
 
