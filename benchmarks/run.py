@@ -10,11 +10,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import growth
 import imports
 import kmeans
 import memory
 import picture
 import readme
+import recovery
 import reviews
 import sparse
 import threads
@@ -26,6 +28,8 @@ SECTIONS: dict[str, Any] = {
     "memory": memory,
     "threads": threads,
     "import": imports,
+    "recovery": recovery,
+    "growth": growth,
     "reviews": reviews,
 }
 RESULTS = Path(__file__).parent / "results"

@@ -64,10 +64,13 @@ def test_examples_run(name):
 
 
 def test_readme_code_runs():
-    code = README.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    blocks = README.read_text(encoding="utf-8").split("```python\n")[1:]
     namespace = {}
-    exec(code, namespace)
+    for block in blocks:
+        exec(block.split("```")[0], namespace)
     cs, w, p = (namespace[name] for name in ("cs", "w", "p"))
+    model, problem = namespace["model"], namespace["problem"]
+    assert (model.labels_ == problem.labels).all()
     assert cs.kmeans_1d(w, 3).centers == pytest.approx([-2.0, 0.1 / 3, 9.2 / 3])
     assert p.labels.tolist() == [0, 0, -1, -1, -1, 1, 1, 1]
     assert p.sq_distance == pytest.approx(0.02 + 0.05 + 0.26 / 3)

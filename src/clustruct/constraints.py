@@ -5,6 +5,7 @@ all multiples of its points. `explained` is the reason why a lower bound exists:
 of a matrix's squared length that any of these subspaces holds.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -14,10 +15,32 @@ from clustruct.kernels import kmeans1d
 from clustruct.results import Projection
 from clustruct.rows import ZERO, group_rows
 
-__all__ = ["BlockClustered", "Clustered", "Constraint", "Free", "SparseClustered"]
+__all__ = ["BlockClustered", "Clustered", "Constraint", "Free", "Places", "SparseClustered"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where each row may go, for searches that move single rows.
+
+    Attributes
+    ----------
+    labels : ndarray of intp, shape (d,)
+        A grouping to begin with, -1 for zero.
+    n_groups : int
+    first, last : ndarray of intp, shape (d,), or None
+        A row may be in the groups ``first <= q < last``; None for all groups.
+    n_nonzero : int or None
+        How many rows may be outside the zero group; None if there is no zero group.
+    """
+
+    labels: Labels
+    n_groups: int
+    first: Labels | None = None
+    last: Labels | None = None
+    n_nonzero: int | None = None
 
 
 class Constraint(Protocol):
@@ -31,6 +54,10 @@ class Constraint(Protocol):
         """An upper bound of ``max ||proj P||^2`` over the subspaces; sharp for one column."""
         ...
 
+    def places(self, W: Floats) -> Places | None:
+        """The groups of a feasible matrix and where its rows may go; None if they are not few."""
+        ...
+
 
 class Free:
     """No constraint: every row is a group of its own."""
@@ -42,6 +69,10 @@ class Free:
     def explained(self, P: Floats) -> float:
         """All of it."""
         return float(np.vdot(P, P))
+
+    def places(self, W: Floats) -> None:
+        """Every row is where it should be."""
+        return None
 
 
 class Clustered:
@@ -66,6 +97,10 @@ class Clustered:
             for column in np.ascontiguousarray(P.T)
         )
         return min(by_column, _leading_energy(P, self.n_clusters))
+
+    def places(self, W: Floats) -> Places:
+        """Every row may be in every group."""
+        return Places(self.project(W).labels, self.n_clusters)
 
 
 class SparseClustered:
@@ -97,6 +132,12 @@ class SparseClustered:
             sizes = np.sort(np.square(P).sum(axis=1))
             return float(sizes[sizes.size - min(self.n_nonzero, sizes.size) :].sum())
         return min(held, _leading_energy(P, self.n_clusters))
+
+    def places(self, W: Floats) -> Places | None:
+        """Every row may be in every group, or zero."""
+        if self.n_clusters is None:
+            return None
+        return Places(self.project(W).labels, self.n_clusters, n_nonzero=self.n_nonzero)
 
 
 class BlockClustered:
@@ -138,6 +179,18 @@ class BlockClustered:
         spare = self.n_clusters - len(self._members)
         costs = [_costs(W[rows], 1 + min(spare, rows.size - 1)) for rows in self._members]
         return cheapest_shares(costs, self.n_clusters)
+
+    def places(self, W: Floats) -> Places:
+        """A row may be in its block's groups, as many as the block has for this matrix."""
+        first = np.empty(W.shape[0], dtype=np.intp)
+        first[self._alone] = np.arange(self._alone.size)
+        last, labels = first + 1, first.copy()
+        n_groups = self._alone.size
+        for rows, count in zip(self._members, self.share_out(W), strict=True):
+            labels[rows] = n_groups + group_rows(W[rows], None, int(count), None).labels
+            first[rows], last[rows] = n_groups, n_groups + count
+            n_groups += int(count)
+        return Places(labels, n_groups, first, last)
 
     def explained(self, P: Floats) -> float:
         """Column by column: each block's rows held as well as they can be."""

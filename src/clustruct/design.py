@@ -64,6 +64,10 @@ class Design(Operator, Protocol):
         """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
         ...
 
+    def cross(self, R: Floats, means: Floats) -> Floats:
+        """``(X - 1 m')' R`` for given ``m``, as exact as `gram` whatever the precision of ``X``."""
+        ...
+
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``X Z``: the columns of each group added up, those with label -1 left out."""
         ...
@@ -107,6 +111,13 @@ class DenseDesign:
             gram += block.T @ block
         return gram
 
+    def cross(self, R: Floats, means: Floats) -> Floats:
+        """``X'R`` of the columns less ``means``, in double precision."""
+        product = np.zeros((self.shape[1], R.shape[1]))
+        for rows, block in self._blocks():
+            product += (block - means).T @ R[rows]
+        return product
+
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``X Z``."""
         return self.scores((labels[:, None] == np.arange(n_groups)).astype(self._X.dtype))
@@ -139,18 +150,34 @@ class SparseDesign:
 
     def moments(self, shares: Floats) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column."""
-        means = self.adjoint(shares[:, None])[:, 0]
-        squares = self._like(np.square(self._X.data))
-        mean_squares = _sparse_product(squares.T, shares[:, None])[:, 0]
-        return means, np.maximum(mean_squares - means**2, 0.0)
+        X = self._summed()
+        means: Floats = X.T.astype(np.float64, copy=False) @ shares
+        # Of the entries stored and of the zeros apart, so that offsets do no harm.
+        away = means[self._columns(X)]
+        np.subtract(X.data, away, out=away)
+        variances: Floats = _like(X, np.square(away, out=away)).T @ shares
+        away.fill(1.0)
+        zeros = 1.0 - _like(X, away).T @ shares
+        zeros[self._full(X)] = 0.0
+        return means, variances + np.maximum(zeros, 0.0) * means**2
 
     def gram(self, shares: Floats, means: Floats) -> Floats:
         """Weighted Gram matrix of the columns less ``means``."""
-        weighted = sparse.diags(np.sqrt(shares)) @ self._X.astype(np.float64, copy=False)
+        X = self._summed().astype(np.float64, copy=False)
+        full = self._full(X)
+        if full.any():  # a column without zeros stays as it is when centred, and offsets are gone
+            shift = np.where(full, means, 0.0)
+            X, means = _like(X, X.data - shift[self._columns(X)]), means - shift
+        mine = X.T @ shares
+        weighted = sparse.diags(np.sqrt(shares)) @ X
         gram: Floats = (weighted.T @ weighted).toarray()
-        mine = self.adjoint(shares[:, None])[:, 0]
         total = shares.sum()
         return gram - np.outer(mine, means) - np.outer(means, mine) + total * np.outer(means, means)
+
+    def cross(self, R: Floats, means: Floats) -> Floats:
+        """``X'R`` of the columns less ``means``, in double precision."""
+        product: Floats = self._X.T.astype(np.float64, copy=False) @ R
+        return product - np.outer(means, R.sum(axis=0))
 
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``X Z``, adding each entry to its row and group."""
@@ -160,10 +187,27 @@ class SparseDesign:
         add(X.data, X.indices, X.indptr, labels.astype(np.intp, copy=False), sums)
         return sums
 
-    def _like(self, data: NDArray[np.floating]) -> sparse.csr_matrix | sparse.csc_matrix:
-        """A matrix with other entries at the same places, which it shares."""
-        X = self._X
-        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+    def _summed(self) -> sparse.csr_matrix | sparse.csc_matrix:
+        """The matrix with one entry a place: what squares and counts of entries rely on."""
+        if self._X.has_canonical_format:
+            return self._X
+        X = self._X.copy()
+        X.sum_duplicates()
+        return X
+
+    @staticmethod
+    def _columns(X: sparse.csr_matrix | sparse.csc_matrix) -> NDArray[np.integer]:
+        """Column of each entry."""
+        return (
+            X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+        )
+
+    @staticmethod
+    def _full(X: sparse.csr_matrix | sparse.csc_matrix) -> NDArray[np.bool_]:
+        """Which columns have an entry in every row."""
+        if X.format == "csc":
+            return np.diff(X.indptr) == X.shape[0]
+        return np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
 
 
 class GroupedDesign:
@@ -207,6 +251,13 @@ def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:
 def as_design(X: NDArray[np.floating] | sparse.spmatrix) -> Design:
     """The design for a validated matrix: a NumPy array, or CSR or CSC."""
     return SparseDesign(X) if sparse.issparse(X) else DenseDesign(X)
+
+
+def _like(
+    X: sparse.csr_matrix | sparse.csc_matrix, data: Floats
+) -> sparse.csr_matrix | sparse.csc_matrix:
+    """A matrix with other entries at the same places, which it shares."""
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def _sparse_product(X: sparse.spmatrix, W: Floats) -> Floats:

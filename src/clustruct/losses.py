@@ -31,10 +31,13 @@ class Loss(Protocol):
         No second derivative along a unit direction is larger.
     quadratic : bool
         Whether it is the squared loss, for which much has a closed form.
+    relative : bool
+        Whether only differences between the outputs matter: a shift of all of them changes nothing.
     """
 
     curvature: float
     quadratic: bool
+    relative: bool
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Loss of each row, shape (n,)."""
@@ -58,6 +61,7 @@ class SquaredLoss:
 
     curvature = 1.0
     quadratic = True
+    relative = False
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Half the squared length of each residual."""
@@ -88,6 +92,7 @@ class HuberLoss:
 
     curvature = 1.0
     quadratic = False
+    relative = False
 
     def __init__(self, delta: float) -> None:
         self.delta = delta
@@ -116,6 +121,7 @@ class LogisticLoss:
 
     curvature = 0.25
     quadratic = False
+    relative = False
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """``log(1 + exp(-y z))`` without overflow."""
@@ -140,6 +146,7 @@ class MultinomialLoss:
 
     curvature = 0.5
     quadratic = False
+    relative = True
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Negative log-probability of each row's class."""
@@ -213,20 +220,22 @@ def best_intercept(
             break
         hessian = mean_hessian(loss, target, scores + intercept, shares)
         move = _newton_move(gradient, hessian, noise, FLAT * loss.curvature)
+        if loss.relative:
+            move -= move.mean()  # rounding makes a little of the common shift look useful
         if -0.5 * gradient @ move <= EPS * abs(value):
             return intercept + move  # closer than the value can tell
-        shorter, value = _shorten(loss, target, scores, shares, intercept, value, move)
-        if shorter is intercept:
-            break  # the value cannot tell any more, and would not the next time
-        intercept = shorter
+        before = value
+        intercept, value = _shorten(loss, target, scores, shares, intercept, value, move)
+        if value == before:
+            break  # rounding hides what is left to gain
     return intercept
 
 
 def _newton_move(gradient: Floats, hessian: Floats, noise: float, flat: float) -> Floats:
     """The Newton step, in the directions where there is a gradient.
 
-    A shift of all classes alike changes nothing and must not be moved along; where no residual is
-    below the Huber loss's delta there is a gradient without curvature, and the step is long.
+    Where no residual is below the Huber loss's delta there is a gradient without curvature, and the
+    step is long.
     """
     curvatures, directions = np.linalg.eigh(hessian)
     along = directions.T @ gradient

@@ -74,8 +74,14 @@ def _exact(
     if n_kept is None:
         labels, centers, _, _ = kmeans1d.cluster_values(values, weights, n_groups)
     else:
-        labels = np.full(values.shape[0], ZERO, dtype=np.intp)
-        labels[counted], centers = sparse1d.project_sparse(values[counted], n_groups, n_kept)
+        # Indexing by a mask copies, even where it takes all.
+        inner = values if counted.all() else values[counted]
+        inner_labels, centers = sparse1d.project_sparse(inner, n_groups, n_kept)
+        if inner is values:
+            labels = inner_labels
+        else:
+            labels = np.full(values.shape[0], ZERO, dtype=np.intp)
+            labels[counted] = inner_labels
     return Grouping(labels, centers[:, None], exact=True)
 
 

@@ -257,6 +257,28 @@ def chain_program(values, weights, n_groups, zero_group, middle, gap):
     return (best + groups[-1][1:n, n]).min()
 
 
+def two_sided_program(values, weights, n_groups, gap):
+    """Least cost of a zero group and at most so many groups on either side of it, in all.
+
+    The zero group holds the value 0 and has at least the weight ``gap``.
+    """
+    n, middle = len(values), int(np.searchsorted(values, 0.0))
+    costs = interval_costs(values, weights)
+    weights = ones_for(values, weights)
+    before, after = np.full(n + 1, np.inf), np.full(n + 1, np.inf)
+    before[0] = 0.0
+    for q in range(n_groups + 1):
+        if q:
+            before = np.minimum(before, (before[:, None] + costs).min(axis=0))
+            after = np.minimum(after, (after[:, None] + costs).min(axis=0))
+        for begin in range(middle + 1):
+            squares = np.cumsum(weights[begin:] * values[begin:] ** 2)
+            squares[np.cumsum(weights[begin:]) < gap] = np.inf
+            squares[: middle - begin] = np.inf
+            after[begin + 1 :] = np.minimum(after[begin + 1 :], before[begin] + squares)
+    return after[n]
+
+
 # ---- Optimal sparse groups.
 
 

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from clustruct.kernels import COMPILED
+from clustruct.kernels.groups import group_summaries, partition_cost
 from clustruct.kernels.intervals import (
     fast_cost_error,
-    group_summaries,
-    partition_cost,
-    penalised_path,
-    prefix_costs,
+    priced_sweep,
     running_moments,
+    traced_path,
 )
 from tests.kernels import reference
 from tests.kernels.reference import SHAPES, WEIGHTINGS
@@ -132,29 +131,48 @@ def test_error_of_plain_double_precision_is_bounded(shape, weighting):
     assert np.abs(fast - data.costs()[i, j]).max() <= data.noise
 
 
+def swept(data, price, start, stop, begin_cost):
+    """Best costs of all positions, and the way to the last one, by a sweep."""
+    best = np.zeros((2, data.n + 1))
+    best[0] = begin_cost
+    previous, *queue = np.empty((3, data.n + 1), dtype=np.int32)
+    priced_sweep(data.table, price, data.noise, start, stop, best, previous, *queue)
+    return best.sum(axis=0), traced_path(previous, stop)
+
+
+@pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("share", [1e-9, 1e-5, 1e-3, 0.03, 0.3, 2.0])
-def test_penalised_path_is_the_cheapest(shape, weighting, share):
+def test_sweep_finds_the_cheapest_partition(shape, weighting, share, forward):
     data = Sorted(shape, weighting)
-    penalty = share * partition_cost(data.table, np.empty(0, dtype=np.int64))
-    work = (np.empty((2, data.n + 1)), *(np.empty(data.n + 1, dtype=np.int32) for _ in range(3)))
-    inner = penalised_path(data.table, penalty, data.noise, *work)
-    assert (np.diff(np.concatenate([[0], inner, [data.n]])) > 0).all()
-    edges = np.concatenate([[0], inner, [data.n]])
-    found = data.costs()[edges[:-1], edges[1:]].sum() + penalty * (len(inner) + 1)
-    least = reference.penalised_program(data.values, data.masses, penalty)
+    price = share * partition_cost(data.table, np.empty(0, dtype=np.int64))
+    start, stop = (0, data.n) if forward else (data.n, 0)
+    _, path = swept(data, price, start, stop, np.where(np.arange(data.n + 1) == start, 0, np.inf))
+    edges = np.sort(path)
+    assert (np.diff(edges) > 0).all()
+    assert (path[-1], path[0]) == (start, stop)
+    found = data.costs()[edges[:-1], edges[1:]].sum() + price * (len(path) - 1)
+    least = reference.penalised_program(data.values, data.masses, price)
     assert found == pytest.approx(least, rel=1e-13, abs=data.n * data.floor)
 
 
-def test_costs_of_all_prefixes(shape, weighting):
-    data = Sorted(shape, weighting)
-    found = prefix_costs(data.table, 6, data.noise)
+@pytest.mark.parametrize("forward", [True, False])
+def test_sweep_may_begin_at_any_position(shape, forward):
+    data = Sorted(shape, "unweighted")
+    rng = np.random.default_rng(1)
+    total = partition_cost(data.table, np.empty(0, dtype=np.int64))
     costs = data.costs()
-    best = np.full(data.n + 1, np.inf)
-    best[0] = 0.0
-    for n_groups in range(7):
-        # Rounding of the largest cost in a layer may reach the others through the search.
-        limit = 1e-15 * data.n * best[np.isfinite(best)].max()
-        np.testing.assert_allclose(
-            found[n_groups], best, rtol=1e-12, atol=data.n * data.floor + limit
-        )
-        best = (best[:, None] + costs).min(axis=0)
+    for share in (1e-3, 0.1):
+        begin = total * rng.random(data.n + 1)
+        start, stop = (3, data.n) if forward else (data.n - 3, 0)
+        found, path = swept(data, share * total, start, stop, begin)
+        step = 1 if forward else -1
+        places = np.arange(start, stop + step, step)
+        best = begin.copy()
+        for k, j in enumerate(places):
+            ways = [best[i] + costs[min(i, j), max(i, j)] + share * total for i in places[:k]]
+            best[j] = min([best[j], *ways])
+        np.testing.assert_allclose(found[places], best[places], rtol=1e-13)
+        edges = np.sort(path)
+        cost = begin[path[-1]] + costs[edges[:-1], edges[1:]].sum()
+        cost += share * total * (len(path) - 1)
+        assert cost == pytest.approx(best[stop], rel=1e-13)

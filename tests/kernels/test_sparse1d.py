@@ -33,7 +33,7 @@ SHAPES = {
 }
 
 
-@pytest.fixture(params=["chain", "layers"])
+@pytest.fixture(params=["chain", "price"])
 def search(request, monkeypatch):
     share = ALWAYS if request.param == "chain" else NEVER
     monkeypatch.setattr(sparse1d, "CHAIN_SHARE", share)
@@ -131,22 +131,24 @@ def test_searches_agree_on_thousands_of_entries(shape, n_clusters, monkeypatch):
     ("d", "n_nonzero"),
     [(100_000, 2000), (100_000, 20_000), pytest.param(10**6, 200_000, marks=pytest.mark.slow)],
 )
-def test_searches_agree_on_very_many_entries(d, n_nonzero, monkeypatch):
-    values = np.random.default_rng(0).standard_normal(d)
-    compare_searches(values, 15, n_nonzero, monkeypatch)
+@pytest.mark.parametrize("draw", ["standard_normal", "standard_cauchy"])
+def test_searches_agree_on_very_many_entries(d, n_nonzero, draw, monkeypatch):
+    values = getattr(np.random.default_rng(0), draw)(d)
+    for n_clusters in (3, 15, 31):
+        compare_searches(values, n_clusters, n_nonzero, monkeypatch)
 
 
 @pytest.mark.parametrize("n_clusters", [2, 30])
 def test_the_faster_search_is_chosen(n_clusters, monkeypatch):
     calls = []
-    for name in ("_best_chain", "_best_layers"):
+    for name in ("_best_chain", "best_two_sided"):
         function = getattr(sparse1d, name)
         monkeypatch.setattr(
             sparse1d, name, lambda *args, f=function, n=name: calls.append(n) or f(*args)
         )
     values = np.random.default_rng(0).standard_normal(1000 if COMPILED else 300)
     project_sparse(values, n_clusters, 200)
-    assert calls == ["_best_chain" if n_clusters == 2 else "_best_layers"]
+    assert calls == ["_best_chain" if n_clusters == 2 else "best_two_sided"]
 
 
 @pytest.mark.usefixtures("search")

@@ -9,7 +9,7 @@ from clustruct.kernels import COMPILED
 CODE = """
 import json
 import numpy as np
-from clustruct.kernels import COMPILED, kmeans1d, penalised, sparse1d
+from clustruct.kernels import COMPILED, kmeans1d, penalised, reassign, sparse1d
 
 def bits(*results):
     return [r.tolist() if r.dtype.kind == "i" else [x.hex() for x in r.tolist()]
@@ -35,6 +35,16 @@ for name, values in shapes.items():
     for n_clusters, n_nonzero in ((1, 20), (3, 90), (9, 60)):
         key = f"{name}, {n_clusters} groups, {n_nonzero} nonzero"
         found[key] = bits(*sparse1d.project_sparse(values, n_clusters, n_nonzero))
+x, y = rng.standard_normal((25, 30)), rng.standard_normal((25, 2))
+first, last = np.zeros(30, dtype=np.intp), np.full(30, 4)
+for n_nonzero in (-1, 12):
+    problem = x.T @ x + 0.01 * np.eye(30), x.T @ y, first, last, 4, n_nonzero
+    labels = rng.integers(0, 4, (3, 30))
+    labels[:, 12:] = labels[:, 12:] if n_nonzero < 0 else -1
+    wandering = labels[0].copy()
+    found[f"descent, {n_nonzero}"] = bits(reassign.descend(*problem, labels, 50), *labels)
+    reassign.anneal(*problem, wandering, np.geomspace(9.0, 0.01, 40), rng.random((40, 30)))
+    found[f"annealing, {n_nonzero}"] = bits(wandering)
 print(json.dumps(found))
 """
 
@@ -47,6 +57,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 66
+    assert len(compiled) == 70
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

@@ -52,18 +52,16 @@ def choose_constraint(
             "n_clusters is a mapping, which needs blocks: one id for each feature. "
             "Give blocks, or an integer for n_clusters."
         )
-    if n_nonzero is not None and n_nonzero < n_features:
-        if n_clusters is not None and n_clusters >= n_nonzero:
-            n_clusters = None  # every nonzero weight may have a value of its own
-        return SparseClustered(n_clusters, n_nonzero)
     if n_clusters is None and n_nonzero is None:
         raise ValueError(
             "n_clusters=None needs n_nonzero: without a limit on either the model is plain ridge. "
             "Give n_clusters an integer, or set n_nonzero."
         )
-    if n_clusters is None or n_clusters >= n_features:
-        return Free()
-    return Clustered(n_clusters)
+    n_kept = n_features if n_nonzero is None else min(n_nonzero, n_features)
+    if n_clusters is None or n_clusters >= n_kept:  # every weight may have a value of its own
+        return Free() if n_kept == n_features else SparseClustered(None, n_kept)
+    # Zero is no group: even where all weights may be nonzero, some may be zero as well.
+    return Clustered(n_clusters) if n_nonzero is None else SparseClustered(n_clusters, n_kept)
 
 
 def _block_constraint(
@@ -78,8 +76,19 @@ def _block_constraint(
         )
     if n_clusters is None:
         raise ValueError("n_clusters=None does not go with blocks. Give an integer or a mapping.")
-    names, codes = np.unique(ids, return_inverse=True)
-    alone = np.array([str(name) == str(ALONE) for name in names])
+    if any(name is None or name != name for name in ids.tolist()):  # NaN differs from itself
+        raise ValueError(
+            "blocks holds missing ids (None or NaN). Give every feature an id, -1 for those to be "
+            "left alone."
+        )
+    try:
+        names, codes = np.unique(ids, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            "blocks holds ids of several types, which cannot be sorted. Give all ids as integers "
+            "or all as strings."
+        ) from error
+    alone = np.array([name == ALONE or str(name) == str(ALONE) for name in names.tolist()])
     # Blocks in the order of their names, numbered without those left alone.
     numbers = np.where(alone, ALONE, np.cumsum(~alone) - 1)
     return BlockClustered(
@@ -95,7 +104,7 @@ def _counts(names: list[Any], n_clusters: int | Mapping[Any, int]) -> int | Labe
                 f"n_clusters={n_clusters} is less than the number of blocks, {len(names)}, and "
                 "each block needs a group. Give a larger n_clusters, or fewer blocks."
             )
-        return n_clusters
+        return int(n_clusters)
     missing = [name for name in names if name not in n_clusters]
     unknown = [name for name in n_clusters if name not in names]
     if missing or unknown:

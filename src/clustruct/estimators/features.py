@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -117,7 +118,7 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_groups)
             One column a group, in the order of `cluster_values_`.
         """
         check_is_fitted(self)
@@ -154,20 +155,24 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
-        groups = []
-        for label in [*range(self.n_clusters_), -1]:
-            members = np.flatnonzero(self.labels_ == label)
-            if members.size:
-                weight = self._weights[members[0]]
-                groups.append(
-                    FeatureGroup(
-                        label=label,
-                        weight=weight.copy() if self._many_outputs() else float(weight[0]),
-                        size=members.size,
-                        features=tuple(str(name) for name in names[members]),
-                    )
-                )
-        return groups
+        order = np.argsort(self.labels_, kind="stable")
+        bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
+        groups = [self._group(members, names) for members in np.split(order, bounds)]
+        return groups if groups[0].label >= 0 else [*groups[1:], groups[0]]
+
+    def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
+        """The group of some features, which share a label."""
+        weight = self._weights[members[0]]
+        return FeatureGroup(
+            label=int(self.labels_[members[0]]),
+            weight=weight.copy() if self._many_outputs() else float(weight[0]),
+            size=members.size,
+            features=tuple(str(name) for name in names[members]),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit went through: one that fails leaves the number of features behind."""
+        return hasattr(self, "coef_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -229,9 +234,9 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         Intercept.
     labels_ : ndarray of shape (n_features,)
         Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_outputs)
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)
         Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Number of features in each group.
     n_clusters_ : int
         Groups in use. Features left alone by `blocks` are groups of one.
@@ -247,7 +252,7 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         Objective, step and time of each step.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they are strings.
 
     See Also
@@ -258,11 +263,11 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
     Notes
     -----
     ``"greedy"`` groups the weights of a fit without constraint and refits the groups (option
-    ``refit=False`` keeps the means). ``"pg"`` is projected gradient (options ``refit``, ``shrink``,
-    ``shortest``). ``"cg"`` is conditional gradient on a convex relaxation, for squared loss (option
-    ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it with ``"pg"``. ``"soft"``
-    searches from many starts, for squared loss and up to about a thousand features. ``"auto"``
-    tries what suits the problem and keeps the best.
+    ``refit=False`` keeps the means). ``"pg"`` is projected gradient (options ``refit``,
+    ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation,
+    for squared loss (option ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it
+    with ``"pg"``. ``"soft"`` searches from many starts, for up to two thousand
+    features. ``"auto"`` tries what suits the problem and keeps the best.
 
     Examples
     --------
@@ -354,7 +359,7 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         self._single = target.ndim == 1
         target = target.reshape(target.shape[0], -1)
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        _check_solver(self.solver, loss)
+        _check_solver(self.solver, loss, self.alpha)
         return Response(target, loss, target.shape[1], shares, self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
@@ -450,9 +455,9 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         Intercepts.
     labels_ : ndarray of shape (n_features,)
         Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_classes)
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_classes)
         Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Number of features in each group.
     n_clusters_ : int
         Groups in use.
@@ -468,7 +473,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         Objective, step and time of each step.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they are strings.
 
     See Also
@@ -564,8 +569,8 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         self.classes_, codes = np.unique(classes, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
-                f"y holds one class only, {self.classes_[0]!r}; a classifier needs samples (of "
-                "positive weight) of at least two classes."
+                f"y holds one class only, {self.classes_.tolist()[0]!r}; a classifier needs "
+                "samples (of positive weight) of at least two classes."
             )
         if self.class_weight is not None:
             # 'balanced' goes by the weight of each class, so that repeated samples count as
@@ -573,7 +578,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
             shares = shares * class_weights(self.class_weight, classes, shares)
             shares = shares / shares.sum()
         target, loss, n_outputs = class_targets(codes, self.classes_.size, self.loss)
-        _check_solver(self.solver, loss)
+        _check_solver(self.solver, loss, self.alpha)
         return Response(target, loss, n_outputs, shares, self.fit_intercept)
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -624,10 +629,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        return softmax(scores)
+        return softmax(self._class_scores(X))
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_log_proba(self, X: ArrayLike) -> Floats:
@@ -643,7 +645,12 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return np.log(self.predict_proba(X))
+        return log_softmax(self._class_scores(X), axis=1)
+
+    def _class_scores(self, X: ArrayLike) -> Floats:
+        """One score a class, also where there are two."""
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else np.stack([np.zeros_like(scores), scores], axis=1)
 
     def to_sklearn(self) -> LogisticRegression | RidgeClassifier:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
@@ -660,6 +667,8 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
         else:
             model = RidgeClassifier(fit_intercept=self.fit_intercept)
             model._label_binarizer = LabelBinarizer(neg_label=-1).fit(self.classes_)
+            if not hasattr(model, "classes_"):  # newer releases take it from there no more
+                model.classes_ = self.classes_
         model.coef_, model.intercept_ = self.coef_, self.intercept_
         return with_features_of(self, model)
 
@@ -682,11 +691,16 @@ def ordered_groups(answer: Answer) -> tuple[NDArray[np.intp], Floats]:
     return ranks[labels.reshape(-1)], values[order]
 
 
-def _check_solver(solver: str, loss: Loss) -> None:
-    if solver in ("cg", "cgpg", "soft") and not loss.quadratic:
+def _check_solver(solver: str, loss: Loss, alpha: float) -> None:
+    if solver in ("cg", "cgpg") and not loss.quadratic:
         raise ValueError(
             f"solver={solver!r} works with squared loss only. "
             "Choose solver='auto', 'pg' or 'greedy', or loss='squared'."
+        )
+    if solver in ("cg", "cgpg") and alpha == 0.0:
+        raise ValueError(
+            f"solver={solver!r} needs a ridge, alpha={alpha:g} gives none: its relaxation divides "
+            "by alpha. Give a positive alpha, or choose solver='auto', 'pg' or 'greedy'."
         )
 
 

@@ -41,12 +41,11 @@ def weigh_rows(
     if not weights.all():
         kept = weights > 0
         X, y, weights = X[kept], y[kept], weights[kept]
-    weights = weights / weights.max()  # so that the sum does not overflow
     return X, y, weights / weights.sum()
 
 
 def check_weights(X: Any, sample_weight: ArrayLike | None) -> Floats | None:
-    """Weights of the rows, not all of them zero."""
+    """Weights of the rows, not all of them zero, on a scale where the largest is 1."""
     if sample_weight is None:
         return None
     weights: Floats = _check_sample_weight(
@@ -54,7 +53,7 @@ def check_weights(X: Any, sample_weight: ArrayLike | None) -> Floats | None:
     )
     if not weights.any():
         raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
-    return weights
+    return weights / weights.max()  # so that sums do not overflow
 
 
 def check_groups(X: Any, groups: ArrayLike | None) -> NDArray[Any] | None:
@@ -104,12 +103,17 @@ def class_targets(codes: NDArray[np.intp], n_classes: int, loss: str) -> tuple[T
 def class_weights(
     class_weight: Mapping[Any, float] | str, y: NDArray[Any], shares: Floats
 ) -> Floats:
-    """Weight of each sample's class."""
+    """Weight of each sample's class; some class that is present has a positive one."""
     if class_weight == "balanced":
         _, codes = np.unique(y, return_inverse=True)
         totals = np.bincount(codes.reshape(-1), shares)
         return (1.0 / totals)[codes.reshape(-1)]
     weights: Floats = compute_sample_weight(class_weight, y)
+    if not (np.isfinite(weights).all() and weights.min() >= 0.0 and weights.any()):
+        raise ValueError(
+            f"class_weight={class_weight!r:.80} gives weights that are negative, not finite or all "
+            "zero. Give each class a weight of at least 0, and some class more."
+        )
     return weights
 
 

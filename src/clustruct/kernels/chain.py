@@ -53,7 +53,7 @@ if not cython.compiled:
 CHAIN_SHARE = 20
 # Cells in the first round: so many for each group, and at least. Their ends are chosen among knots,
 # so many for each cell.
-FIRST_CELLS = 4
+FIRST_CELLS = 3
 LEAST_CELLS = 20
 KNOTS = 16
 # Into how many cells one is split. Measured: 2 takes more rounds, 4 and 8 take more states.

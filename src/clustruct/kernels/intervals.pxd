@@ -1,4 +1,4 @@
-cdef int EXACT, FAST, ABOUT_ZERO
+cdef int EXACT, FAST, ABOUT_ZERO, N_MOMENTS
 cdef double INFINITY
 
 cdef void moments_at(

@@ -12,7 +12,9 @@ rounding took from it (error-free transformations after Dekker and Knuth), good 
 
 ``C`` satisfies the Monge inequality ``C(a, c) + C(b, d) <= C(a, d) + C(b, c)`` for
 ``a <= b <= c <= d``, so the best predecessor of a position never moves left as the position moves
-right. Both searches below rest on that.
+right. Both searches below rest on that: ``layer_minima`` for a given number of groups, and
+``priced_sweep`` for any number with a price for each. (They stand here, with what they measure by,
+because calls between modules are several times slower.)
 """
 
 import cython
@@ -31,9 +33,12 @@ FAST = 1
 ABOUT_ZERO = 2
 
 INFINITY = float("inf")
-# A cost above this share of the running moments keeps 14 digits in pairs of doubles.
-RESOLVED = cython.declare(cython.double, 2.0**-50)
 UNIT = cython.declare(cython.double, 2.0**-53)
+# Error of a cost from differences of pairs, each rounded once, relative to the second moment of
+# its interval about the origin; and what the pairs themselves are off by, relative to the error of
+# plain double precision.
+OWN_ERROR = cython.declare(cython.double, 16 * 2.0**-53)
+PAIR_ERROR = cython.declare(cython.double, 1e-7)
 
 
 def running_moments(
@@ -240,6 +245,21 @@ def interval_cost(
     t: cython.double = table[j, 4] - table[i, 4]
     t_rest: cython.double = _difference_error(table[j, 4], table[i, 4], t)
     t_rest += table[j, 5] - table[i, 5]
+    return _cost_of_sums(w, w_rest, s, s_rest, t, t_rest)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cost_of_sums(
+    w: cython.double,
+    w_rest: cython.double,
+    s: cython.double,
+    s_rest: cython.double,
+    t: cython.double,
+    t_rest: cython.double,
+) -> cython.double:
+    """``S2 - S1^2 / W`` from pairs of doubles."""
     # Normalise the divisor and the dividend, whose leading parts may have cancelled.
     high: cython.double = w + w_rest
     w_rest = (w - high) + w_rest
@@ -300,6 +320,9 @@ def layer_minima(
     value: cython.double
     least: cython.double
     sign: cython.double = 1.0 if forward else -1.0
+    if column_first == column_last:
+        best[row_first:row_last] = INFINITY
+        return
     while stride < n_rows:
         stride *= 2
     while stride > 0:
@@ -320,7 +343,9 @@ def layer_minima(
             for column in range(left, right + 1):
                 there = slots[column]
                 if measure == ABOUT_ZERO:
-                    value = base[column] + sign * (table[here, 4] - table[there, 4])
+                    value = table[here, 4] - table[there, 4]
+                    value += table[here, 5] - table[there, 5]
+                    value = base[column] + sign * value
                 else:
                     weight = table[here, 0] - table[there, 0]
                     first = table[here, 2] - table[there, 2]
@@ -358,102 +383,108 @@ def _joined(
     return positions[i] <= positions[j] and table[i, 0] <= table[j, 0] - gap
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _fast_cost(
-    table: cython.double[:, ::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t
-) -> cython.double:
-    """``C`` of the interval between two rows, in plain double precision."""
-    s: cython.double = table[j, 2] - table[i, 2]
-    return (table[j, 4] - table[i, 4]) - s * (s / (table[j, 0] - table[i, 0]))
-
-
-def penalised_path(
+def priced_sweep(
     table: cython.double[:, ::1],
-    penalty: cython.double,
+    price: cython.double,
     noise: cython.double,
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
     best: cython.double[:, ::1],
     previous: cython.int[::1],
     queue: cython.int[::1],
     since: cython.int[::1],
 ):
-    """Boundaries of the partition that minimises ``cost + penalty * number of groups``.
+    """Least priced cost of reaching every position from ``start`` to ``stop``, in either direction.
 
-    The table has a row for every position ``0 .. n``, and the other arrays are work space of that
-    length; ``noise`` is the error of a cost in plain double precision. The least cost
-    ``best[j] = min_i best[i] + C(i, j) + penalty``, again a pair of doubles, since costs may be far
-    below the penalty, is found for all ``j`` in one sweep: ``queue``
-    holds the predecessors that will be best for some position ahead, and ``since`` where the reign
-    of each begins (Monge: reigns are intervals, in the order of the predecessors).
-
-    Returns
-    -------
-    boundaries : ndarray of int64
-        The inner boundaries, ascending; one less than there are groups.
+    Parameters
+    ----------
+    table : ndarray of float64, shape (n + 1, 6)
+        Running moments, a row for every position, see ``intervals.running_moments``.
+    price : float
+        What every group costs besides its sum of squares.
+    noise : float
+        Error of a cost in plain double precision, see ``intervals.fast_cost_error``.
+    start, stop : int
+        Positions where the sweep begins and ends; it runs down if ``stop`` is less.
+    best : ndarray of float64, shape (2, n + 1)
+        On entry what it costs to begin at each position: finite at ``start``, infinite where
+        one may not. On return the least cost of getting there with any number of groups. Pairs of
+        doubles, since costs may be far below the price.
+    previous : ndarray of int32, shape (n + 1,)
+        On return the position that each is best reached from; itself if it is best to begin there.
+    queue, since : ndarray of int32, shape (n + 1,)
+        Work space: the predecessors that will be best for some position ahead, and where the reign
+        of each begins, as distances from ``start``.
     """
-    n: cython.Py_ssize_t = table.shape[0] - 1
-    j: cython.Py_ssize_t
-    start: cython.longlong
+    sign: cython.Py_ssize_t = 1 if start <= stop else -1
+    n: cython.Py_ssize_t = sign * (stop - start)
+    step: cython.Py_ssize_t
+    begin: cython.Py_ssize_t
     head: cython.Py_ssize_t = 0
     tail: cython.Py_ssize_t = 0
-    n_inner: cython.Py_ssize_t = 0
     with cython.nogil:
-        best[0, 0] = 0.0
-        best[1, 0] = 0.0
+        previous[start] = start
         queue[0] = 0
         since[0] = 1
-        for j in range(1, n + 1):
-            while head < tail and since[head + 1] <= j:
+        for step in range(1, n + 1):
+            while head < tail and since[head + 1] <= step:
                 head += 1
-            previous[j] = queue[head]
-            _extend(table, penalty, queue[head], j, best)
-            start = j + 1
-            while tail >= head and start <= n:
-                start = max(since[tail], j + 1)
-                if not _beats(table, best, j, queue[tail], start, noise):
-                    start = _takeover(table, best, j, queue[tail], start, n, noise)
+            _reach(table, price, start + sign * queue[head], start + sign * step, best, previous)
+            begin = step + 1
+            while tail >= head and begin <= n:
+                begin = max(since[tail], step + 1)
+                if not _beats(table, best, start, sign, step, queue[tail], begin, noise):
+                    begin = _takeover(table, best, start, sign, step, queue[tail], begin, n, noise)
                     break
                 tail -= 1
-                start = j + 1
-            if start <= n:
+                begin = step + 1
+            if begin <= n:
                 tail = max(tail, head - 1) + 1
-                queue[tail] = j
-                since[tail] = start
-        j = previous[n]
-        while j > 0:
-            n_inner += 1
-            j = previous[j]
-    boundaries = np.empty(n_inner, dtype=np.int64)
-    inner: cython.longlong[::1] = boundaries
-    j = previous[n]
-    while j > 0:
-        n_inner -= 1
-        inner[n_inner] = j
-        j = previous[j]
-    return boundaries
+                queue[tail] = step
+                since[tail] = begin
+
+
+def traced_path(previous: cython.int[::1], end: cython.Py_ssize_t):
+    """Positions on the best way to ``end``, from there back to where it begins."""
+    n_steps: cython.Py_ssize_t = 0
+    position: cython.Py_ssize_t = end
+    while previous[position] != position:
+        n_steps += 1
+        position = previous[position]
+    path_array = np.empty(n_steps + 1, dtype=np.int64)
+    path: cython.longlong[::1] = path_array
+    path[0] = end
+    for position in range(n_steps):
+        path[position + 1] = previous[path[position]]
+    return path_array
 
 
 @cython.cfunc
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _extend(
+def _reach(
     table: cython.double[:, ::1],
-    penalty: cython.double,
+    price: cython.double,
     i: cython.Py_ssize_t,
     j: cython.Py_ssize_t,
     best: cython.double[:, ::1],
+    previous: cython.int[::1],
 ) -> cython.void:
-    """``best[:, j] = best[:, i] + C(i, j) + penalty``, as a pair of doubles."""
-    cost: cython.double = interval_cost(table, i, j)
-    total: cython.double = best[0, i] + penalty
-    rest: cython.double = best[1, i] + _difference_error(best[0, i], -penalty, total)
+    """``best[:, j]`` = the least of itself and ``best[:, i] + C(i, j) + price``, in pairs."""
+    cost: cython.double = interval_cost(table, min(i, j), max(i, j))
+    total: cython.double = best[0, i] + price
+    rest: cython.double = best[1, i] + _difference_error(best[0, i], -price, total)
     sum_: cython.double = total + cost
     rest += _difference_error(total, -cost, sum_)
-    best[0, j] = sum_ + rest
-    best[1, j] = (sum_ - best[0, j]) + rest
+    total = sum_ + rest
+    rest = (sum_ - total) + rest
+    if best[0, j] < total or (best[0, j] == total and best[1, j] < rest):
+        previous[j] = j
+    else:
+        best[0, j] = total
+        best[1, j] = rest
+        previous[j] = i
 
 
 @cython.cfunc
@@ -463,21 +494,65 @@ def _extend(
 def _beats(
     table: cython.double[:, ::1],
     best: cython.double[:, ::1],
-    new: cython.Py_ssize_t,
-    old: cython.Py_ssize_t,
-    position: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
+    sign: cython.Py_ssize_t,
+    new_step: cython.Py_ssize_t,
+    old_step: cython.Py_ssize_t,
+    step: cython.Py_ssize_t,
     noise: cython.double,
 ) -> cython.bint:
-    """Whether ``new`` is a better predecessor of ``position`` than ``old``.
+    """Whether the predecessor at ``new_step`` beats the old one for the position at ``step``.
 
     Plain double precision decides, except where the difference is within its ``noise``.
     """
-    ahead: cython.double = (best[0, old] - best[0, new]) + (best[1, old] - best[1, new])
-    lead: cython.double = _fast_cost(table, old, position) - _fast_cost(table, new, position)
-    if ahead + lead > 2.0 * noise or ahead + lead < -2.0 * noise:
-        return ahead + lead > 0.0
-    lead = interval_cost(table, old, position) - interval_cost(table, new, position)
-    return ahead + lead >= 0.0
+    new: cython.Py_ssize_t = start + sign * new_step
+    old: cython.Py_ssize_t = start + sign * old_step
+    here: cython.Py_ssize_t = start + sign * step
+    lead: cython.double = (best[0, old] - best[0, new]) + (best[1, old] - best[1, new])
+    # Differences against the direction of the sweep have the other sign, and so have the costs.
+    s: cython.double = table[here, 2] - table[old, 2]
+    r: cython.double = table[here, 2] - table[new, 2]
+    v: cython.double = table[here, 0] - table[old, 0]
+    w: cython.double = table[here, 0] - table[new, 0]
+    # The second moments up to the position cancel.
+    gain: cython.double = (table[new, 4] - table[old, 4]) - s * (s / v) + r * (r / w)
+    gain = lead + sign * gain
+    if gain > 2.0 * noise or gain < -2.0 * noise:
+        return gain > 0.0
+    return _beats_closely(table, lead, sign, new, old, here, noise)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _beats_closely(
+    table: cython.double[:, ::1],
+    lead: cython.double,
+    sign: cython.Py_ssize_t,
+    new: cython.Py_ssize_t,
+    old: cython.Py_ssize_t,
+    here: cython.Py_ssize_t,
+    noise: cython.double,
+) -> cython.bint:
+    """The same for positions that plain double precision does not tell apart.
+
+    Differences of pairs decide, whose error is that of the two intervals alone; if it is too large
+    as well, pairs throughout.
+    """
+    s: cython.double = table[here, 2] - table[old, 2] + (table[here, 3] - table[old, 3])
+    r: cython.double = table[here, 2] - table[new, 2] + (table[here, 3] - table[new, 3])
+    v: cython.double = table[here, 0] - table[old, 0] + (table[here, 1] - table[old, 1])
+    w: cython.double = table[here, 0] - table[new, 0] + (table[here, 1] - table[new, 1])
+    gain: cython.double = (table[new, 4] - table[old, 4]) + (table[new, 5] - table[old, 5])
+    gain = lead + sign * (gain - s * (s / v) + r * (r / w))
+    error: cython.double = (table[here, 4] - table[old, 4]) + (table[here, 4] - table[new, 4])
+    error = OWN_ERROR * abs(error) + PAIR_ERROR * noise
+    if gain > error or gain < -error:
+        return gain > 0.0
+    gain = interval_cost(table, min(old, here), max(old, here))
+    gain -= interval_cost(table, min(new, here), max(new, here))
+    return lead + gain >= 0.0
 
 
 @cython.cfunc
@@ -486,128 +561,26 @@ def _beats(
 def _takeover(
     table: cython.double[:, ::1],
     best: cython.double[:, ::1],
-    new: cython.Py_ssize_t,
-    old: cython.Py_ssize_t,
-    start: cython.longlong,
-    n: cython.longlong,
+    start: cython.Py_ssize_t,
+    sign: cython.Py_ssize_t,
+    new_step: cython.Py_ssize_t,
+    old_step: cython.Py_ssize_t,
+    begin: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
     noise: cython.double,
-) -> cython.longlong:
-    """First position after ``start`` where ``new`` beats ``old``, ``n + 1`` if there is none."""
-    step: cython.longlong = 1
-    low: cython.longlong = start
-    high: cython.longlong
-    middle: cython.longlong
-    while low + step <= n and not _beats(table, best, new, old, low + step, noise):
-        low += step
-        step *= 2
-    high = min(low + step, n + 1)
+) -> cython.Py_ssize_t:
+    """First step after ``begin`` where the new predecessor beats the old, ``n + 1`` if none."""
+    stride: cython.Py_ssize_t = 1
+    low: cython.Py_ssize_t = begin
+    high: cython.Py_ssize_t = n + 1
+    probe: cython.Py_ssize_t
     while high - low > 1:
-        middle = (low + high) // 2
-        if _beats(table, best, new, old, middle, noise):
-            high = middle
+        # Double the strides until one goes too far, then halve what is in question.
+        probe = low + stride if stride > 0 and low + stride < high else (low + high) // 2
+        if _beats(table, best, start, sign, new_step, old_step, probe, noise):
+            high = probe
+            stride = 0
         else:
-            low = middle
+            low = probe
+            stride *= 2
     return high
-
-
-def partition_cost(table: cython.double[:, ::1], boundaries: cython.longlong[::1]):
-    """Cost of a partition with the given inner boundaries; the table has a row a position."""
-    cost: cython.double = 0.0
-    start: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        for i in range(boundaries.shape[0]):
-            cost += interval_cost(table, start, boundaries[i])
-            start = boundaries[i]
-        cost += interval_cost(table, start, table.shape[0] - 1)
-    return cost
-
-
-def group_summaries(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    origin: cython.double,
-    table: cython.double[:, ::1],
-    block: cython.Py_ssize_t,
-    edges: cython.longlong[::1],
-):
-    """Mean and cost of each group ``[edges[q], edges[q + 1])``; none may be empty."""
-    n_groups: cython.Py_ssize_t = edges.shape[0] - 1
-    rows: cython.double[:, ::1] = np.empty((n_groups + 1, N_MOMENTS))
-    means: cython.double[::1] = np.empty(n_groups)
-    costs: cython.double[::1] = np.empty(n_groups)
-    group: cython.Py_ssize_t
-    weight: cython.double
-    first: cython.double
-    mean: cython.double
-    reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
-    for group in range(n_groups + 1):
-        moments_at(values, weights, origin, table, block, edges[group], rows, group)
-    for group in range(n_groups):
-        weight = (rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1])
-        first = (rows[group + 1, 2] - rows[group, 2]) + (rows[group + 1, 3] - rows[group, 3])
-        mean = origin + first / weight if weight > 0.0 else origin
-        costs[group] = interval_cost(rows, group, group + 1)
-        # Where even pairs of doubles lose digits the values themselves have the last word.
-        if costs[group] < RESOLVED * (rows[group + 1, 4] + reach * reach * rows[group + 1, 0]):
-            mean = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
-            weight = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 0)
-            first = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 1)
-            mean += first / weight if weight > 0.0 else 0.0
-            first = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 1)
-            costs[group] = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 2)
-            costs[group] -= first * (first / weight) if weight > 0.0 else 0.0
-            # One value costs nothing, not a rounding error.
-            if edges[group + 1] - edges[group] == 1:
-                costs[group] = 0.0
-        # A mean lies between the least and the largest value, whatever rounding says.
-        means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
-    return np.asarray(means), np.asarray(costs)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _direct_sum(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    first: cython.Py_ssize_t,
-    last: cython.Py_ssize_t,
-    about: cython.double,
-    power: cython.int,
-) -> cython.double:
-    """``sum w (x - about)^power`` over the values ``[first, last)``, for a power of 0, 1 or 2."""
-    weighted: cython.bint = weights.shape[0] > 0
-    i: cython.Py_ssize_t
-    term: cython.double
-    total: cython.double = 0.0
-    for i in range(first, last):
-        term = weights[i] if weighted else 1.0
-        if power > 0:
-            term *= values[i] - about
-        if power > 1:
-            term *= values[i] - about
-        total += term
-    return total
-
-
-def prefix_costs(table: cython.double[:, ::1], n_groups: cython.Py_ssize_t, noise: cython.double):
-    """Least cost of cutting the first ``j`` values into at most ``q`` groups, for all ``q, j``.
-
-    The table has a row for every position. Returns an array of shape ``(n_groups + 1, n + 1)``,
-    infinite where no group is left for a value.
-    """
-    n_states: cython.Py_ssize_t = table.shape[0]
-    costs_array = np.full((n_groups + 1, n_states), np.inf)
-    costs: cython.double[:, ::1] = costs_array
-    places: cython.longlong[::1] = np.arange(n_states)
-    choice: cython.longlong[::1] = np.empty(n_states, dtype=np.int64)
-    q: cython.Py_ssize_t
-    with cython.nogil:
-        costs[0, 0] = 0.0
-        for q in range(1, n_groups + 1):
-            layer_minima(
-                table, places, places, costs[q - 1], 0, n_states, 0, n_states,
-                True, EXACT, noise, 0.0, costs[q], choice,
-            )  # fmt: skip
-    return costs_array

@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 from clustruct.kernels.chain import CHAIN_SHARE, cheapest_chain
+from clustruct.kernels.groups import group_summaries
 from clustruct.kernels.intervals import (
     BLOCK,
     NO_WEIGHTS,
     fast_cost_error,
-    group_summaries,
     running_moments,
 )
 from clustruct.kernels.partition import label_by_threshold
@@ -61,11 +61,13 @@ def cluster_values(values, weights, n_clusters):
         ordered_weights, weight_exponent = scale_down(ordered_weights, ordered_weights.max())
     starts, centers, cost, exponent = _cluster_sorted(ordered, ordered_weights, n_clusters)
     inertia = _ldexp(cost, exponent + weight_exponent)
-    labels, sizes = label_by_threshold(values, ordered[starts])
+    labels = label_by_threshold(values, ordered[starts])
+    edges = np.concatenate([[0], starts, [ordered.shape[0]]])
+    sizes = edges[1:] - edges[:-1]
     if counted is not None:
         halfway = 0.5 * centers[:-1] + 0.5 * centers[1:]
         halfway = np.clip(halfway, np.nextafter(ordered[starts - 1], np.inf), ordered[starts])
-        labels[~counted], _ = label_by_threshold(values[~counted], halfway)
+        labels[~counted] = label_by_threshold(values[~counted], halfway)
         sizes = np.bincount(labels, minlength=centers.shape[0])
     return labels, centers, sizes, inertia
 

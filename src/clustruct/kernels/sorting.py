@@ -18,6 +18,7 @@ SMALL = 2048
 # shorter than LONG and four for others, tell most values apart, and an insertion sort settles the
 # few that they do not.
 N_DIGITS = 6
+NO_LOADS = np.empty(0)
 LONG = cython.declare(cython.Py_ssize_t, 1 << 17)
 
 
@@ -42,27 +43,32 @@ def sort_values(values, weights=None):
             return np.sort(values), None
         order = np.argsort(values, kind="stable")
         return values[order], weights[order]
-    keys = np.empty((2, n))
-    keys[0] = values
-    loads = np.empty((2, 0 if weights is None else n))
-    if weights is not None:
-        loads[0] = weights
-    side = radix_sort(keys.view(np.uint64), loads, np.zeros((N_DIGITS, 2048), dtype=np.int64))
-    # Copies, so that the work space is given back.
-    return keys[side].copy(), (None if weights is None else loads[side].copy())
+    sorted_values, sorted_weights = np.empty(n), np.empty(0 if weights is None else n)
+    radix_sort(
+        values.view(np.uint64),
+        NO_LOADS if weights is None else weights,
+        sorted_values.view(np.uint64),
+        sorted_weights,
+    )
+    return sorted_values, (None if weights is None else sorted_weights)
 
 
 def radix_sort(
-    keys: cython.ulonglong[:, ::1], loads: cython.double[:, ::1], counts: cython.longlong[:, ::1]
-) -> cython.Py_ssize_t:
-    """Sort the bit patterns of doubles in ``keys[0]`` with their loads, if there are any.
-
-    Row 1 of both arrays is work space; returns the row where the result lies.
-    """
+    values: cython.const[cython.ulonglong][::1],
+    weights: cython.const[cython.double][::1],
+    sorted_values: cython.ulonglong[::1],
+    sorted_weights: cython.double[::1],
+):
+    """Sort the bit patterns of doubles with their weights, if there are any."""
+    n: cython.Py_ssize_t = values.shape[0]
     side: cython.Py_ssize_t
-    first_leading: cython.Py_ssize_t = 3 if keys.shape[1] < LONG else 2
+    first_leading: cython.Py_ssize_t = 3 if n < LONG else 2
+    keys: cython.ulonglong[:, ::1] = np.empty((2, n), dtype=np.uint64)
+    loads: cython.double[:, ::1] = np.empty((2, weights.shape[0]))
+    counts: cython.longlong[:, ::1] = np.zeros((N_DIGITS, 2048), dtype=np.int64)
     with cython.nogil:
-        _to_keys(keys)
+        _to_keys(values, keys)
+        loads[0, :] = weights
         _count_leading(keys, counts)
         side = _sort_by_digits(keys, loads, counts, 0, first_leading)
         if not _insertion_sort(keys, loads, side):
@@ -74,21 +80,23 @@ def radix_sort(
             _count_leading(keys, counts)
             _count_trailing(keys, counts)
             side = _sort_by_digits(keys, loads, counts, 0, 0)
-        _from_keys(keys, side)
-    return side
+        _from_keys(keys[side], sorted_values)
+        sorted_weights[:] = loads[side]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _to_keys(keys: cython.ulonglong[:, ::1]) -> cython.void:
+def _to_keys(
+    values: cython.const[cython.ulonglong][::1], keys: cython.ulonglong[:, ::1]
+) -> cython.void:
     """Turn the bit patterns of doubles into keys that sort like the doubles."""
     i: cython.Py_ssize_t
     sign: cython.ulonglong = 1
     sign <<= 63
-    for i in range(keys.shape[1]):
+    for i in range(values.shape[0]):
         # Negative numbers sort in reverse of their bits, and before the positive ones.
-        keys[0, i] = ~keys[0, i] if keys[0, i] & sign else keys[0, i] | sign
+        keys[0, i] = ~values[i] if values[i] & sign else values[i] | sign
 
 
 @cython.cfunc
@@ -196,13 +204,13 @@ def _insertion_sort(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _from_keys(keys: cython.ulonglong[:, ::1], side: cython.Py_ssize_t) -> cython.void:
+def _from_keys(keys: cython.ulonglong[::1], values: cython.ulonglong[::1]) -> cython.void:
     """Turn keys back into the bit patterns of doubles."""
     i: cython.Py_ssize_t
     sign: cython.ulonglong = 1
     sign <<= 63
-    for i in range(keys.shape[1]):
-        keys[side, i] = keys[side, i] ^ sign if keys[side, i] & sign else ~keys[side, i]
+    for i in range(keys.shape[0]):
+        values[i] = keys[i] ^ sign if keys[i] & sign else ~keys[i]
 
 
 def merge_ties(values: cython.double[::1], weights: cython.double[::1]):

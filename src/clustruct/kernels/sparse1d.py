@@ -3,30 +3,34 @@
 Sorted, such a projection reads: some groups of the smallest negative values, the zero group, some
 groups of the largest positive values, where the zero group has at least ``d - k`` members. (A group
 of negative mean never gains by taking in a value that is not negative, so only the ``k`` smallest
-negative and the ``k`` largest positive values matter.) For each number ``q`` of negative groups
-that is a chain with ``q`` groups, the zero group and ``Q - q`` groups, solved by ``chain``; the
-best chain known bounds the next, and most are dropped soon. Where values are few for the number of
-groups, the dynamic program of the paper (section 5.1) is faster: the costs of all prefixes of
-both signs, and for each choice of negative groups the best of what room is left on the other side,
-with a running minimum in place of the paper's grid.
+negative and the ``k`` largest positive values matter.) Two exact searches share the work. For few
+groups of many values, each number ``q`` of negative groups is a chain with ``q`` groups, the zero
+group and ``Q - q`` groups, solved by ``chain``; the best chain known bounds the next, and most are
+dropped soon. Otherwise ``two_sided`` finds a price for every group at which ``Q`` are best.
 """
 
 import sys
 
 import numpy as np
 
-from clustruct.kernels.chain import CHAIN_SHARE, cheapest_chain
+from clustruct.kernels.chain import cheapest_chain
+from clustruct.kernels.groups import group_summaries
 from clustruct.kernels.intervals import (
     BLOCK,
     NO_WEIGHTS,
     fast_cost_error,
-    group_summaries,
-    prefix_costs,
     running_moments,
 )
 from clustruct.kernels.partition import label_by_threshold
-from clustruct.kernels.penalised import best_partition
 from clustruct.kernels.sorting import scale_down, sort_values
+from clustruct.kernels.two_sided import best_two_sided
+
+# Chains are faster while there are at least this many values for the cube of the number of groups:
+# the square for each chain, as many chains as groups.
+CHAIN_SHARE = 20
+# Of more items than this, a sample tells which chain to begin with.
+SAMPLED_ABOVE = 50_000
+N_SAMPLED = 2000
 
 
 def project_sparse(values, n_clusters, n_nonzero):
@@ -48,22 +52,31 @@ def project_sparse(values, n_clusters, n_nonzero):
     centers : ndarray of float64, shape (q,)
         Ascending, none of them zero.
     """
+    kept, n_left = _extremes(values, n_nonzero)
+    if kept.shape[0] == 0:
+        return np.full(values.shape, -1, dtype=np.intp), np.empty(0)
+    edges = _few_distinct(kept, n_left, n_nonzero, n_clusters)
+    if edges is None:
+        edges = _best_groups(kept, n_left, n_nonzero, n_clusters)
+    edges = [_between_different(kept, side) for side in edges]
+    return _labels(values, kept, *edges), _centers(kept, edges)
+
+
+def _extremes(values, n_nonzero):
+    """The ``n_nonzero`` smallest negative and largest positive values; how many are negative."""
     ordered, _ = sort_values(values)
     n_negative = int(np.searchsorted(ordered, 0.0, side="left"))
     n_positive = ordered.shape[0] - int(np.searchsorted(ordered, 0.0, side="right"))
     n_left, n_right = min(n_nonzero, n_negative), min(n_nonzero, n_positive)
-    kept = np.concatenate([ordered[:n_left], ordered[ordered.shape[0] - n_right :]])
-    if kept.shape[0] == 0:
-        return np.full(values.shape, -1, dtype=np.intp), np.empty(0)
+    return np.concatenate([ordered[:n_left], ordered[ordered.shape[0] - n_right :]]), n_left
+
+
+def _centers(kept, edges):
+    """Means of the groups with the given edges on both sides."""
     scaled, exponent = scale_down(kept, max(-kept[0], kept[-1]))
-    edges = _few_distinct(scaled, n_left, n_nonzero, n_clusters)
-    if edges is None:
-        edges = _best_groups(scaled, n_left, n_nonzero, n_clusters)
-    edges = [_between_different(kept, side) for side in edges]
     table = running_moments(scaled, NO_WEIGHTS, 0.0, BLOCK)
     centers = [group_summaries(scaled, NO_WEIGHTS, 0.0, table, BLOCK, side)[0] for side in edges]
-    labels = _labels(values, kept, *edges)
-    return labels, np.ldexp(np.concatenate(centers), exponent)
+    return np.ldexp(np.concatenate(centers), exponent)
 
 
 def _between_different(kept, edges):
@@ -107,16 +120,16 @@ def _run_edges(values, start, stop):
 def _best_groups(kept, n_left, n_nonzero, n_clusters):
     """Edges of the negative and of the positive groups of the projection."""
     # A zero stands between the signs, so that the zero group is never empty.
-    signed = np.insert(kept, n_left, 0.0)
-    gap = signed.shape[0] - n_nonzero if n_nonzero < kept.shape[0] else 1
-    cuts = _candidate_boundaries(signed, n_left, gap)
-    items = signed[cuts[:-1]]
-    counts = np.diff(cuts).astype(np.float64)
-    if items.shape[0] <= CHAIN_SHARE * n_clusters**2:
-        left, right = _best_layers(items, counts, counts.sum() - gap, n_clusters)
+    items, _ = scale_down(np.insert(kept, n_left, 0.0), max(-kept[0], kept[-1]))
+    gap = items.shape[0] - n_nonzero if n_nonzero < kept.shape[0] else 1
+    cuts, counts = _candidate_boundaries(items, n_left, gap), NO_WEIGHTS
+    if cuts is not None:
+        items, counts = items[cuts[:-1]], np.diff(cuts).astype(np.float64)
+    if items.shape[0] <= CHAIN_SHARE * n_clusters**3:
+        edges = best_two_sided(items, counts, float(gap), n_clusters)
     else:
-        left, right = _best_chain(items, counts, gap, n_clusters)
-    left, right = cuts[left], cuts[right]
+        edges = _best_chain(items, counts, gap, n_clusters)
+    left, right = edges if cuts is None else (cuts[side] for side in edges)
     return left, right - 1
 
 
@@ -124,13 +137,12 @@ def _best_chain(items, counts, gap, n_clusters):
     """Edges of the groups on both sides of the zero, by bounding and refining."""
     middle = int(np.searchsorted(items, 0.0))
     n_right = items.shape[0] - middle - 1
-    counts = NO_WEIGHTS if counts.max() == 1.0 else counts
     table = running_moments(items, counts, 0.0, BLOCK)
     error = fast_cost_error(items, counts, 0.0, table, BLOCK)
     numbers = range(max(0, n_clusters - n_right), min(n_clusters, middle) + 1)
-    balanced = n_clusters * middle / (items.shape[0] - 1)
+    likely = _likely_number(items, counts, middle, gap, n_clusters)
     bound, best = np.inf, None
-    for n_negative in sorted(numbers, key=lambda number: abs(number - balanced)):
+    for n_negative in sorted(numbers, key=lambda number: abs(number - likely)):
         found = cheapest_chain(
             items, counts, 0.0, table, BLOCK, n_clusters + 1, n_negative, middle, float(gap),
             bound, error, sys.maxsize,
@@ -142,54 +154,32 @@ def _best_chain(items, counts, gap, n_clusters):
     return best
 
 
-def _best_layers(items, counts, room, n_clusters):
-    """Edges of the groups on both sides of the zero, by dynamic programming over all prefixes."""
-    n, middle = items.shape[0], int(np.searchsorted(items, 0.0))
-    sides = (items[:middle], counts[:middle]), (-items[:middle:-1], counts[:middle:-1].copy())
-    costs, used = [], []
-    for values, weights in sides:
-        table = running_moments(values, weights, 0.0, 1)
-        noise = fast_cost_error(values, weights, 0.0, table, 1) if values.shape[0] else 0.0
-        # What the values left out cost, summed from the small ones up.
-        left_out = np.cumsum((weights * values * values)[::-1])[::-1]
-        costs.append(prefix_costs(table, n_clusters, noise) + np.append(left_out, 0.0))
-        used.append(np.append(0.0, np.cumsum(weights)))
-    fitting = np.searchsorted(used[1], room - used[0][used[0] <= room], side="right") - 1
-    bound = np.inf
-    for n_negative in range(n_clusters + 1):
-        other = costs[1][n_clusters - n_negative]
-        total = costs[0][n_negative, : fitting.shape[0]] + np.minimum.accumulate(other)[fitting]
-        stop = int(np.argmin(total))
-        if total[stop] < bound:
-            bound = total[stop]
-            best = n_negative, stop, int(np.argmin(other[: fitting[stop] + 1]))
-    n_negative, *stops = best
-    left, right = (
-        np.append(0, _group_ends(values[:stop], weights[:stop], number))
-        for (values, weights), stop, number in zip(
-            sides, stops, (n_negative, n_clusters - n_negative), strict=True
-        )
-    )
-    return left, n - right[::-1]
+def _likely_number(items, counts, middle, gap, n_clusters):
+    """About how many groups of the best projection are negative, by a sample of many items.
 
-
-def _group_ends(values, weights, n_groups):
-    """Where the groups of the best partition of one sign end."""
-    if values.shape[0] == 0:
-        return np.empty(0, dtype=np.int64)
-    inner, _ = best_partition(values, weights, 0.0, min(n_groups, values.shape[0]))
-    return np.append(inner, values.shape[0])
+    A good chain to begin with saves time: it has the others dropped early.
+    """
+    n = items.shape[0]
+    if n < SAMPLED_ABOVE:
+        return n_clusters * middle / (n - 1)
+    edges = np.unique(np.linspace(0, n, N_SAMPLED).astype(np.int64))
+    # The zero between the signs stays alone.
+    edges = np.unique(np.concatenate([edges, [middle, middle + 1]]))
+    sizes = np.diff(edges) if counts is NO_WEIGHTS else np.add.reduceat(counts, edges[:-1])
+    middles = items[(edges[:-1] + edges[1:]) // 2]
+    left, _ = best_two_sided(middles, sizes.astype(np.float64), float(gap), n_clusters)
+    return left.shape[0] - 1
 
 
 def _candidate_boundaries(signed, n_left, gap):
-    """Positions where a group may begin or end.
+    """Positions where a group may begin or end; None for all of them.
 
     Among equal values the cost is concave in the place of a boundary of the zero group, so one of
     its two boundaries lies between different values, and the other there too or ``gap`` away.
     """
     runs = _run_edges(signed, 0, signed.shape[0])
     if runs.shape[0] == signed.shape[0] + 1:
-        return runs
+        return None
     after, before = runs[runs <= n_left] + gap, runs[runs > n_left] - gap
     after, before = after[after > n_left], before[before <= n_left]
     cuts = np.unique(np.concatenate([runs, after, before]))
@@ -203,7 +193,7 @@ def _labels(values, kept, left, right):
     if n_left_groups:
         thresholds = np.append(thresholds, np.nextafter(kept[left[-1] - 1], np.inf))
     thresholds = np.concatenate([thresholds, kept[right[:-1]]])
-    labels, _ = label_by_threshold(values, thresholds)
+    labels = label_by_threshold(values, thresholds)
     labels[labels == n_left_groups] = -1
     labels[labels > n_left_groups] -= 1
     # Of equal values at the edge of the zero group only as many count as there is room for.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from clustruct.design import DenseDesign, Design, GroupedDesign, Operator, assignment
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
-from clustruct.objectives.quadratic import quadratic_objective
+from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 
 __all__ = ["FeatureObjective"]
 
@@ -98,3 +98,38 @@ class FeatureObjective(LinearObjective):
     def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
         """The problem in the values of the groups."""
         return LinearObjective(design, self.response, ridge)
+
+    def quadratic_model(self, point: Point) -> QuadraticObjective:
+        """The squared loss whose value and gradient at a point are those of this one.
+
+        Its Gram matrix is ``X' diag(h) X`` with each row's mean second derivative ``h``: the second
+        derivative itself where there is one output.
+        """
+        response = self.response
+        scores = self.data.scores(point.W) + point.intercept
+        weights = response.shares * _mean_curvature(response, scores)
+        means = np.zeros(self.shape[0])
+        if response.fit_intercept and weights.sum() > 0.0:
+            means = self.data.adjoint(weights[:, None])[:, 0] / weights.sum()
+        gram = self.data.gram(weights, means)
+        slope = self.loss_gradient(point)
+        ridge = 0.5 * self.alpha * float(np.vdot(point.W, point.W))
+        bent = gram @ point.W
+        constant = point.value - ridge + float(np.vdot(point.W, 0.5 * bent - slope))
+        return QuadraticObjective(
+            gram,
+            bent - slope,
+            max(0.0, constant),
+            penalties=self.penalties,
+            x_means=means,
+            y_means=point.intercept + means @ point.W,
+        )
+
+
+def _mean_curvature(response: Response, scores: Floats) -> Floats:
+    """Mean over the outputs of each row's second derivatives."""
+    total = np.zeros(scores.shape[0])
+    for k, unit in enumerate(np.eye(response.n_outputs)):
+        direction = np.broadcast_to(unit, scores.shape)
+        total += response.loss.hessian_product(response.target, scores, direction)[:, k]
+    return total / response.n_outputs

@@ -140,7 +140,9 @@ class LinearObjective:
         alpha = float(self.penalties.min())
         if alpha <= 0.0:
             return 0.0  # without ridge nothing keeps the weights from undoing any slope
-        slope = point.slope / response.shares[:, None]
+        shares = response.shares[:, None]
+        # Rows without weight have no say: any slope serves them, and zero has a finite conjugate.
+        slope = np.divide(point.slope, shares, where=shares > 0.0, out=np.zeros_like(point.slope))
 
         def bound(tau: float) -> float:
             conjugate = response.loss.conjugate(response.target, tau * slope)

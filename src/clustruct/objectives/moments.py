@@ -56,16 +56,14 @@ class Moments:
         """Moments of weighted rows about given centres."""
         centred = target - y_center
         weighted = weights[:, None] * centred
-        y_sum = weighted.sum(axis=0)
-        total = float(weights.sum())
         return cls(
-            weight=total,
+            weight=float(weights.sum()),
             x_center=x_center,
             y_center=y_center,
-            x_sum=design.adjoint(weights[:, None])[:, 0] - total * x_center,
-            y_sum=y_sum,
+            x_sum=design.cross(weights[:, None], x_center)[:, 0],
+            y_sum=weighted.sum(axis=0),
             gram=design.gram(weights, x_center),
-            moment=design.adjoint(weighted) - np.outer(x_center, y_sum),
+            moment=design.cross(weighted, x_center),
             squares=np.einsum("ik,ik->k", weighted, centred),
         )
 

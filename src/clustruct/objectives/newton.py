@@ -64,7 +64,10 @@ def minimise(
     scale = 1.0 / np.maximum(objective.curvatures(), np.finfo(np.float64).tiny)[:, None]
     point = objective.at(start)
     gradient = objective.gradient(point)
-    zero_size = _size(objective.gradient(objective.at(np.zeros_like(start))), scale)
+    zero = objective.at(np.zeros_like(start))
+    zero_size = _size(objective.gradient(zero), scale)
+    if zero_size == 0.0:
+        return zero  # nothing to explain, as with constant targets
     enough = tol * zero_size
     for _ in range(max_steps):
         size = _size(gradient, scale)

@@ -1,6 +1,6 @@
 """The squared loss by its Gram matrix: ``X`` is read once and never touched again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
 from clustruct.objectives.point import Point
 
-__all__ = ["QuadraticObjective", "quadratic_objective", "remaining_objective"]
+__all__ = ["QuadraticObjective", "inverse_roots", "quadratic_objective", "remaining_objective"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -86,9 +86,17 @@ class QuadraticObjective:
         """``G W - C``."""
         return point.slope
 
+    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
+        """``G + alpha``, as a function of the direction."""
+        return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
+
     def curvatures(self) -> Floats:
         """The diagonal of the second derivative."""
         return np.diagonal(self.gram) + self.penalties
+
+    def quadratic_model(self, point: Point) -> "QuadraticObjective":
+        """Itself."""
+        return self
 
     def dual_bound(self, point: Point, explained: float) -> float:
         """A lower bound on a union of subspaces; see `LinearObjective.dual_bound`.
@@ -102,7 +110,7 @@ class QuadraticObjective:
         along = 2.0 * self.constant - float(np.vdot(self.moment, point.W))
         ridge = 0.5 * float(self.penalties @ np.square(point.W).sum(axis=1))
         spread = 2.0 * max(0.0, point.value - ridge) + explained / alpha
-        return 0.5 * along**2 / spread if spread > 0.0 else 0.0
+        return 0.5 * along * (along / spread) if spread > 0.0 else 0.0
 
     def minimum(self, tol: float, start: Floats | None = None) -> Point:
         """The best weights without constraint, by a factorisation."""
@@ -194,13 +202,19 @@ def remaining_objective(
     )
 
 
+def inverse_roots(diagonal: Floats) -> Floats:
+    """What scales a diagonal to ones; ones where it is zero."""
+    return 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+
+
 def _solve_positive(matrix: Floats, right: Floats) -> Floats:
     """Solution of a positive semi-definite system, the shortest one where there are many."""
+    # Scaled to a diagonal of ones, so that columns in small units are not taken for dependent ones.
+    scale = inverse_roots(np.diagonal(matrix))
     try:
-        factor = linalg.cho_factor(matrix)
-        diagonal = np.abs(np.diagonal(factor[0]))
-        if diagonal.min(initial=np.inf) > 1e-7 * diagonal.max(initial=0.0):
-            return linalg.cho_solve(factor, right)
+        factor = linalg.cho_factor(scale[:, None] * matrix * scale)
+        if np.abs(np.diagonal(factor[0])).min(initial=np.inf) > 1e-7:
+            return scale[:, None] * linalg.cho_solve(factor, scale[:, None] * right)
     except linalg.LinAlgError:
         pass
     values, vectors = linalg.eigh(matrix)

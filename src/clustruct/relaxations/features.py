@@ -25,7 +25,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct.design import assignment
 from clustruct.objectives.features import FeatureObjective
-from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
 
 __all__ = ["Factor", "Hull", "Mixture", "dual_bound", "factor_of", "hull_of"]
 
@@ -71,11 +71,13 @@ class GramFactor:
     """A square root of the Gram matrix: ``G = R'R``, ``R't = C``."""
 
     def __init__(self, objective: QuadraticObjective) -> None:
-        values, vectors = linalg.eigh(objective.gram)
+        # Of the correlations: a column in small units is not to be taken for rounding.
+        scale = inverse_roots(np.diagonal(objective.gram))
+        values, vectors = linalg.eigh(scale[:, None] * objective.gram * scale)
         kept = values > 1e-13 * values.max(initial=0.0)
-        roots = np.sqrt(values[kept])
-        self._R = roots[:, None] * vectors[:, kept].T
-        self.target = (vectors[:, kept].T @ objective.moment) / roots[:, None]
+        roots = np.sqrt(values[kept])[:, None]
+        self._R = roots * (vectors[:, kept].T / scale)
+        self.target = (vectors[:, kept].T @ (scale[:, None] * objective.moment)) / roots
         self.rest = max(0.0, objective.constant - 0.5 * float(np.vdot(self.target, self.target)))
         self.alpha = float(objective.penalties[0])
 
@@ -192,7 +194,12 @@ class DenseHull:
     def solve(self) -> Floats:
         """By Cholesky factorisation."""
         system = self.matrix + np.eye(self.matrix.shape[0])
-        return linalg.solve(system, self.factor.target, assume_a="pos")
+        try:
+            return linalg.cho_solve(linalg.cho_factor(system), self.factor.target)
+        except linalg.LinAlgError:  # columns so large that the ones are lost in rounding
+            values, vectors = linalg.eigh(system)
+            along = vectors.T @ self.factor.target
+            return vectors @ (along / np.maximum(values, 1.0)[:, None])
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], DenseHull]":
         """Mixtures of the matrices."""
@@ -246,7 +253,7 @@ def dual_bound(factor: Factor, B: Floats, explained: float) -> float:
     """
     spread = float(np.vdot(B, B)) + explained / factor.alpha
     along = float(np.vdot(factor.target, B))
-    return factor.rest + (0.5 * along**2 / spread if spread > 0.0 else 0.0)
+    return factor.rest + (0.5 * along * (along / spread) if spread > 0.0 else 0.0)
 
 
 def _projected_rows(factor: Factor, labels: Labels, n_groups: int) -> Floats:

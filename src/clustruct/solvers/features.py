@@ -7,7 +7,7 @@ constraint, the lower bounds) is computed once, when it is first asked for.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.projected_gradient import ProjectedGradient
+from clustruct.solvers.soft import Soft
+from clustruct.solvers.soft_search import Effort
 
 __all__ = [
     "FeatureProblem",
@@ -36,20 +38,16 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-
-class Stride(NamedTuple):
-    """Steps that projected gradient tries: the longest in units of the inverse mean curvature."""
-
-    longest: float
-    shortest: float
-    shrink: float
-
-
-# By the Gram matrix a trial is cheap; otherwise it takes a pass over X, and only steps are tried
-# among which the best one nearly always is.
-THOROUGH_STRIDE = Stride(4.0, 1e-5, 0.8)
-QUICK_STRIDE = Stride(0.5, 0.1, 0.7)
-
+# Steps that projected gradient tries. By the Gram matrix a trial is cheap; otherwise it takes a
+# pass over X, and only those steps are tried among which the best one nearly always is.
+THOROUGH_STRIDE = {"longest": 10.0, "shortest": 1e-5, "shrink": 0.8}
+QUICK_STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
+# A search is not worth its time where the objective is this near to a lower bound, relatively, or
+# where there are more features than that. It may take its full time where a feature, a group and
+# an output can be combined in no more than so many ways.
+CLOSE = 1e-3
+MOST_SEARCHED, MOST_MODELLED = 2000, 300
+EASY_MOVES = 500
 # Precision of weights without constraint: as a start, and as an answer.
 ROUGH, SHARP = 1e-3, 1e-10
 
@@ -90,6 +88,16 @@ class FeatureProblem:
         if isinstance(self.constraint, Free):
             return self.objective.minimum(SHARP, None if known is None else known.W)
         return free_minimum(self.objective) if known is None else known
+
+    @cached_property
+    def free_bound(self) -> float:
+        """The lower bound that the best point without constraint gives."""
+        return self.bound_at(self.minimum)
+
+    def bound_at(self, point: Point) -> float:
+        """The lower bound that a point gives."""
+        explained = self.constraint.explained(self.objective.loss_gradient(point))
+        return self.objective.dual_bound(point, explained)
 
     @property
     def begin(self) -> Floats:
@@ -235,15 +243,9 @@ def _message(attempts: list[Attempt], best: Attempt) -> str:
 
 def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) -> Certificate:
     """The best lower bound: without constraint, at the answer, or by the relaxation."""
-    objective, constraint = problem.objective, problem.constraint
-
-    def at(point: Point) -> float:
-        explained = constraint.explained(objective.loss_gradient(point))
-        return objective.dual_bound(point, explained)
-
     bounds = {
-        "unconstrained": at(problem.minimum),
-        "residual": at(answer.point),
+        "unconstrained": problem.free_bound,
+        "residual": problem.bound_at(answer.point),
         "conditional gradient": relaxed_bound,
     }
     source = max(bounds, key=lambda name: bounds[name])
@@ -285,8 +287,26 @@ def _cgpg(problem: FeatureProblem) -> list[Attempt]:
     return [Attempt("cgpg", (relaxed, descended), relaxed.state.bound)]
 
 
+def _soft(problem: FeatureProblem) -> list[Attempt]:
+    n_features = problem.objective.shape[0]
+    if n_features > MOST_SEARCHED:
+        raise ValueError(
+            f"solver='soft' needs matrices of {n_features} x {n_features}, and works with at most "
+            f"{MOST_SEARCHED} features. Choose solver='pg', or select features first."
+        )
+    return [_search(problem, problem.constraint.project(problem.begin).point)]
+
+
 def _auto(problem: FeatureProblem) -> list[Attempt]:
-    return _pg(problem)
+    """Projected gradient; then a search, where one is possible and the bound leaves room for it."""
+    attempts = _pg(problem)
+    best = min(attempts, key=lambda attempt: attempt.answer.point.value).answer.point
+    room = best.value - problem.free_bound > CLOSE * best.value
+    n_features = problem.objective.shape[0]
+    small = n_features <= (MOST_SEARCHED if problem.objective.quadratic else MOST_MODELLED)
+    if room and small and problem.constraint.places(best.W) is not None:
+        attempts.append(_search(problem, best.W))
+    return attempts
 
 
 RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
@@ -295,34 +315,26 @@ RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
     "pg": _pg,
     "cg": _cg,
     "cgpg": _cgpg,
+    "soft": _soft,
 }
 
 # Options that `solver_options` may hold for each solver.
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "auto": (),
     "greedy": ("refit",),
-    "pg": ("refit", "shrink", "shortest"),
+    "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
-    "cgpg": ("step", "refit", "shrink", "shortest"),
+    "cgpg": ("step", "refit", "longest", "shortest", "shrink"),
+    "soft": ("n_turns", "n_annealed", "n_sweeps", "n_repeats"),
 }
 
 
 def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Solution[Any]:
     """Projected gradient from a start."""
-    curvature = float(problem.objective.curvatures().mean())
     thorough = isinstance(problem.objective, QuadraticObjective)
     stride = THOROUGH_STRIDE if thorough else QUICK_STRIDE
-    solver = ProjectedGradient(
-        problem.objective,
-        problem.constraint,
-        start,
-        **{
-            "longest": stride.longest / curvature if curvature > 0.0 else 1.0,
-            "shortest": stride.shortest,
-            "shrink": stride.shrink,
-            **options,
-        },
-    )
+    settings = {**stride, **options}
+    solver = ProjectedGradient(problem.objective, problem.constraint, start, **settings)
     return drive(solver, problem.budget)
 
 
@@ -333,6 +345,33 @@ def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Solution[Any]
         objective, problem.constraint, factor_of(objective), problem.begin, **options
     )
     return drive(solver, problem.budget)
+
+
+def _search(problem: FeatureProblem, start: Floats) -> Attempt:
+    """A search over partitions that has to better a feasible start, and a descent from its end."""
+    places = problem.constraint.places(start)
+    if places is None:
+        raise ValueError(
+            "solver='soft' moves features between groups, and n_clusters=None gives each its own. "
+            "Give n_clusters an integer, or choose solver='pg'."
+        )
+    effort = _effort(problem, places.n_groups)
+    soft = Soft(problem.objective, places, effort=effort, rng=problem.rng)
+    searched = drive(soft, problem.budget)
+    return Attempt("soft", (searched, _descend(problem, searched.answer.point.W, {})))
+
+
+def _effort(problem: FeatureProblem, n_groups: int) -> Effort:
+    """How long to search: less where moves cost more, so that it takes about a second."""
+    n_features, n_outputs = problem.objective.shape
+    ease = min(1.0, EASY_MOVES / (n_features * n_groups * n_outputs))
+    settings = {
+        "n_turns": Effort.n_turns if ease == 1.0 and problem.objective.quadratic else 1,
+        "n_starts": problem.n_starts or max(16, int(Effort.n_starts * ease**2)),
+        "n_annealed": max(2, int(Effort.n_annealed * ease)),
+        "n_sweeps": max(50, int(Effort.n_sweeps * ease)),
+    }
+    return Effort(**{**settings, **problem.options})
 
 
 def _starts(problem: FeatureProblem, count: int) -> list[Floats]:

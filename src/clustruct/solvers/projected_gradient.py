@@ -34,7 +34,8 @@ class ProjectedGradient:
     start : ndarray of shape (d, K)
         Weights to start from, feasible or not.
     longest : float
-        The first step to try, a few times the inverse of a typical curvature.
+        The first step to try, in units of the step that minimises the objective along the gradient
+        if there were no constraint and no third derivative.
     refit : bool
         Whether the groups of a trial get their best values before it is judged. Without it steps
         grow by ``1 / shrink`` after a success, as in the paper; with it every search
@@ -55,13 +56,13 @@ class ProjectedGradient:
         constraint: Constraint,
         start: Floats,
         *,
-        longest: float,
+        longest: float = 10.0,
         refit: bool = True,
         shrink: float = 0.8,
         shortest: float = 1e-5,
         tol: float = 1e-10,
     ) -> None:
-        require(self.name, objective, ("at", "gradient", "refit"))
+        require(self.name, objective, ("at", "gradient", "hessian", "refit"))
         require(self.name, constraint, ("project",))
         self._objective = objective
         self._constraint = constraint
@@ -69,21 +70,21 @@ class ProjectedGradient:
         self._longest = longest
         self._refit = refit
         self._shrink = shrink
-        self._shortest = shortest * longest
+        self._shortest = shortest
         self._tol = tol
 
     def start(self) -> Grouped:
         """The projection of the start."""
         nearest = self._constraint.project(self._start)
-        return Grouped(
-            self._trial(nearest, None), nearest.labels, self._longest, np.inf, done=False
-        )
+        return Grouped(self._trial(nearest, None), nearest.labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
         """The first trial that lowers the objective; none if the shortest step does not."""
         gradient = self._objective.gradient(state.point)
-        step = self._longest if self._refit else state.step / self._shrink
-        while step >= self._shortest:
+        longest = self._longest * self._free_step(state.point, gradient)
+        grown = state.step / self._shrink
+        step = longest if self._refit or state.step == 0.0 else grown
+        while step > 0.0 and step >= self._shortest * longest:
             nearest = self._constraint.project(state.point.W - step * gradient)
             if self._refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
@@ -92,7 +93,12 @@ class ProjectedGradient:
             if gain > ROUNDING:
                 return Grouped(trial, nearest.labels, step, gain, done=False)
             step *= self._shrink
-        return Grouped(state.point, state.labels, step, 0.0, done=True)
+        return Grouped(state.point, state.labels, state.step, 0.0, done=True)
+
+    def _free_step(self, point: Point, gradient: Floats) -> float:
+        """``||g||^2 / g'Hg``, zero where there is no gradient."""
+        bend = float(np.vdot(gradient, self._objective.hessian(point)(gradient)))
+        return float(np.vdot(gradient, gradient)) / bend if bend > 0.0 else 0.0
 
     def answer(self, state: Grouped) -> Answer:
         """The point itself."""
@@ -105,7 +111,7 @@ class ProjectedGradient:
 
 
 def same_groups(a: Labels, b: Labels) -> bool:
-    """Whether two labellings stand for the same groups, -1 being one, whatever their numbers."""
+    """Whether two labellings stand for the same groups, whatever their numbers, and zeros."""
     if np.array_equal(a, b):
         return True
     width_a, width_b = int(a.max()) + 2, int(b.max()) + 2
@@ -113,4 +119,6 @@ def same_groups(a: Labels, b: Labels) -> bool:
         return False  # many small groups: to compare them costs more than a trial
     together = np.bincount((a + 1) * width_b + (b + 1), minlength=width_a * width_b)
     pairs = together.reshape(width_a, width_b) > 0
+    if pairs[0, 1:].any() or pairs[1:, 0].any():
+        return False  # zero in one of them only
     return bool((pairs.sum(axis=0) <= 1).all() and (pairs.sum(axis=1) <= 1).all())

@@ -1,6 +1,6 @@
 """What solvers need of an objective, checked before they start."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -54,8 +54,8 @@ class Objective(Protocol):
         """The best weights for given groups, with some multiples of the ridge."""
         ...
 
-    def curvatures(self) -> Floats:
-        """About the diagonal of the second derivative."""
+    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
+        """The second derivative at a point, as a function of the direction."""
         ...
 
     def dual_bound(self, point: Point, explained: float) -> float:

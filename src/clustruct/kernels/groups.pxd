@@ -1,0 +1,1 @@
+from clustruct.kernels.intervals cimport N_MOMENTS, interval_cost, moments_at

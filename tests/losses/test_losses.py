@@ -1,0 +1,267 @@
+"""Losses against finite differences, their definitions and a general minimiser."""
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from clustruct.losses import (
+    HuberLoss,
+    LogisticLoss,
+    MultinomialLoss,
+    SquaredLoss,
+    best_intercept,
+    mean_hessian,
+)
+from tests import brute_force
+
+# Loss, number of outputs, targets, and the same loss written independently.
+CASES = {
+    "squared": (SquaredLoss(), 1, "real", brute_force.squared),
+    "squared, two outputs": (SquaredLoss(), 2, "real", brute_force.squared),
+    "huber": (HuberLoss(0.7), 1, "real", brute_force.huber(0.7)),
+    "huber, two outputs": (HuberLoss(1.5), 2, "real", brute_force.huber(1.5)),
+    "logistic": (LogisticLoss(), 1, "sign", brute_force.logistic),
+    "multinomial": (MultinomialLoss(), 4, "code", brute_force.multinomial),
+}
+every_loss = pytest.mark.parametrize("case", CASES)
+
+
+def draw(case, n, seed, scale=2.0):
+    """Loss, targets, scores and the reference."""
+    loss, n_outputs, kind, reference = CASES[case]
+    rng = np.random.default_rng(seed)
+    target = {
+        "real": lambda: rng.standard_normal((n, n_outputs)),
+        "sign": lambda: rng.choice([-1.0, 1.0], (n, 1)),
+        "code": lambda: rng.integers(0, n_outputs, n),
+    }[kind]()
+    return loss, target, scale * rng.standard_normal((n, n_outputs)), reference
+
+
+def directions(scores, seed=1):
+    """Random directions of unit length, one a row."""
+    rows = np.random.default_rng(seed).standard_normal(scores.shape)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@every_loss
+def test_value_and_gradient_are_those_of_the_definition(case):
+    loss, target, scores, reference = draw(case, 200, 0)
+    values, slopes = reference(target, scores)
+    np.testing.assert_allclose(loss.value(target, scores), values, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(loss.gradient(target, scores), slopes, rtol=1e-12, atol=1e-14)
+    assert loss.value(target, scores).shape == (200,)
+
+
+@every_loss
+def test_gradient_is_the_slope_of_the_value(case):
+    loss, target, scores, _ = draw(case, 200, 1)
+    way, h = directions(scores), 1e-5
+    ahead, behind = (loss.value(target, scores + s * h * way) for s in (1, -1))
+    slope = (loss.gradient(target, scores) * way).sum(axis=1)
+    np.testing.assert_allclose((ahead - behind) / (2 * h), slope, atol=1e-8 + h)
+    # The bound h is for the kinks of the Huber loss's slope: all but a few are far closer.
+    assert np.median(np.abs((ahead - behind) / (2 * h) - slope)) < 1e-9
+
+
+@every_loss
+def test_hessian_product_is_the_slope_of_the_gradient(case):
+    loss, target, scores, _ = draw(case, 200, 2)
+    way, h = directions(scores), 1e-5
+    ahead, behind = (loss.gradient(target, scores + s * h * way) for s in (1, -1))
+    product = loss.hessian_product(target, scores, way)
+    off = np.abs((ahead - behind) / (2 * h) - product).max(axis=1)
+    assert np.count_nonzero(off > 1e-8) <= (2 if isinstance(loss, HuberLoss) else 0)
+
+
+@every_loss
+def test_hessian_is_symmetric_and_between_zero_and_the_curvature(case):
+    loss, target, scores, _ = draw(case, 300, 3, scale=1.0)
+    a, b = directions(scores, 1), directions(scores, 2)
+    left = (a * loss.hessian_product(target, scores, b)).sum(axis=1)
+    right = (b * loss.hessian_product(target, scores, a)).sum(axis=1)
+    np.testing.assert_allclose(left, right, atol=1e-14)
+    bend = (a * loss.hessian_product(target, scores, a)).sum(axis=1)
+    assert bend.min() >= -1e-15
+    assert bend.max() <= loss.curvature + 1e-15
+
+
+def test_curvatures_are_attained():
+    assert (
+        LogisticLoss().hessian_product(np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1))) == 0.25
+    )
+    way = np.array([[1.0, -1.0]]) / np.sqrt(2)
+    bend = MultinomialLoss().hessian_product(np.array([0]), np.zeros((1, 2)), way)
+    assert float((bend * way).sum()) == pytest.approx(0.5)
+
+
+@every_loss
+def test_convex(case):
+    loss, target, scores, _ = draw(case, 300, 4)
+    other = draw(case, 300, 5)[2]
+    for share in (0.1, 0.5, 0.8):
+        between = loss.value(target, share * scores + (1 - share) * other)
+        chord = share * loss.value(target, scores) + (1 - share) * loss.value(target, other)
+        assert (between <= chord + 1e-12).all()
+
+
+@every_loss
+def test_conjugate_is_attained_at_the_gradient_and_bounds_elsewhere(case):
+    loss, target, scores, _ = draw(case, 300, 6)
+    slope = loss.gradient(target, scores)
+    conjugate = loss.conjugate(target, slope)
+    at_scores = (slope * scores).sum(axis=1) - loss.value(target, scores)
+    np.testing.assert_allclose(conjugate, at_scores, atol=1e-12)
+    for seed in range(7, 12):
+        other = draw(case, 300, seed, scale=5.0)[2]
+        assert ((slope * other).sum(axis=1) - loss.value(target, other) <= conjugate + 1e-12).all()
+
+
+@every_loss
+@pytest.mark.parametrize("stretch", [0.0, 0.3, 0.9])
+def test_conjugate_of_shortened_slopes_is_the_largest_difference(case, stretch):
+    loss, target, scores, reference = draw(case, 6, 13)
+    slope = stretch * loss.gradient(target, scores)
+    for i in range(6):
+        found = optimize.minimize(
+            lambda z, i=i: float(reference(target[i : i + 1], z[None])[0][0] - slope[i] @ z),
+            np.zeros(scores.shape[1]),
+            jac=lambda z, i=i: reference(target[i : i + 1], z[None])[1][0] - slope[i],
+            method="BFGS",
+        )
+        assert loss.conjugate(target, slope)[i] == pytest.approx(-found.fun, abs=1e-5)
+
+
+@every_loss
+def test_extreme_scores_do_not_overflow(case):
+    loss, target, scores, reference = draw(case, 100, 14)
+    for factor in (1e3, 1e8):
+        far = factor * scores
+        for array in (
+            loss.value(target, far),
+            loss.gradient(target, far),
+            loss.hessian_product(target, far, scores),
+            loss.conjugate(target, loss.gradient(target, far)),
+        ):
+            assert np.isfinite(array).all()
+        np.testing.assert_allclose(
+            loss.value(target, far), reference(target, far)[0], rtol=1e-12, atol=1e-12
+        )
+
+
+def test_conjugate_at_the_ends_of_its_domain():
+    sign = np.array([[1.0], [-1.0]])
+    np.testing.assert_array_equal(LogisticLoss().conjugate(sign, -sign), 0.0)
+    np.testing.assert_array_equal(LogisticLoss().conjugate(sign, 0.0 * sign), 0.0)
+    codes, slopes = np.array([0, 2]), np.array([[-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(MultinomialLoss().conjugate(codes, slopes), 0.0)
+
+
+# ---- The best intercept.
+
+
+def mean_loss(reference, target, scores, shares):
+    """The mean loss by the shift of all scores, and its slope."""
+
+    def value_and_slope(shift):
+        values, slopes = reference(target, scores + shift)
+        return float(shares @ values), shares @ slopes
+
+    return value_and_slope
+
+
+@every_loss
+@pytest.mark.parametrize("scale", [0.1, 3.0, 1e3])
+def test_best_intercept_is_the_minimum(case, scale):
+    for seed in range(6):
+        loss, target, scores, reference = draw(case, 40, seed, scale)
+        rng = np.random.default_rng(seed)
+        shares = rng.random(40)
+        shares /= shares.sum()
+        start = 10 * rng.standard_normal(scores.shape[1])
+        intercept = best_intercept(loss, target, scores, shares, start)
+        f = mean_loss(reference, target, scores, shares)
+        value, slope = f(intercept)
+        assert np.abs(slope).max() <= 1e-9
+        found = optimize.minimize(f, np.zeros(scores.shape[1]), jac=True, method="BFGS")
+        assert value <= found.fun + 1e-12 * max(1.0, abs(found.fun))
+
+
+@every_loss
+def test_best_intercept_stays_where_it_is(case):
+    loss, target, scores, _ = draw(case, 40, 0)
+    shares = np.full(40, 1 / 40)
+    first = best_intercept(loss, target, scores, shares, np.zeros(scores.shape[1]))
+    again = best_intercept(loss, target, scores, shares, first)
+    np.testing.assert_allclose(again, first, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", [-1e6, -3.0, 0.0, 4.0, 1e6])
+def test_huber_intercept_where_the_loss_is_flat(start):
+    # Two far apart camps of equal weight: every shift between them is as good as any other.
+    target = np.repeat([[0.0], [100.0]], 5, axis=0)
+    shares = np.full(10, 0.1)
+    loss = HuberLoss(1.0)
+    (intercept,) = best_intercept(loss, target, np.zeros((10, 1)), shares, np.array([start]))
+    assert 1.0 - 1e-9 <= intercept <= 99.0 + 1e-9
+    # With one more on one side the minimum is a point: there the camp pulls 1/6 of a delta each.
+    target = np.repeat([[0.0], [100.0]], [6, 5], axis=0)
+    shares = np.full(11, 1 / 11)
+    (intercept,) = best_intercept(loss, target, np.zeros((11, 1)), shares, np.array([start]))
+    assert intercept == pytest.approx(5 / 6, abs=1e-9)
+
+
+def test_logistic_intercept_of_separated_classes():
+    # All scores say the right thing with certainty; only the balance of the classes is left.
+    for gap in (30.0, 300.0, 1e4):
+        target = np.repeat([[-1.0], [1.0]], [3, 1], axis=0)
+        scores = gap * target
+        shares = np.full(4, 0.25)
+        (intercept,) = best_intercept(LogisticLoss(), target, scores, shares, np.zeros(1))
+        assert np.isfinite(intercept)
+        slope = shares @ LogisticLoss().gradient(target, scores + intercept)
+        assert np.abs(slope).max() <= 1e-12
+        assert (
+            float(shares @ LogisticLoss().value(target, scores + intercept))
+            <= np.exp(-gap) + 1e-300
+        )
+
+
+@pytest.mark.parametrize("scale", [1.0, 50.0, 1e3])
+def test_multinomial_intercepts_sum_to_zero(scale):
+    for seed in range(5):
+        loss, target, scores, _ = draw("multinomial", 60, seed, scale)
+        shares = np.full(60, 1 / 60)
+        intercept = best_intercept(loss, target, scores, shares, np.zeros(4))
+        assert abs(intercept.sum()) <= 1e-12 * max(1.0, np.abs(intercept).max())
+
+
+def test_intercept_is_found_in_few_evaluations():
+    # Where rounding hides what is left to gain, trying on would change nothing.
+    calls = 0
+
+    class Counted(MultinomialLoss):
+        def value(self, target, scores):
+            nonlocal calls
+            calls += 1
+            return super().value(target, scores)
+
+    codes = np.arange(30) % 3
+    scores = 45.0 * (codes[:, None] == np.arange(3)) + 0.1 * np.arange(3)
+    best_intercept(Counted(), codes, scores, np.full(30, 1 / 30), np.zeros(3))
+    assert calls <= 100
+
+
+@every_loss
+def test_mean_hessian(case):
+    loss, target, scores, _ = draw(case, 50, 0)
+    shares = np.random.default_rng(0).dirichlet(np.ones(50))
+    h = 1e-6
+    K = scores.shape[1]
+    columns = [
+        shares @ (loss.gradient(target, scores + h * e) - loss.gradient(target, scores - h * e))
+        for e in np.eye(K)
+    ]
+    np.testing.assert_allclose(
+        mean_hessian(loss, target, scores, shares), np.stack(columns, axis=1) / (2 * h), atol=1e-8
+    )

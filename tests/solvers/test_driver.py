@@ -1,0 +1,126 @@
+"""The loop, with a solver that does as it is told."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from clustruct.objectives.point import Point
+from clustruct.solvers.driver import Answer, Budget, drive
+from clustruct.solvers.protocols import require
+
+
+@dataclass(frozen=True)
+class Step:
+    objective: float
+    gain: float = 1.0
+    done: bool = False
+    step: float = 0.5
+
+
+class Scripted:
+    """Takes the given steps, one after the other."""
+
+    name = "scripted"
+
+    def __init__(self, *steps):
+        self.steps = list(steps)
+        self.taken = 0
+
+    def start(self):
+        return self.steps[0]
+
+    def advance(self, state):
+        assert state is self.steps[self.taken]
+        self.taken += 1
+        return self.steps[self.taken]
+
+    def answer(self, state):
+        W = np.full((1, 1), state.objective)
+        return Answer(Point(W, state.objective, np.zeros(1), W), np.zeros(1, dtype=int))
+
+
+def budget(max_iter=10, tol=1e-3, seen=None):
+    return Budget(max_iter, tol, (lambda i: None) if seen is None else seen.append)
+
+
+def test_stops_when_a_step_gains_less_than_the_tolerance():
+    solver = Scripted(Step(3.0, np.inf), Step(2.0, 0.5), Step(1.999, 1e-3), Step(0.0))
+    solution = drive(solver, budget())
+    assert solver.taken == 2
+    assert solution.converged
+    assert [i.objective for i in solution.trace] == [3.0, 2.0, 1.999]
+    assert [i.number for i in solution.trace] == [0, 1, 2]
+    assert solution.answer.point.value == 1.999
+    assert solution.message == "scripted: converged after 2 steps"
+
+
+def test_stops_when_the_solver_is_done():
+    solver = Scripted(Step(3.0), Step(2.0), Step(2.0, 0.0, done=True), Step(0.0))
+    solution = drive(solver, budget())
+    assert solution.converged
+    # The last one was no step: nothing changed.
+    assert [i.objective for i in solution.trace] == [3.0, 2.0]
+    assert solution.message == "scripted: converged after 1 step"
+
+
+def test_a_last_step_that_lowers_the_objective_is_recorded():
+    solution = drive(Scripted(Step(3.0), Step(2.0, done=True)), budget())
+    assert [i.objective for i in solution.trace] == [3.0, 2.0]
+
+
+def test_done_at_the_start():
+    solver = Scripted(Step(3.0, done=True))
+    solution = drive(solver, budget())
+    assert solver.taken == 0
+    assert solution.converged
+    assert len(solution.trace) == 1
+    assert solution.message == "scripted: done at once"
+
+
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_warns_when_the_budget_is_spent(max_iter):
+    solver = Scripted(*[Step(1.0 / (k + 1), 0.25) for k in range(9)])
+    with pytest.warns(ConvergenceWarning) as caught:
+        solution = drive(solver, budget(max_iter))
+    assert solver.taken == max_iter
+    assert not solution.converged
+    assert len(solution.trace) == max_iter + 1
+    (warning,) = caught
+    message = str(warning.message)
+    assert f"'scripted' stopped after max_iter={max_iter} steps" in message
+    assert "relative gain of 0.25" in message
+    assert "tol=0.001" in message
+    assert "Raise max_iter" in message
+    assert solution.message.startswith("scripted: stopped by max_iter after")
+
+
+def test_convergence_in_the_last_step_of_the_budget_is_no_reason_to_warn():
+    solution = drive(Scripted(Step(3.0), Step(2.0), Step(1.9, 1e-6)), budget(2))
+    assert solution.converged
+
+
+def test_monitor_sees_every_step_as_it_is_taken():
+    seen = []
+    solver = Scripted(Step(3.0), Step(2.0, step=0.25), Step(1.0, 0.0))
+
+    def watch(iteration):
+        assert iteration.number == solver.taken
+        seen.append(iteration)
+
+    solution = drive(solver, Budget(10, 1e-3, watch))
+    assert tuple(seen) == solution.trace
+    assert [i.step for i in seen] == [0.5, 0.25, 0.5]
+    assert {i.solver for i in seen} == {"scripted"}
+    assert (np.diff([i.seconds for i in seen]) >= 0).all()
+
+
+def test_what_is_missing_is_named():
+    class Bare:
+        def at(self): ...
+
+    require("pg", Bare(), ("at",))
+    with pytest.raises(TypeError, match="solver 'pg' needs gradient, refit of Bare") as error:
+        require("pg", Bare(), ("at", "gradient", "refit"))
+    assert "Choose another solver" in str(error.value)
