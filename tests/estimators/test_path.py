@@ -137,7 +137,7 @@ def test_one_warning_for_all_fits(problem):
         ({"alphas": "some"}, "alphas='some' is no grid"),
         ({"n_nonzero": [0]}, "n_nonzero holds 0"),
         ({"loss": "absolute"}, "'loss' parameter"),
-        ({"solver": "cg", "loss": "huber"}, "works with squared loss only"),
+        ({"solver": "cg", "loss": "huber"}, "work with squared loss only"),
     ],
 )
 def test_bad_parameters_are_refused(problem, parameters, message):

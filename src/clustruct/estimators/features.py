@@ -359,7 +359,6 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         self._single = target.ndim == 1
         target = target.reshape(target.shape[0], -1)
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        _check_solver(self.solver, loss, self.alpha)
         return Response(target, loss, target.shape[1], shares, self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
@@ -578,7 +577,6 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
             shares = shares * class_weights(self.class_weight, classes, shares)
             shares = shares / shares.sum()
         target, loss, n_outputs = class_targets(codes, self.classes_.size, self.loss)
-        _check_solver(self.solver, loss, self.alpha)
         return Response(target, loss, n_outputs, shares, self.fit_intercept)
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -689,19 +687,6 @@ def ordered_groups(answer: Answer) -> tuple[NDArray[np.intp], Floats]:
     ranks = np.full(used.size, -1, dtype=np.intp)
     ranks[order] = np.arange(order.size)
     return ranks[labels.reshape(-1)], values[order]
-
-
-def _check_solver(solver: str, loss: Loss, alpha: float) -> None:
-    if solver in ("cg", "cgpg") and not loss.quadratic:
-        raise ValueError(
-            f"solver={solver!r} works with squared loss only. "
-            "Choose solver='auto', 'pg' or 'greedy', or loss='squared'."
-        )
-    if solver in ("cg", "cgpg") and alpha == 0.0:
-        raise ValueError(
-            f"solver={solver!r} needs a ridge, alpha={alpha:g} gives none: its relaxation divides "
-            "by alpha. Give a positive alpha, or choose solver='auto', 'pg' or 'greedy'."
-        )
 
 
 def _check_options(solver: str, options: Mapping[str, Any] | None) -> Mapping[str, Any]:

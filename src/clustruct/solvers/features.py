@@ -341,6 +341,16 @@ def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any])
 def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Solution[Any]:
     """Conditional gradient on the convex relaxation."""
     objective = problem.objective
+    if not objective.quadratic:
+        raise ValueError(
+            "The solvers 'cg' and 'cgpg' work with squared loss only. "
+            "Choose solver='auto', 'pg' or 'greedy', or loss='squared'."
+        )
+    if not objective.penalties.all():
+        raise ValueError(
+            "The solvers 'cg' and 'cgpg' need a ridge, and alpha=0 gives none: their relaxation "
+            "divides by alpha. Give a positive alpha, or choose solver='auto', 'pg' or 'greedy'."
+        )
     solver = ConditionalGradient(
         objective, problem.constraint, factor_of(objective), problem.begin, **options
     )
