@@ -240,7 +240,10 @@ def _newton_move(gradient: Floats, hessian: Floats, noise: float, flat: float) -
     curvatures, directions = np.linalg.eigh(hessian)
     along = directions.T @ gradient
     along[np.abs(along) <= noise] = 0.0
-    return -directions @ (along / np.maximum(curvatures, flat))
+    move: Floats = -directions @ (along / np.maximum(curvatures, flat))
+    if abs(float(gradient.sum())) <= noise:
+        move -= move.mean()  # rounding of the directions, which a long step makes large
+    return move
 
 
 def _shorten(

@@ -264,9 +264,9 @@ class FeatureClusterRegressorCV(_Search, FeatureClusterRegressor):
         Intercept.
     labels_ : ndarray of shape (n_features,)
         Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_outputs)
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)
         Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Number of features in each group.
     n_clusters_ : int
         Groups in use.
@@ -282,7 +282,7 @@ class FeatureClusterRegressorCV(_Search, FeatureClusterRegressor):
         Objective, step and time of each step of the final fit, before values are relaxed.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they are strings.
 
     See Also
@@ -499,9 +499,9 @@ class FeatureClusterClassifierCV(_Search, FeatureClusterClassifier):
         Intercepts.
     labels_ : ndarray of shape (n_features,)
         Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_clusters_,) or (n_clusters_, n_classes)
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_classes)
         Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Number of features in each group.
     n_clusters_ : int
         Groups in use.
@@ -517,7 +517,7 @@ class FeatureClusterClassifierCV(_Search, FeatureClusterClassifier):
         Objective, step and time of each step of the final fit, before values are relaxed.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they are strings.
 
     See Also
