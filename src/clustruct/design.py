@@ -153,21 +153,22 @@ class SparseDesign:
         X = self._summed()
         means: Floats = X.T.astype(np.float64, copy=False) @ shares
         # Of the entries stored and of the zeros apart, so that offsets do no harm.
-        away = means[self._columns(X)]
+        away = _spread(X, means)
         np.subtract(X.data, away, out=away)
         variances: Floats = _like(X, np.square(away, out=away)).T @ shares
         away.fill(1.0)
-        zeros = 1.0 - _like(X, away).T @ shares
-        zeros[self._full(X)] = 0.0
+        stored = _like(X, away)
+        zeros = 1.0 - stored.T @ shares
+        zeros[stored.T @ np.ones(X.shape[0]) == X.shape[0]] = 0.0
         return means, variances + np.maximum(zeros, 0.0) * means**2
 
     def gram(self, shares: Floats, means: Floats) -> Floats:
         """Weighted Gram matrix of the columns less ``means``."""
         X = self._summed().astype(np.float64, copy=False)
-        full = self._full(X)
+        full = _like(X, np.ones(X.nnz)).T @ np.ones(X.shape[0]) == X.shape[0]
         if full.any():  # a column without zeros stays as it is when centred, and offsets are gone
             shift = np.where(full, means, 0.0)
-            X, means = _like(X, X.data - shift[self._columns(X)]), means - shift
+            X, means = _like(X, X.data - _spread(X, shift)), means - shift
         mine = X.T @ shares
         weighted = sparse.diags(np.sqrt(shares)) @ X
         gram: Floats = (weighted.T @ weighted).toarray()
@@ -194,20 +195,6 @@ class SparseDesign:
         X = self._X.copy()
         X.sum_duplicates()
         return X
-
-    @staticmethod
-    def _columns(X: sparse.csr_matrix | sparse.csc_matrix) -> NDArray[np.integer]:
-        """Column of each entry."""
-        return (
-            X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-        )
-
-    @staticmethod
-    def _full(X: sparse.csr_matrix | sparse.csc_matrix) -> NDArray[np.bool_]:
-        """Which columns have an entry in every row."""
-        if X.format == "csc":
-            return np.diff(X.indptr) == X.shape[0]
-        return np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
 
 
 class GroupedDesign:
@@ -251,6 +238,17 @@ def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:
 def as_design(X: NDArray[np.floating] | sparse.spmatrix) -> Design:
     """The design for a validated matrix: a NumPy array, or CSR or CSC."""
     return SparseDesign(X) if sparse.issparse(X) else DenseDesign(X)
+
+
+def _spread(X: sparse.csr_matrix | sparse.csc_matrix, values: Floats) -> Floats:
+    """The value of its column for each entry, without indices of another width on the way."""
+    if X.format == "csc":
+        return np.repeat(values, np.diff(X.indptr))
+    spread = np.empty(X.nnz)
+    height = CHUNK_BYTES // 8
+    for first in range(0, X.nnz, height):
+        spread[first : first + height] = values[X.indices[first : first + height]]
+    return spread
 
 
 def _like(
