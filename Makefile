@@ -29,8 +29,8 @@ demo: $(VENV)/.kernels
 	@$(BIN)/clustruct demo
 
 test: lint typecheck
-	$(BIN)/python -m pytest $(ARGS)
-	CLUSTRUCT_UNCOMPILED=1 $(BIN)/python -m pytest tests/kernels $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+	CLUSTRUCT_UNCOMPILED=1 $(BIN)/python -m pytest --numprocesses auto tests/kernels $(ARGS)
 
 test-slow: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/python -m pytest -m slow $(ARGS)
