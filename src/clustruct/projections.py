@@ -1,11 +1,11 @@
 """Exact projections, as plain functions: validation around the kernels."""
 
 import math
-import numbers
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clustruct._arguments import as_count
 from clustruct.kernels import kmeans1d
 from clustruct.results import Clustering1D, Projection
 from clustruct.rows import group_rows
@@ -60,7 +60,7 @@ def kmeans_1d(
     [2, 3]
     """
     values = _as_floats(x, "x", (1,))
-    n_groups = _as_count(n_clusters, "n_clusters", 1)
+    n_groups = as_count(n_clusters, "n_clusters", 1)
     weights = _as_weights(sample_weight, values.shape[0])
     return Clustering1D(*kmeans1d.cluster_values(values, weights, n_groups))
 
@@ -127,8 +127,8 @@ def project_clustered(
             "n_clusters=None needs n_nonzero: without a limit on either there is nothing to "
             "project on. Give n_clusters an integer, or set n_nonzero."
         )
-    n_groups = None if n_clusters is None else _as_count(n_clusters, "n_clusters", 1)
-    n_kept = None if n_nonzero is None else _as_count(n_nonzero, "n_nonzero", 0)
+    n_groups = None if n_clusters is None else as_count(n_clusters, "n_clusters", 1)
+    n_kept = None if n_nonzero is None else as_count(n_nonzero, "n_nonzero", 0)
     grouping = group_rows(array.reshape(array.shape[0], -1), weights, n_groups, n_kept)
     dtype = _float_type(w)
     centers = grouping.centers.reshape(-1, *array.shape[1:]).astype(dtype)
@@ -173,18 +173,6 @@ def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
             "Remove or impute missing and infinite entries first."
         )
     return floats
-
-
-def _as_count(value: object, name: str, least: int) -> int:
-    """An integer that is at least ``least``."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise ValueError(
-            f"{name} must be an integer, got {value!r} of type {type(value).__name__}. "
-            f"Give a whole number that is at least {least}."
-        )
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}. Give a larger number.")
-    return int(value)
 
 
 def _as_weights(value: ArrayLike | None, n: int) -> Floats | None:

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from clustruct.datasets._checks import as_count, as_flag, as_number, as_numbers
+from clustruct._arguments import as_count, as_flag, as_number, as_numbers
 from clustruct.datasets.planted import ClusteredFeatures, ClusteredTasks, Experts
 
 __all__ = ["make_clustered_features", "make_clustered_tasks", "make_experts"]

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
-from clustruct.datasets._checks import as_choice, as_count
+from clustruct._arguments import as_choice, as_count
 from clustruct.datasets._files import DataFile, PathLike, locate
 
 __all__ = ["fetch_movie_reviews"]

@@ -386,7 +386,7 @@ def _effort(problem: FeatureProblem, n_groups: int) -> Effort:
 
 def _starts(problem: FeatureProblem, count: int) -> list[Floats]:
     """The given start, and others around it."""
-    spread = 0.5 * problem.begin.std()
+    spread = 0.5 * problem.minimum.W.std()  # a start at zero has no spread of its own
     around = [
         problem.begin + spread * problem.rng.standard_normal(problem.begin.shape)
         for _ in range(count - 1)
