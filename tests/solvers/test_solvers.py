@@ -28,6 +28,8 @@ SOLVERS = {
     "pg": ("pg", {}, True),
     "pg of the paper": ("pg", {"refit": False}, True),
     "pg with long strides": ("pg", {"shrink": 0.3, "shortest": 1e-3}, True),
+    "soft": ("soft", {"n_turns": 1, "n_annealed": 2, "n_sweeps": 20}, True),
+    "auto": ("auto", {}, True),
     "cg": ("cg", {}, False),
     "cg of the paper": ("cg", {"step": "classic"}, False),
     "cgpg": ("cgpg", {}, False),
@@ -51,6 +53,7 @@ CASES = [
     for form in (("by_gram", "by_rows") if kind in QUADRATIC else ("by_sparse_rows",))
     for limits in CONSTRAINTS
     if KINDS[kind][1] == 1 or (limits in ("clustered", "thresholded") and form != "by_rows")
+    if not (solver == "soft" and limits == "thresholded")  # a weight each: nothing to move
 ]
 
 
