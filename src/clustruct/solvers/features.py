@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 # Steps that projected gradient tries. By the Gram matrix a trial is cheap; otherwise it takes a
 # pass over X, and only those steps are tried among which the best one nearly always is.
 THOROUGH_STRIDE = {"longest": 10.0, "shortest": 1e-5, "shrink": 0.8}
-QUICK_STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
+QUICK_STRIDE = {"longest": 1.1, "shortest": 0.45, "shrink": 0.7}
 # A search is not worth its time where the objective is this near to a lower bound, relatively, or
 # where there are more features than that. It may take its full time where a feature, a group and
 # an output can be combined in no more than so many ways.
