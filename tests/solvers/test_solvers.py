@@ -29,7 +29,6 @@ SOLVERS = {
     "pg of the paper": ("pg", {"refit": False}, True),
     "pg with long strides": ("pg", {"shrink": 0.3, "shortest": 1e-3}, True),
     "soft": ("soft", {"n_turns": 1, "n_annealed": 2, "n_sweeps": 20}, True),
-    "auto": ("auto", {}, True),
     "cg": ("cg", {}, False),
     "cg of the paper": ("cg", {"step": "classic"}, False),
     "cgpg": ("cgpg", {}, False),
