@@ -14,7 +14,14 @@ from clustruct.kernels import kmeans1d
 from clustruct.results import Projection
 from clustruct.rows import ZERO, group_rows
 
-__all__ = ["BlockClustered", "Clustered", "Constraint", "Free", "SparseClustered"]
+__all__ = [
+    "BlockClustered",
+    "Clustered",
+    "Constraint",
+    "Free",
+    "ScaledClustered",
+    "SparseClustered",
+]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -66,6 +73,36 @@ class Clustered:
             for column in np.ascontiguousarray(P.T)
         )
         return min(by_column, _leading_energy(P, self.n_clusters))
+
+
+class ScaledClustered:
+    """Rows that are a given number times one of ``n_clusters`` distinct rows.
+
+    Weighted samples live here: with the root of a sample's weight as its number, plain distances
+    are weighted ones.
+
+    Parameters
+    ----------
+    n_clusters : int
+    scales : ndarray of shape (n,)
+        Positive.
+    """
+
+    def __init__(self, n_clusters: int, scales: Floats) -> None:
+        self.n_clusters = n_clusters
+        self._scales = scales[:, None]
+        self._weights = np.square(scales)
+
+    def project(self, W: Floats) -> Projection:
+        """By weighted k-means of the rows over their numbers."""
+        grouping = group_rows(W / self._scales, self._weights, self.n_clusters, None)
+        point = self._scales * grouping.centers[grouping.labels]
+        distance = float(np.square(W - point).sum())
+        return Projection(point, grouping.labels, grouping.centers, distance, grouping.exact)
+
+    def explained(self, P: Floats) -> float:
+        """The sum of the largest eigenvalues, as many as there are groups."""
+        return _leading_energy(P if P.shape[1] <= P.shape[0] else P.T, self.n_clusters)
 
 
 class SparseClustered:

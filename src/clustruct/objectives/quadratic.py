@@ -9,6 +9,8 @@ from scipy import linalg
 from clustruct.design import Design, assignment
 from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
+from clustruct.objectives.ray import Ray, gradient_ray
+from clustruct.results import Projection
 
 __all__ = ["QuadraticObjective", "quadratic_objective"]
 
@@ -73,6 +75,14 @@ class QuadraticObjective:
     def hessian(self, point: Point) -> Callable[[Floats], Floats]:
         """``G + alpha``, as a function of the direction."""
         return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
+
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """Value at a projected point as it is."""
+        return self.at(nearest.point, near)
+
+    def ray(self, point: Point) -> Ray:
+        """The points along the negative gradient."""
+        return gradient_ray(self, point)
 
     def dual_bound(self, point: Point, explained: float) -> float:
         """A lower bound on a union of subspaces; see `LinearObjective.dual_bound`.

@@ -84,11 +84,14 @@ class Budget:
     tol : float
     monitor : callable
         Called with every `Iteration`.
+    quiet : bool
+        Whether to spend it all without a warning, as one of many starts may.
     """
 
     max_iter: int
     tol: float
     monitor: Callable[[Iteration], None]
+    quiet: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +158,7 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
             record(len(trace), following)
         state = following
         converged = state.done or state.gain <= budget.tol
-    if not converged:
+    if not converged and not budget.quiet:
         warnings.warn(
             f"Solver {solver.name!r} stopped after max_iter={budget.max_iter} steps with a "
             f"relative gain of {state.gain:.2g} in the last one, above tol={budget.tol:g}. "
