@@ -17,10 +17,11 @@ from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.relaxations.features import factor_of
-from clustruct.results import Certificate, Iteration, Status
+from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.greedy import Greedy
+from clustruct.solvers.outcome import Attempt, Outcome, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 
 __all__ = ["FeatureProblem", "OPTIONS", "Outcome", "RECIPES", "solve"]
@@ -73,39 +74,6 @@ class FeatureProblem:
         return self.minimum.W if self.start is None else self.start
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The best answer, and how it was found.
-
-    Attributes
-    ----------
-    answer : Answer
-    trace : tuple of Iteration
-        Of the solver whose answer was kept.
-    status : Status
-    certificate : Certificate
-    """
-
-    answer: Answer
-    trace: tuple[Iteration, ...]
-    status: Status
-    certificate: Certificate
-
-
-@dataclass(frozen=True, eq=False)
-class Attempt:
-    """What one recipe did: its solutions, the last of which counts, and its lower bound."""
-
-    name: str
-    solutions: tuple[Solution[Any], ...]
-    bound: float = -np.inf
-
-    @property
-    def answer(self) -> Answer:
-        """Of the last solver."""
-        return self.solutions[-1].answer
-
-
 def solve(problem: FeatureProblem, solver: str) -> Outcome:
     """Solve a problem by the recipe of that name.
 
@@ -124,26 +92,9 @@ def solve(problem: FeatureProblem, solver: str) -> Outcome:
     else:
         attempts = RECIPES[solver](problem)
     best = min(attempts, key=lambda attempt: attempt.answer.point.value)
-    trace = tuple(iteration for solution in best.solutions for iteration in solution.trace)
-    status = Status(
-        solver=best.name,
-        converged=best.solutions[-1].converged,
-        n_iter=max(1, sum(solution.trace[-1].number for solution in best.solutions)),
-        objectives=tuple((a.name, a.answer.point.value) for a in attempts),
-        message=_message(attempts, best),
-    )
     bound = max(attempt.bound for attempt in attempts)
-    return Outcome(best.answer, trace, status, _certificate(problem, best.answer, bound))
-
-
-def _message(attempts: list[Attempt], best: Attempt) -> str:
-    """What was tried and kept, in words."""
-    told = "; ".join(
-        f"{', then '.join(solution.message for solution in attempt.solutions)} "
-        f"(objective {attempt.answer.point.value:.6g})"
-        for attempt in attempts
-    )
-    return told if len(attempts) == 1 else f"{told}. Kept {best.name}."
+    certificate = _certificate(problem, best.answer, bound)
+    return Outcome(best.answer, best.trace, status_of(attempts, best), certificate)
 
 
 def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) -> Certificate:
