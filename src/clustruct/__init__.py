@@ -10,11 +10,18 @@ TYPE_CHECKING = False  # type checkers take it for True; importing it would trip
 if TYPE_CHECKING:
     from clustruct import datasets
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
+    from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
+    from clustruct.estimators.search_samples import (
+        SampleClusterClassifierCV,
+        SampleClusterRegressorCV,
+    )
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.results import (
         Certificate,
         Clustering1D,
+        CountSelection,
         FeatureGroup,
+        GateScore,
         Iteration,
         Projection,
         Status,
@@ -26,11 +33,17 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "FeatureClusterRegressor": "clustruct.estimators.features",
     "FeatureClusterClassifier": "clustruct.estimators.features",
+    "SampleClusterRegressor": "clustruct.estimators.samples",
+    "SampleClusterClassifier": "clustruct.estimators.samples",
+    "SampleClusterRegressorCV": "clustruct.estimators.search_samples",
+    "SampleClusterClassifierCV": "clustruct.estimators.search_samples",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
     "FeatureGroup": "clustruct.results",
+    "GateScore": "clustruct.results",
+    "CountSelection": "clustruct.results",
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
@@ -40,11 +53,17 @@ _HOMES = {
 __all__ = [
     "FeatureClusterRegressor",
     "FeatureClusterClassifier",
+    "SampleClusterRegressor",
+    "SampleClusterClassifier",
+    "SampleClusterRegressorCV",
+    "SampleClusterClassifierCV",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
     "Projection",
     "FeatureGroup",
+    "GateScore",
+    "CountSelection",
     "Certificate",
     "Iteration",
     "Status",

@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Certificate", "Clustering1D", "FeatureGroup", "Iteration", "Projection", "Status"]
+__all__ = [
+    "Certificate",
+    "Clustering1D",
+    "CountSelection",
+    "FeatureGroup",
+    "GateScore",
+    "Iteration",
+    "Projection",
+    "Status",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +103,8 @@ class Certificate:
         ``gap / objective``, or 0 where both are zero.
     source : str
         Where the bound came from: ``"unconstrained"`` (the problem without groups),
-        ``"residual"`` (duality at the fit) or ``"conditional gradient"`` (the convex relaxation).
+        ``"residual"`` (duality at the fit), ``"conditional gradient"`` (the convex relaxation) or
+        ``"zero"`` (no loss is negative).
 
     Examples
     --------
@@ -130,7 +140,8 @@ class Iteration:
     number : int
         0 for the start.
     objective : float
-        Objective after it; for ``"cg"`` that of the convex relaxation.
+        Objective after it; for ``"cg"`` that of the convex relaxation, for ``"rc"`` the harmonic
+        mean of the costs, for ``"em"`` the penalised negative log-likelihood.
     step : float
         Step size.
     seconds : float
@@ -211,3 +222,80 @@ class FeatureGroup:
     weight: float | NDArray[np.float64]
     size: int
     features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GateScore:
+    """What a gate is worth, on samples that it had not seen.
+
+    Attributes
+    ----------
+    gated : float
+        Mean loss of the answer weighted by the gate.
+    constant : float
+        Mean loss of the answer with the same weights for all samples.
+    best : float
+        Mean loss of the best expert of each sample, which no gate can beat by much.
+    sharpness : float
+        How far the gate is trusted: 0 not at all, 1 at its word.
+
+    See Also
+    --------
+    SampleClusterRegressor : Its attribute ``gate_score_`` is one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.GateScore(gated=0.2, constant=1.0, best=0.1, sharpness=1.1).helps
+    True
+    """
+
+    gated: float
+    constant: float
+    best: float
+    sharpness: float
+
+    @property
+    def helps(self) -> bool:
+        """Whether the gated answer is better than the constant one."""
+        return self.gated < self.constant
+
+
+@dataclass(frozen=True, eq=False)
+class CountSelection:
+    """How the number of experts was chosen; ready to be plotted.
+
+    Attributes
+    ----------
+    criterion : str
+        ``"bic"``, ``"icl"`` or ``"cv"``.
+    n_clusters : ndarray of int
+        The numbers that were tried.
+    values : ndarray of float
+        The criterion for each of them; smaller is better.
+    standard_errors : ndarray of float
+        Over the folds, zero without folds.
+    losses : ndarray of float
+        Mean loss of the best expert of each sample, out of the fold for ``"cv"``.
+    best : int
+        The number that was chosen.
+
+    See Also
+    --------
+    SampleClusterRegressorCV : Its attribute ``selection_`` is one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_experts(300, 3, 2, random_state=0)
+    >>> model = cs.SampleClusterRegressorCV((1, 2, 3), random_state=0).fit(problem.X, problem.y)
+    >>> model.selection_.n_clusters.tolist(), model.selection_.best
+    ([1, 2, 3], 2)
+    """
+
+    criterion: str
+    n_clusters: NDArray[np.intp]
+    values: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    best: int

@@ -1,6 +1,6 @@
 """Linear models whose features share weights in groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,9 +27,11 @@ from clustruct.estimators.blocks import choose_constraint
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
     check_matrix,
+    check_options,
     check_start,
     class_targets,
     class_weights,
+    printer,
     weigh_rows,
     with_features_of,
 )
@@ -37,7 +39,7 @@ from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
-from clustruct.results import FeatureGroup, Iteration
+from clustruct.results import FeatureGroup
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureProblem, Outcome, solve
 
@@ -76,11 +78,11 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
             constraint=choose_constraint(
                 design.shape[1], self.n_clusters, self.n_nonzero, self.blocks
             ),
-            budget=Budget(self.max_iter, self.tol, _printer(self.verbose)),
+            budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
             start=check_start(self.init, (design.shape[1], response.n_outputs)),
             n_starts=None if self.n_init == "auto" else self.n_init,
             rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
-            options=_check_options(self.solver, self.solver_options),
+            options=check_options(self.solver, self.solver_options, OPTIONS),
         )
         self._set_outcome(solve(problem, self.solver))
 
@@ -673,25 +675,3 @@ def _check_solver(solver: str, loss: Loss) -> None:
             f"solver={solver!r} works with squared loss only. "
             "Choose solver='auto', 'pg' or 'greedy', or loss='squared'."
         )
-
-
-def _check_options(solver: str, options: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Options that the solver has."""
-    options = {} if options is None else options
-    unknown = [name for name in options if name not in OPTIONS[solver]]
-    if unknown:
-        raise ValueError(
-            f"solver_options has {unknown[0]!r}, which solver={solver!r} does not know. "
-            f"Its options are: {', '.join(OPTIONS[solver]) or 'none'}."
-        )
-    return options
-
-
-def _printer(verbose: int | bool) -> Callable[[Iteration], None]:
-    """What to do with each step: print it, or nothing."""
-    if not verbose:
-        return lambda iteration: None
-    return lambda i: print(
-        f"{i.solver:>6} {i.number:5d}  objective {i.objective:.8g}  step {i.step:.3g}  "
-        f"{i.seconds:.2f} s"
-    )

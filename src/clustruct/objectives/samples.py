@@ -72,6 +72,19 @@ class SampleObjective:
         self.quadratic = response.loss.quadratic
         self.shape = (design.shape[1], response.n_outputs)
 
+    def subset(self, index: Labels, weights: Floats | None = None) -> "SampleObjective":
+        """The same objective on some of the samples, with their own weights or others."""
+        response = self.response
+        weights = response.shares[index] if weights is None else weights
+        fewer = Response(
+            response.target[index],
+            response.loss,
+            response.n_outputs,
+            weights / weights.sum(),
+            response.fit_intercept,
+        )
+        return SampleObjective(self.design.rows(index), fewer, self.alpha)
+
     # ---- Experts for samples
 
     def fit_expert(

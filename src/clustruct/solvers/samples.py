@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.constraints import ScaledClustered
-from clustruct.objectives.linear import LinearObjective, Response
+from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.noise import Noise, noise_of
 from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.relaxations.samples import SampleFactor
@@ -44,8 +44,8 @@ STRONG_EVIDENCE = 10.0
 # Precision of the relaxation: its groups are rounded anyway.
 RELAXED_TOL = 1e-3
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
-# The relevance prior needs features to choose from, and a dense matrix.
-RELEVANCE_FEATURES, RELEVANCE_ENTRIES = (5, 1000), 5_000_000
+# The relevance prior needs features to choose from, a dense matrix, and samples for each feature.
+RELEVANCE_FEATURES, RELEVANCE_ENTRIES, RELEVANCE_SAMPLES = (5, 1000), 5_000_000, 4.0
 # Above this many entries of X, experts are sought on so many samples, then refined on all.
 LARGE, SUBSET = 4_000_000, 20_000
 # With so many samples for each weight, plain alternating minimisation is worth a try.
@@ -106,18 +106,11 @@ class SampleProblem:
 
     def subset(self) -> "SampleProblem":
         """The same problem on some of the samples, drawn by weight."""
-        objective, response = self.objective, self.objective.response
+        shares = self.objective.response.shares
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
-        drawn = rng.choice(response.shares.size, SUBSET, p=response.shares)
+        drawn = rng.choice(shares.size, SUBSET, p=shares)
         index, counts = np.unique(drawn, return_counts=True)
-        fewer = Response(
-            response.target[index],
-            response.loss,
-            response.n_outputs,
-            counts / SUBSET,
-            response.fit_intercept,
-        )
-        smaller = SampleObjective(objective.design.rows(index), fewer, objective.alpha)
+        smaller = self.objective.subset(index, counts.astype(np.float64))
         return replace(self, objective=smaller, total=float(SUBSET))
 
 
@@ -370,7 +363,8 @@ def _may_have_relevance(problem: SampleProblem) -> bool:
     """Whether the relevance prior can be tried, and has features to choose from."""
     n, d = problem.objective.design.shape
     least, most = RELEVANCE_FEATURES
-    return problem.objective.quadratic and least <= d <= most and n * d <= RELEVANCE_ENTRIES
+    suitable = least <= d <= most and n * d <= RELEVANCE_ENTRIES
+    return problem.objective.quadratic and suitable and problem.total >= RELEVANCE_SAMPLES * d
 
 
 def _check_size(problem: SampleProblem, solver: str) -> None:
