@@ -19,8 +19,8 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
@@ -40,14 +40,15 @@ class _CountSearch(BaseEstimator):
     """Fit for every number of experts, and keep the best."""
 
     _search_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": ["array-like"],
+        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
         "criterion": [StrOptions({"bic", "icl", "cv"})],
         "cv": ["cv_object"],
     }
 
     def _search(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the best model as one's own."""
-        counts = self._counts(y)
+        _, answers = validate_data(self, X, y, **self._checks())
+        counts = self._counts(answers)
         seed = int(check_random_state(self.random_state).randint(2**31))
         if self.criterion == "cv":
             values, errors, losses = self._held_out(counts, X, y, sample_weight, seed)
@@ -124,9 +125,9 @@ class _CountSearch(BaseEstimator):
         errors = values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
         return values.mean(axis=0), errors * np.ones(len(counts)), losses.mean(axis=0)
 
-    def _counts(self, y: ArrayLike) -> list[int]:
+    def _counts(self, y: NDArray[Any]) -> list[int]:
         """The numbers to try."""
-        counts = list(self.n_clusters)
+        counts = list(np.atleast_1d(self.n_clusters))
         if not counts or not all(isinstance(q, Integral) and int(q) >= 1 for q in counts):
             raise ValueError(
                 f"n_clusters={self.n_clusters!r} must hold whole numbers of experts, 1 or more."
@@ -145,7 +146,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
 
     Parameters
     ----------
-    n_clusters : sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
+    n_clusters : int or sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
         Numbers of experts to try; those beyond the number of samples are left out.
     criterion : {"bic", "icl", "cv"}, default="bic"
         Bayesian information criterion of the mixture of regressions, the same with a price on
@@ -217,7 +218,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
 
     def __init__(
         self,
-        n_clusters: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
+        n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
         *,
         criterion: str = "bic",
         cv: Any = 5,
@@ -277,8 +278,8 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         self._search(X, y, sample_weight)
         return self
 
-    def _most(self, y: ArrayLike) -> int:
-        return _num_samples(y)
+    def _most(self, y: NDArray[Any]) -> int:
+        return int(y.shape[0])
 
     def _compared(self, model: Any, single: Any, X: Any, y: Any, weights: Floats) -> float:
         """Logarithm of the best-of-Q loss, less that of as many offsets for normal noise."""
@@ -292,7 +293,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
 
     Parameters
     ----------
-    n_clusters : sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
+    n_clusters : int or sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
         Numbers of experts to try; those that are not less than the number of classes are left out.
     criterion : {"bic", "icl", "cv"}, default="bic"
         Bayesian information criterion of the mixture of classifiers, the same with a price on
@@ -363,7 +364,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
 
     def __init__(
         self,
-        n_clusters: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
+        n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
         *,
         criterion: str = "bic",
         cv: Any = 5,
@@ -423,8 +424,8 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         self._search(X, y, sample_weight)
         return self
 
-    def _most(self, y: ArrayLike) -> int:
-        return max(1, np.unique(np.asarray(y)).size - 1)
+    def _most(self, y: NDArray[Any]) -> int:
+        return max(1, int(np.unique(y).size) - 1)
 
     def _compared(self, model: Any, single: Any, X: Any, y: Any, weights: Floats) -> float:
         """Error of the experts' answers, less that of a single classifier's first choices."""
