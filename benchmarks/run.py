@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import experts
 import growth
 import imports
 import kmeans
@@ -29,6 +30,7 @@ SECTIONS: dict[str, Any] = {
     "import": imports,
     "recovery": recovery,
     "growth": growth,
+    "experts": experts,
 }
 RESULTS = Path(__file__).parent / "results"
 

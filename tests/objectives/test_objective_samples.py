@@ -66,7 +66,7 @@ def test_ray_unit_minimises_the_quadratic_model():
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_experts_are_ridge_regressions_of_their_samples(dense):
-    objective, rng = make(dense=dense)
+    objective, _ = make(dense=dense)
     labels = np.array([0, 2] * 6)
     panel = objective.fit_groups(labels, 1e-10)
     assert panel.W.shape == (2, 3, 2)

@@ -42,7 +42,7 @@ SAME = 1e-3
 # Difference of information criteria that counts as strong evidence.
 STRONG_EVIDENCE = 10.0
 # Precision of the relaxation: its groups are rounded anyway.
-RELAXED_TOL = 1e-3
+RELAXED_TOL = 1e-2
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 # The relevance prior needs features to choose from, a dense matrix, and samples for each feature.
 RELEVANCE_FEATURES, RELEVANCE_ENTRIES, RELEVANCE_SAMPLES = (5, 1000), 5_000_000, 4.0
