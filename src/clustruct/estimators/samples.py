@@ -138,11 +138,18 @@ class _SampleCluster(BaseEstimator):
     def _objective_on(self, X: ArrayLike, y: ArrayLike) -> SampleObjective:
         """The objective of other samples, of equal weight."""
         check_is_fitted(self)
-        matrix, answers = validate_data(self, X, y, reset=False, **self._checks())
-        target, loss, n_outputs = self._target(answers)
-        shares = np.full(matrix.shape[0], 1.0 / matrix.shape[0])
+        return self._objective_of(*validate_data(self, X, y, reset=False, **self._checks()))
+
+    def _objective_of(self, X: Any, y: NDArray[Any]) -> SampleObjective:
+        """The same for what has been validated."""
+        target, loss, n_outputs = self._target(y)
+        shares = np.full(X.shape[0], 1.0 / X.shape[0])
         response = Response(target, loss, n_outputs, shares, self.fit_intercept)
-        return SampleObjective(as_design(matrix), response, float(self.alpha))
+        return SampleObjective(as_design(X), response, float(self.alpha))
+
+    def _best_experts(self, X: Any, y: NDArray[Any]) -> Labels:
+        """The expert with the least loss plus ridge for each sample."""
+        return self._objective_of(X, y).costs(self._W, self._b).argmin(axis=1)
 
     def assign(self, X: ArrayLike, y: ArrayLike) -> Labels:
         """The expert of each sample: the one whose loss plus ridge is least, as in `fit`.
@@ -277,7 +284,8 @@ class SampleClusterRegressor(RegressorMixin, _SampleCluster):
     ``"am"`` alternates between experts and assignment, and comes after all others. ``"em"`` fits a
     mixture of regressions, cooled down from a high temperature; for squared loss also with a prior
     that takes weight from features that matter to no expert (option ``relevance``: "auto", True or
-    False), if there is strong evidence for it. ``"rc"`` is regression clustering with K-harmonic
+    False), if there is strong evidence for it; with ``refine=False`` the experts are those of the
+    mixture, without ``"am"`` after it. ``"rc"`` is regression clustering with K-harmonic
     means. ``"pg"`` is projected gradient (options ``refit``, ``longest``, ``shortest``,
     ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation, for squared loss (option
     ``step``). ``"auto"`` is ``"em"``, and ``"am"`` where there are many samples.
@@ -358,7 +366,7 @@ class SampleClusterRegressor(RegressorMixin, _SampleCluster):
         target, loss, n_outputs = self._target(mine)
         response = Response(target, loss, n_outputs, shares, self.fit_intercept)
         self._fit_response(kept, response, _total(sample_weight, matrix))
-        self.labels_ = self.assign(matrix, answers)
+        self.labels_ = self._best_experts(matrix, answers)
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
@@ -581,7 +589,7 @@ class SampleClusterClassifier(ClassifierMixin, _SampleCluster):
         self._fit_response(kept, response, _total(sample_weight, matrix))
         known = np.isin(classes, self.classes_)
         self.labels_ = np.zeros(classes.size, dtype=np.intp)
-        self.labels_[known] = self.assign(matrix[known], classes[known])
+        self.labels_[known] = self._best_experts(matrix[known], classes[known])
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

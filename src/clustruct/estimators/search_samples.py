@@ -26,13 +26,16 @@ from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterR
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.noise import noise_of
 from clustruct.results import CountSelection
+from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.evidence import bic, icl
+from clustruct.solvers.mixture import MixtureEM
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
 Floats = NDArray[np.float64]
 
 QUANTILES = 20_001
+MIXTURE_STEPS, MIXTURE_TOL = 200, 1e-6
 CRITERIA = {"bic": bic, "icl": icl}
 
 
@@ -95,7 +98,10 @@ class _CountSearch(BaseEstimator):
         nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
         constant = float(response.shares @ objective.costs(*nothing)[:, 0])
         noise = noise_of(response.loss, response.n_outputs, constant)
-        panel = objective.panel(model._W, model._b)
+        # The likelihood is that of the mixture which the experts lead to.
+        budget = Budget(MIXTURE_STEPS, MIXTURE_TOL, lambda iteration: None, quiet=True)
+        mixture = drive(MixtureEM(objective, noise, model._W, model._b, heat=1.0), budget)
+        panel = objective.panel(mixture.state.W, mixture.state.intercept)
         return CRITERIA[self.criterion](objective, noise, panel, float(weights.sum()))
 
     def _held_out(

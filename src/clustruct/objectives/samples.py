@@ -9,12 +9,13 @@ the one with the least cost, loss plus ridge.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.design import Design
+from clustruct.losses import MultinomialLoss
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import quadratic_objective
@@ -32,6 +33,8 @@ GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
 NEGLIGIBLE = 1e-12
 # Where few samples are left out, leaving them out costs more than it saves.
 WORTH_TAKING = 0.7
+# How much less likely, on the scale of the scores, a class is that an expert has never seen.
+IMPOSSIBLE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,8 @@ class SampleObjective:
             weights / weights.sum(),
             response.fit_intercept,
         )
+        if isinstance(response.loss, MultinomialLoss) and response.fit_intercept:
+            return self._fit_classes(design, mine, tol, start)
         penalties = np.full(self.shape[0], self.alpha)
         n, d = design.shape
         if self.quadratic and (d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d <= n)):
@@ -123,6 +128,26 @@ class SampleObjective:
         else:
             best = LinearObjective(design, mine, penalties).minimum(tol, start)
         return best.W, best.intercept
+
+    def _fit_classes(
+        self, design: Design, response: Response, tol: float, start: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Weights and intercepts of the classes that the samples have.
+
+        The intercept of a class without samples would go to minus infinity, and takes all of the
+        time that is spent on a fit: such classes are left out and made all but impossible instead.
+        """
+        present, codes = np.unique(response.target, return_inverse=True)
+        fewer = replace(response, target=codes.reshape(-1), n_outputs=present.size)
+        W, intercept = np.zeros(self.shape), np.zeros(self.shape[1])
+        if present.size > 1:
+            begin = None if start is None else start[:, present]
+            penalties = np.full(self.shape[0], self.alpha)
+            best = LinearObjective(design, fewer, penalties).minimum(tol, begin)
+            W[:, present], intercept[present] = best.W, best.intercept
+        absent = np.setdiff1d(np.arange(self.shape[1]), present)
+        intercept[absent] = intercept[present].min() - IMPOSSIBLE
+        return W, intercept
 
     def fit_experts(
         self, weights: Iterable[Floats], tol: float, start: Floats | None = None

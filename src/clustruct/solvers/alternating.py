@@ -39,7 +39,7 @@ class AlternatingMinimisation:
     name = "am"
 
     def __init__(
-        self, objective: SampleObjective, panel: Panel, n_clusters: int, *, tol: float = 1e-7
+        self, objective: SampleObjective, panel: Panel, n_clusters: int, *, tol: float = 1e-6
     ) -> None:
         require(self.name, objective, ("refit", "panel"))
         self._objective = objective

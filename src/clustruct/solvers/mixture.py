@@ -84,7 +84,7 @@ class MixtureEM:
         intercept: Floats,
         *,
         heat: float = HEAT,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
     ) -> None:
         require(self.name, objective, ("fit_experts", "costs", "panel"))
         self._objective = objective

@@ -64,7 +64,7 @@ class RegressionClustering:
     name = "rc"
 
     def __init__(
-        self, objective: SampleObjective, W: Floats, intercept: Floats, *, tol: float = 1e-8
+        self, objective: SampleObjective, W: Floats, intercept: Floats, *, tol: float = 1e-4
     ) -> None:
         require(self.name, objective, ("fit_experts", "costs", "panel"))
         self._objective = objective

@@ -33,8 +33,9 @@ __all__ = ["OPTIONS", "RECIPES", "SampleProblem", "panel_of", "solve"]
 
 Floats = NDArray[np.float64]
 
-# Starts at most, until the best objective was reached twice.
-MOST_STARTS, MOST_RELEVANT_STARTS, MOST_PROJECTED_STARTS = 16, 3, 2
+# Starts at least and at most, until the best objective was reached twice. Without cooling, poor
+# solutions may be reached twice as well.
+COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS, PROJECTED_STARTS = (2, 16), (2, 3), (5, 40), (2, 2)
 # A start of expectation and maximisation gets so many steps; the best one then as many as it needs.
 SHORT_STEPS, SHORT_TOL = 50, 1e-5
 # Two objectives are the same: relative for losses, in nats for likelihoods.
@@ -48,7 +49,8 @@ STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 RELEVANCE_FEATURES, RELEVANCE_ENTRIES, RELEVANCE_SAMPLES = (5, 1000), 5_000_000, 4.0
 # Above this many entries of X, experts are sought on so many samples, then refined on all.
 LARGE, SUBSET = 4_000_000, 20_000
-# With so many samples for each weight, plain alternating minimisation is worth a try.
+# With so many samples for each weight, plain alternating minimisation is worth a try where it is
+# cheap, as it is for the squared loss.
 PLENTY = 20
 # Rows of ``W`` or ``P`` are formed up to this many entries.
 MOST_ENTRIES = 200_000_000
@@ -190,7 +192,7 @@ def _am(problem: SampleProblem) -> list[Attempt]:
             AlternatingMinimisation(problem.objective, panel, problem.n_clusters), _quiet(problem)
         )
 
-    best, remark = _best_of(problem, run, MOST_STARTS)
+    best, remark = _best_of(problem, run, PLAIN_STARTS)
     return [Attempt("am", (_refined(problem, panel_of(best.answer)),), remark=remark)]
 
 
@@ -207,7 +209,7 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
         settings = {**STRIDE, **problem.options}
         return drive(ProjectedGradient(objective, constraint, begin, **settings), _quiet(problem))
 
-    best, remark = _best_of(problem, run, MOST_PROJECTED_STARTS)
+    best, remark = _best_of(problem, run, PROJECTED_STARTS)
     return [Attempt("pg", (best, _refined(problem, panel_of(best.answer))), remark=remark)]
 
 
@@ -230,9 +232,9 @@ def _cg(problem: SampleProblem) -> list[Attempt]:
 def _rc(problem: SampleProblem) -> list[Attempt]:
     def run(number: int) -> Solution[Any]:
         W, intercept = problem.experts(number)
-        return drive(RegressionClustering(problem.objective, W, intercept), _quiet(problem))
+        return drive(RegressionClustering(problem.objective, W, intercept), _short(problem))
 
-    best, remark = _best_of(problem, run, MOST_STARTS)
+    best, remark = _best_of(problem, run, PLAIN_STARTS)
     return [Attempt("rc", (best, _refined(problem, panel_of(best.answer))), remark=remark)]
 
 
@@ -256,7 +258,7 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
         remark = f"from experts found by {best.name} on {SUBSET} samples"
         return [Attempt("am", (_refined(problem, panel),), remark=remark)]
     attempts = _em(replace(problem, options={}))
-    if n >= PLENTY * problem.n_clusters * (d + 1) * problem.objective.shape[1]:
+    if problem.objective.quadratic and n >= PLENTY * problem.n_clusters * (d + 1):
         attempts += _am(problem)
     return attempts
 
@@ -277,7 +279,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
     "rc": (),
-    "em": ("relevance",),
+    "em": ("relevance", "refine"),
 }
 
 
@@ -289,7 +291,7 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
         return drive(solver, _short(problem))
 
-    best, remark = _best_of(problem, run, MOST_RELEVANT_STARTS, nats=True)
+    best, remark = _best_of(problem, run, RELEVANT_STARTS, nats=True)
     return Attempt(RelevanceEM.name, (best,), remark=remark)
 
 
@@ -306,10 +308,12 @@ def _plain_em(problem: SampleProblem, relevant: Attempt | None) -> Attempt:
     if relevant is not None and relevant.remark.endswith(REACHED_TWICE):
         begin, remark = panel_of(relevant.answer), "from the experts of the relevance prior"
     else:
-        best, remark = _best_of(problem, run, MOST_STARTS, nats=True)
+        best, remark = _best_of(problem, run, COOLED_STARTS, nats=True)
         begin = panel_of(best.answer)
     longer = MixtureEM(objective, noise, begin.W, begin.intercept, heat=1.0)
     mixed = drive(longer, replace(problem.budget, tol=max(problem.budget.tol, SHORT_TOL)))
+    if not problem.options.get("refine", True):
+        return Attempt("em", (mixed,), remark=remark)
     return Attempt("em", (mixed, _refined(problem, panel_of(mixed.answer))), remark=remark)
 
 
@@ -325,7 +329,7 @@ REACHED_TWICE = "reached twice"
 def _best_of(
     problem: SampleProblem,
     run: Callable[[int], Solution[Any]],
-    most: int,
+    limits: tuple[int, int],
     *,
     nats: bool = False,
 ) -> tuple[Solution[Any], str]:
@@ -334,7 +338,10 @@ def _best_of(
     def slack(value: float) -> float:
         return SAME * (1.0 if nats else abs(value))
 
-    found = search(run, problem.n_starts, most=most, slack=slack, n_jobs=problem.n_jobs)
+    least, most = limits
+    found = search(
+        run, problem.n_starts, least=least, most=most, slack=slack, n_jobs=problem.n_jobs
+    )
     best = min(found, key=lambda solution: solution.state.objective)
     again = [
         s for s in found if s.state.objective - best.state.objective <= slack(s.state.objective)

@@ -61,6 +61,7 @@ def search(
     run: Callable[[int], Solution[Any]],
     n_starts: int | None,
     *,
+    least: int,
     most: int,
     slack: Callable[[float], float],
     n_jobs: int | None,
@@ -76,8 +77,8 @@ def search(
         Solves from the start of that number.
     n_starts : int or None
         Exactly so many starts, instead of as many as it takes.
-    most : int
-        Limit where ``n_starts`` is None.
+    least, most : int
+        Limits where ``n_starts`` is None.
     slack : callable
         How far from the best objective another one may be to count as the same.
     n_jobs : int or None
@@ -98,7 +99,7 @@ def search(
             batch = Parallel(n_jobs=width, prefer="threads")(delayed(run)(i) for i in numbers)
         for solution in batch:
             found.append(solution)
-            if n_starts is None and _reached_twice(found, slack):
+            if n_starts is None and len(found) >= least and _reached_twice(found, slack):
                 return found
     return found
 
