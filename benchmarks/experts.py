@@ -26,6 +26,9 @@ from threadpoolctl import threadpool_limits
 import timing
 from clustruct import SampleClusterClassifier, SampleClusterRegressor, SampleClusterRegressorCV
 from clustruct.datasets import fetch_cheese, fetch_tone, make_experts
+from clustruct.losses import SquaredLoss
+from clustruct.objectives.noise import noise_of
+from clustruct.solvers.mixture import log_likelihood, settle
 from growth import watched
 from report import Options, Table, Target
 
@@ -261,20 +264,13 @@ def _cheese() -> Record:
 def _mixture_likelihood(
     model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray
 ) -> float:
-    """Mean log-likelihood of held-out samples, the noise taken from the training samples."""
-    noise = 2 * model.best_loss(X, y)
-    for _ in range(50):
-        logs = np.log(model.weights_) - np.square(y[:, None] - model.predict_experts(X)) / (
-            2 * noise
-        )
-        shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
-        noise = float(
-            (shares * np.square(y[:, None] - model.predict_experts(X))).sum(axis=1).mean()
-        )
-    logs = np.log(model.weights_) - np.square(y_test[:, None] - model.predict_experts(X_test)) / (
-        2 * noise
-    )
-    return float((np.logaddexp.reduce(logs, axis=1) - 0.5 * np.log(2 * np.pi * noise)).mean())
+    """Mean log-likelihood of held-out samples, noise and proportions taken from the others."""
+    noise = noise_of(SquaredLoss(), 1, 1.0)
+    losses = 0.5 * np.square(y[:, None] - model.predict_experts(X))
+    proportions, scale, _ = settle(losses, noise, np.full(y.size, 1 / y.size))
+    held = 0.5 * np.square(y_test[:, None] - model.predict_experts(X_test))
+    shares = np.full(y_test.size, 1 / y_test.size)
+    return log_likelihood(held, proportions, scale, shares) - noise.log_partition(scale)
 
 
 def _digits() -> Record:

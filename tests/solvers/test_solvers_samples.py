@@ -130,8 +130,8 @@ def test_experts_that_cannot_help_are_dropped():
 def test_alternating_minimisation_ends_where_nobody_wants_to_change():
     data = make_experts(100, 3, 2, random_state=0)
     problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2)
-    panel = problem.objective.panel(*problem.experts(0))
-    solution = drive(AlternatingMinimisation(problem.objective, panel, 2), problem.budget)
+    solver = AlternatingMinimisation(problem.objective, *problem.experts(0), 2)
+    solution = drive(solver, problem.budget)
     found = panel_of(solution.answer)
     assert (found.costs.argmin(axis=1) == found.labels).all()
     assert found.value == pytest.approx(problem.objective.fit_groups(found.labels, 1e-12).value)

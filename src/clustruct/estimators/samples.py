@@ -508,12 +508,12 @@ class SampleClusterClassifier(ClassifierMixin, _SampleCluster):
     --------
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_experts(
-    ...     600, 4, 2, n_outputs=4, noise=0.1, classification=True, random_state=0
+    ...     200, 3, 2, n_outputs=4, noise=0.1, classification=True, random_state=0
     ... )
-    >>> model = cs.SampleClusterClassifier(2, random_state=0).fit(problem.X, problem.y)
-    >>> model.predict_experts(problem.X).shape
-    (600, 2)
-    >>> bool(model.best_error(problem.X, problem.y) < 0.1)
+    >>> model = cs.SampleClusterClassifier(2, n_init=1, random_state=0)
+    >>> model.fit(problem.X, problem.y).predict_experts(problem.X).shape
+    (200, 2)
+    >>> bool(model.best_error(problem.X, problem.y) < 0.2)
     True
     """
 

@@ -354,11 +354,11 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
     --------
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_experts(
-    ...     600, 4, 2, n_outputs=4, noise=0.1, classification=True, random_state=0
+    ...     200, 3, 2, n_outputs=3, noise=0.1, classification=True, random_state=0
     ... )
-    >>> model = cs.SampleClusterClassifierCV((1, 2, 3), random_state=0)
-    >>> model.fit(problem.X, problem.y).n_clusters_
-    2
+    >>> model = cs.SampleClusterClassifierCV((1, 2), n_init=1, random_state=0)
+    >>> model.fit(problem.X, problem.y).selection_.n_clusters.tolist()
+    [1, 2]
     """
 
     _plain = SampleClusterClassifier

@@ -209,32 +209,34 @@ class SampleObjective:
 
     def costs(self, W: Floats, intercept: Floats) -> Floats:
         """Loss plus ridge of every sample with every expert, ``n x Q``."""
-        return self._costs(W, self.scores(W, intercept))
+        costs = np.empty((self.response.shares.size, W.shape[0]))
+        for q in range(W.shape[0]):
+            costs[:, q] = self._cost(W[q], self.design.scores(W[q]) + intercept[q])
+        return costs
 
     def panel(self, W: Floats, intercept: Floats, labels: Labels | None = None) -> Panel:
         """Experts with an assignment, by default the best one; idle experts are left out."""
-        scores = self.scores(W, intercept)
-        costs = self._costs(W, scores)
-        labels = costs.argmin(axis=1) if labels is None else labels
+        if labels is None:
+            labels = self.costs(W, intercept).argmin(axis=1)
         used, labels = np.unique(labels, return_inverse=True)
-        if used.size < W.shape[0]:
-            W, intercept, scores, costs = W[used], intercept[used], scores[:, used], costs[:, used]
         labels = labels.reshape(-1)
-        everyone = np.arange(labels.size)
+        W, intercept = W[used], intercept[used]
+        # One expert at a time: the scores of all together would be as large as the costs.
+        costs = np.empty((labels.size, used.size))
+        own = np.empty((labels.size, self.shape[1]))
+        for q in range(used.size):
+            scores = self.design.scores(W[q]) + intercept[q]
+            costs[:, q] = self._cost(W[q], scores)
+            np.copyto(own, scores, where=(labels == q)[:, None])
         response = self.response
-        slope = response.loss.gradient(response.target, scores[everyone, labels])
-        slope *= response.shares[:, None]
-        value = float(response.shares @ costs[everyone, labels])
+        slope = response.shares[:, None] * response.loss.gradient(response.target, own)
+        value = float(response.shares @ costs[np.arange(labels.size), labels])
         return Panel(W, value, intercept, slope, labels, costs)
 
-    def _costs(self, W: Floats, scores: Floats) -> Floats:
-        """Loss plus ridge, from the scores."""
-        value, target = self.response.loss.value, self.response.target
-        costs = np.empty(scores.shape[:2])
-        for q in range(W.shape[0]):
-            ridge = 0.5 * self.alpha * float(np.vdot(W[q], W[q]))
-            costs[:, q] = value(target, scores[:, q]) + ridge
-        return costs
+    def _cost(self, W: Floats, scores: Floats) -> Floats:
+        """Loss plus ridge of every sample with one expert."""
+        ridge = 0.5 * self.alpha * float(np.vdot(W, W))
+        return self.response.loss.value(self.response.target, scores) + ridge
 
     # ---- Rows of ``W``, as they are projected: root of the share times (weights, intercept)
 

@@ -28,8 +28,9 @@ class AlternatingMinimisation:
     Parameters
     ----------
     objective : SampleObjective
-    panel : Panel
-        Experts to start from.
+    W : ndarray of shape (Q, d, K)
+        Weights of the experts to start from.
+    intercept : ndarray of shape (Q, K)
     n_clusters : int
         How many experts there may be.
     tol : float
@@ -39,18 +40,25 @@ class AlternatingMinimisation:
     name = "am"
 
     def __init__(
-        self, objective: SampleObjective, panel: Panel, n_clusters: int, *, tol: float = 1e-6
+        self,
+        objective: SampleObjective,
+        W: Floats,
+        intercept: Floats,
+        n_clusters: int,
+        *,
+        tol: float = 1e-6,
     ) -> None:
         require(self.name, objective, ("refit", "panel"))
         self._objective = objective
-        self._panel = panel
+        self._begin = W, intercept
         self._n_clusters = n_clusters
         self._tol = tol
 
     def start(self) -> Grouped:
         """The experts at their best for the samples that they begin with."""
-        panel = self._refit(self._panel, self._panel.costs.argmin(axis=1))
-        panel = panel if panel.value < self._panel.value else self._panel
+        begin = self._objective.panel(*self._begin)
+        refitted = self._refit(begin, begin.labels)
+        panel = refitted if refitted.value < begin.value else begin
         return Grouped(panel, panel.labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
@@ -69,8 +77,9 @@ class AlternatingMinimisation:
     def answer(self, state: Grouped) -> Answer:
         """The experts, and the best one for each sample."""
         panel = _panel_of(state.point)
-        best = self._objective.panel(panel.W, panel.intercept)
-        return Answer(best, best.labels)
+        if not np.array_equal(panel.costs.argmin(axis=1), panel.labels):
+            panel = self._objective.panel(panel.W, panel.intercept)
+        return Answer(panel, panel.labels)
 
     def _refit(self, panel: Panel, labels: Labels) -> Panel:
         """The best experts for an assignment, with samples for those that have none."""

@@ -187,10 +187,9 @@ def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -
 
 def _am(problem: SampleProblem) -> list[Attempt]:
     def run(number: int) -> Solution[Any]:
-        panel = problem.objective.panel(*problem.experts(number))
-        return drive(
-            AlternatingMinimisation(problem.objective, panel, problem.n_clusters), _quiet(problem)
-        )
+        W, intercept = problem.experts(number)
+        solver = AlternatingMinimisation(problem.objective, W, intercept, problem.n_clusters)
+        return drive(solver, _quiet(problem))
 
     best, remark = _best_of(problem, run, PLAIN_STARTS)
     return [Attempt("am", (_refined(problem, panel_of(best.answer)),), remark=remark)]
@@ -253,10 +252,9 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
     if n * d > LARGE and n > 2 * SUBSET:
         found = _auto(problem.subset())
         best = _most_evident(problem.subset(), found)
-        expert = panel_of(best.answer)
-        panel = problem.objective.panel(expert.W, expert.intercept)
         remark = f"from experts found by {best.name} on {SUBSET} samples"
-        return [Attempt("am", (_refined(problem, panel),), remark=remark)]
+        refined = _refined(problem, panel_of(best.answer))
+        return [Attempt("am", (refined,), remark=remark)]
     attempts = _em(replace(problem, options={}))
     if problem.objective.quadratic and n >= PLENTY * problem.n_clusters * (d + 1):
         attempts += _am(problem)
@@ -319,7 +317,9 @@ def _plain_em(problem: SampleProblem, relevant: Attempt | None) -> Attempt:
 
 def _refined(problem: SampleProblem, panel: Panel) -> Solution[Any]:
     """Alternating minimisation from experts at hand."""
-    solver = AlternatingMinimisation(problem.objective, panel, problem.n_clusters)
+    solver = AlternatingMinimisation(
+        problem.objective, panel.W, panel.intercept, problem.n_clusters
+    )
     return drive(solver, problem.budget)
 
 
