@@ -113,9 +113,8 @@ class _SampleCluster(BaseEstimator):
         def loss(mine: Floats) -> float:
             return float(response.shares @ self._answer_loss(response, scores, mine))
 
-        everyone = np.arange(panel.labels.size)
         ridge = 0.5 * self.alpha * np.square(self._W).sum(axis=(1, 2))
-        best = panel.costs[everyone, panel.labels] - ridge[panel.labels]
+        best = panel.least - ridge[panel.choices]
         self.gate_score_ = GateScore(
             gated=loss(weights),
             constant=loss(constant),
@@ -741,7 +740,8 @@ def _by_weight(panel: Panel, shares: Floats) -> Panel:
         panel.intercept[order],
         panel.slope,
         ranks[panel.labels],
-        panel.costs[:, order],
+        ranks[panel.choices],
+        panel.least,
     )
 
 

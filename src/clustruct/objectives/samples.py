@@ -50,12 +50,15 @@ class Panel(Point):
     slope : ndarray of shape (n, K)
         Derivative of the loss by the scores of each sample's own expert, weighted.
     labels : ndarray of intp, shape (n,)
-    costs : ndarray of shape (n, Q)
-        Loss plus ridge of every sample with every expert.
+    choices : ndarray of intp, shape (n,)
+        The expert with the least loss plus ridge for each sample.
+    least : ndarray of shape (n,)
+        Loss plus ridge with that expert.
     """
 
     labels: Labels
-    costs: Floats
+    choices: Labels
+    least: Floats
 
 
 class SampleObjective:
@@ -185,8 +188,7 @@ class SampleObjective:
         -------
         Panel
         """
-        used, labels = np.unique(labels, return_inverse=True)
-        labels = labels.reshape(-1)
+        used, labels = _in_use(labels)
         weights = (np.where(labels == q, self.response.shares, 0.0) for q in range(used.size))
         W, intercept = self.fit_experts(weights, tol, None if start is None else start[used])
         return self.panel(W, intercept, labels)
@@ -218,8 +220,7 @@ class SampleObjective:
         """Experts with an assignment, by default the best one; idle experts are left out."""
         if labels is None:
             labels = self.costs(W, intercept).argmin(axis=1)
-        used, labels = np.unique(labels, return_inverse=True)
-        labels = labels.reshape(-1)
+        used, labels = _in_use(labels)
         W, intercept = W[used], intercept[used]
         # One expert at a time: the scores of all together would be as large as the costs.
         costs = np.empty((labels.size, used.size))
@@ -230,8 +231,10 @@ class SampleObjective:
             np.copyto(own, scores, where=(labels == q)[:, None])
         response = self.response
         slope = response.shares[:, None] * response.loss.gradient(response.target, own)
-        value = float(response.shares @ costs[np.arange(labels.size), labels])
-        return Panel(W, value, intercept, slope, labels, costs)
+        everyone = np.arange(labels.size)
+        value = float(response.shares @ costs[everyone, labels])
+        choices = costs.argmin(axis=1)
+        return Panel(W, value, intercept, slope, labels, choices, costs[everyone, choices])
 
     def _cost(self, W: Floats, scores: Floats) -> Floats:
         """Loss plus ridge of every sample with one expert."""
@@ -306,3 +309,12 @@ class SampleObjective:
         if self.response.fit_intercept:
             return weights, rows[:, d * n_outputs :]
         return weights, np.zeros((rows.shape[0], n_outputs))
+
+
+def _in_use(labels: Labels) -> tuple[Labels, Labels]:
+    """Labels that occur, and the labels numbered by them; without sorting, which takes memory."""
+    occurs = np.bincount(labels) > 0
+    used = np.flatnonzero(occurs)
+    if used.size == occurs.size:
+        return used, labels
+    return used, (np.cumsum(occurs) - 1)[labels]

@@ -64,8 +64,8 @@ class AlternatingMinimisation:
     def advance(self, state: Grouped) -> Grouped:
         """Assign and refit; done where no sample wants to change."""
         panel = _panel_of(state.point)
-        labels = panel.costs.argmin(axis=1)
-        idle = self._n_clusters - np.unique(labels).size
+        labels = panel.choices
+        idle = self._n_clusters - np.count_nonzero(np.bincount(labels))
         if idle == 0 and np.array_equal(labels, state.labels):
             return Grouped(panel, state.labels, 0.0, 0.0, done=True)
         trial = self._refit(panel, labels)
@@ -77,19 +77,19 @@ class AlternatingMinimisation:
     def answer(self, state: Grouped) -> Answer:
         """The experts, and the best one for each sample."""
         panel = _panel_of(state.point)
-        if not np.array_equal(panel.costs.argmin(axis=1), panel.labels):
+        if not np.array_equal(panel.choices, panel.labels):
             panel = self._objective.panel(panel.W, panel.intercept)
         return Answer(panel, panel.labels)
 
     def _refit(self, panel: Panel, labels: Labels) -> Panel:
         """The best experts for an assignment, with samples for those that have none."""
-        labels = reseed(labels, panel.costs, self._objective.response.shares, self._n_clusters)
+        labels = reseed(labels, panel.least, self._objective.response.shares, self._n_clusters)
         idle = self._n_clusters - panel.W.shape[0]
         start = np.concatenate([panel.W, np.zeros((idle, *panel.W.shape[1:]))])
         return self._objective.fit_groups(labels, self._tol, start)
 
 
-def reseed(labels: Labels, costs: Floats, shares: Floats, n_clusters: int) -> Labels:
+def reseed(labels: Labels, least: Floats, shares: Floats, n_clusters: int) -> Labels:
     """Give idle experts the samples that are answered worst, if any are answered badly.
 
     Each takes samples that weigh a quarter of an even share together.
@@ -97,7 +97,8 @@ def reseed(labels: Labels, costs: Floats, shares: Floats, n_clusters: int) -> La
     Parameters
     ----------
     labels : ndarray of intp, shape (n,)
-    costs : ndarray of shape (n, Q)
+    least : ndarray of shape (n,)
+        Cost of each sample.
     shares : ndarray of shape (n,)
     n_clusters : int
 
@@ -105,12 +106,11 @@ def reseed(labels: Labels, costs: Floats, shares: Floats, n_clusters: int) -> La
     -------
     ndarray of intp, shape (n,)
     """
-    idle = np.setdiff1d(np.arange(n_clusters), labels)
-    own = costs[np.arange(labels.size), labels]
-    if idle.size == 0 or not own.any():
+    idle = np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0)
+    if idle.size == 0 or not least.any():
         return labels
     labels = labels.copy()
-    worst_first = np.argsort(-own, kind="stable")
+    worst_first = np.argsort(-least, kind="stable")
     totals = np.cumsum(shares[worst_first])
     quota = 0.25 / n_clusters
     ends = np.searchsorted(totals, quota * np.arange(1, idle.size + 1)) + 1

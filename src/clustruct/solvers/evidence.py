@@ -55,7 +55,7 @@ def _bic(
     """The criterion, and the samples' shares in the experts."""
     shares = objective.response.shares
     ridge = 0.5 * objective.alpha * np.square(panel.W).sum(axis=(1, 2))
-    losses = panel.costs - ridge
+    losses = objective.costs(panel.W, panel.intercept) - ridge
     proportions, scale, weights = settle(losses, noise, shares)
     likelihood = log_likelihood(losses, proportions, scale, shares) - noise.log_partition(scale)
     price = n_parameters(panel, noise, objective.response.fit_intercept)
