@@ -7,6 +7,7 @@ import statistics
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,12 @@ def _memory(case: tuple[int, int, int, int]) -> Record:
     _fit(*_draw((50, 5, 0, 2)), 2)  # whatever is loaded on first use
     X, y = _draw(case)
     size = X.nbytes if case[2] == 0 else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    seconds, extra = watched(lambda: _fit(X, y, case[3]))
+    return {"seconds": seconds, "bytes": size, "extra": extra}
+
+
+def watched(call: Callable[[], object]) -> tuple[float, int]:
+    """Time of a call, and the rise of the resident set during it."""
     before, peak, done = _resident(), [0], threading.Event()
 
     def watch() -> None:
@@ -86,11 +93,11 @@ def _memory(case: tuple[int, int, int, int]) -> Record:
     watcher = threading.Thread(target=watch)
     watcher.start()
     begin = time.perf_counter()
-    _fit(X, y, case[3])
+    call()
     seconds = time.perf_counter() - begin
     done.set()
     watcher.join()
-    return {"seconds": seconds, "bytes": size, "extra": max(0, peak[0] - before)}
+    return seconds, max(0, peak[0] - before)
 
 
 def _resident() -> int:

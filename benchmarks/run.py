@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import experts
 import growth
 import imports
 import kmeans
@@ -31,6 +32,7 @@ SECTIONS: dict[str, Any] = {
     "recovery": recovery,
     "growth": growth,
     "reviews": reviews,
+    "experts": experts,
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -11,16 +11,23 @@ if TYPE_CHECKING:
     from clustruct import datasets
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
     from clustruct.estimators.path import feature_cluster_path
+    from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
     from clustruct.estimators.search import (
         FeatureClusterClassifierCV,
         FeatureClusterRegressorCV,
+    )
+    from clustruct.estimators.search_samples import (
+        SampleClusterClassifierCV,
+        SampleClusterRegressorCV,
     )
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.results import (
         Certificate,
         Clustering1D,
+        CountSelection,
         FeatureGroup,
         FeaturePath,
+        GateScore,
         Iteration,
         Projection,
         SearchResult,
@@ -36,6 +43,10 @@ _HOMES = {
     "FeatureClusterRegressorCV": "clustruct.estimators.search",
     "FeatureClusterClassifierCV": "clustruct.estimators.search",
     "feature_cluster_path": "clustruct.estimators.path",
+    "SampleClusterRegressor": "clustruct.estimators.samples",
+    "SampleClusterClassifier": "clustruct.estimators.samples",
+    "SampleClusterRegressorCV": "clustruct.estimators.search_samples",
+    "SampleClusterClassifierCV": "clustruct.estimators.search_samples",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
@@ -43,6 +54,8 @@ _HOMES = {
     "FeatureGroup": "clustruct.results",
     "FeaturePath": "clustruct.results",
     "SearchResult": "clustruct.results",
+    "GateScore": "clustruct.results",
+    "CountSelection": "clustruct.results",
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
@@ -55,6 +68,10 @@ __all__ = [
     "FeatureClusterRegressorCV",
     "FeatureClusterClassifierCV",
     "feature_cluster_path",
+    "SampleClusterRegressor",
+    "SampleClusterClassifier",
+    "SampleClusterRegressorCV",
+    "SampleClusterClassifierCV",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
@@ -62,6 +79,8 @@ __all__ = [
     "FeatureGroup",
     "FeaturePath",
     "SearchResult",
+    "GateScore",
+    "CountSelection",
     "Certificate",
     "Iteration",
     "Status",

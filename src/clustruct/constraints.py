@@ -15,7 +15,16 @@ from clustruct.kernels import kmeans1d
 from clustruct.results import Projection
 from clustruct.rows import ZERO, group_rows
 
-__all__ = ["BlockClustered", "Clustered", "Constraint", "Free", "Places", "SparseClustered"]
+__all__ = [
+    "BlockClustered",
+    "Clustered",
+    "Constraint",
+    "FeatureConstraint",
+    "Free",
+    "Places",
+    "ScaledClustered",
+    "SparseClustered",
+]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -53,6 +62,10 @@ class Constraint(Protocol):
     def explained(self, P: Floats) -> float:
         """An upper bound of ``max ||proj P||^2`` over the subspaces; sharp for one column."""
         ...
+
+
+class FeatureConstraint(Constraint, Protocol):
+    """A set in which single rows can be moved from group to group."""
 
     def places(self, W: Floats) -> Places | None:
         """The groups of a feasible matrix and where its rows may go; None if they are not few."""
@@ -101,6 +114,36 @@ class Clustered:
     def places(self, W: Floats) -> Places:
         """Every row may be in every group."""
         return Places(self.project(W).labels, self.n_clusters)
+
+
+class ScaledClustered:
+    """Rows that are a given number times one of ``n_clusters`` distinct rows.
+
+    Weighted samples live here: with the root of a sample's weight as its number, plain distances
+    are weighted ones.
+
+    Parameters
+    ----------
+    n_clusters : int
+    scales : ndarray of shape (n,)
+        Positive.
+    """
+
+    def __init__(self, n_clusters: int, scales: Floats) -> None:
+        self.n_clusters = n_clusters
+        self._scales = scales[:, None]
+        self._weights = np.square(scales)
+
+    def project(self, W: Floats) -> Projection:
+        """By weighted k-means of the rows over their numbers."""
+        grouping = group_rows(W / self._scales, self._weights, self.n_clusters, None)
+        point = self._scales * grouping.centers[grouping.labels]
+        distance = float(np.square(W - point).sum())
+        return Projection(point, grouping.labels, grouping.centers, distance, grouping.exact)
+
+    def explained(self, P: Floats) -> float:
+        """The sum of the largest eigenvalues, as many as there are groups."""
+        return _leading_energy(P if P.shape[1] <= P.shape[0] else P.T, self.n_clusters)
 
 
 class SparseClustered:

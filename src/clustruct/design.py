@@ -72,6 +72,14 @@ class Design(Operator, Protocol):
         """``X Z``: the columns of each group added up, those with label -1 left out."""
         ...
 
+    def rows(self, index: Labels) -> "Design":
+        """Some of the rows, as a design of their own."""
+        ...
+
+    def row_products(self, B: Floats) -> Floats:
+        """``[b_i1 x_i, ..., b_iK x_i]`` for each row ``b_i`` of an ``n x K`` matrix, dense."""
+        ...
+
 
 class DenseDesign:
     """An array of single or double precision; it is never copied."""
@@ -121,6 +129,14 @@ class DenseDesign:
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``X Z``."""
         return self.scores((labels[:, None] == np.arange(n_groups)).astype(self._X.dtype))
+
+    def rows(self, index: Labels) -> "DenseDesign":
+        """A copy of some rows."""
+        return DenseDesign(self._X[index])
+
+    def row_products(self, B: Floats) -> Floats:
+        """Each row times each of its numbers."""
+        return (B[:, :, None] * self._X[:, None, :]).reshape(self.shape[0], -1)
 
     def _blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Blocks of rows in double precision, small enough to stay in the cache."""
@@ -187,6 +203,15 @@ class SparseDesign:
         sums = np.zeros((X.shape[0], n_groups))
         add(X.data, X.indices, X.indptr, labels.astype(np.intp, copy=False), sums)
         return sums
+
+    def rows(self, index: Labels) -> "SparseDesign":
+        """A copy of some rows."""
+        return SparseDesign(self._X[index])
+
+    def row_products(self, B: Floats) -> Floats:
+        """Each row times each of its numbers; the only thing here that is made dense."""
+        products: Floats = B[:, :, None] * self._X.toarray()[:, None, :]
+        return products.reshape(self.shape[0], -1)
 
     def _summed(self) -> sparse.csr_matrix | sparse.csc_matrix:
         """The matrix with one entry a place: what squares and counts of entries rely on."""

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 __all__ = [
     "Certificate",
     "Clustering1D",
+    "CountSelection",
     "FeatureGroup",
     "FeaturePath",
+    "GateScore",
     "Iteration",
     "Projection",
     "SearchResult",
@@ -403,3 +405,80 @@ def _point(
     """The parameters at a place of a grid."""
     q, a, k = place
     return {"n_clusters": n_clusters[q], "alpha": float(alphas[a]), "n_nonzero": n_nonzero[k]}
+
+
+@dataclass(frozen=True)
+class GateScore:
+    """What a gate is worth, on samples that it had not seen.
+
+    Attributes
+    ----------
+    gated : float
+        Mean loss of the answer weighted by the gate.
+    constant : float
+        Mean loss of the answer with the same weights for all samples.
+    best : float
+        Mean loss of the best expert of each sample, which no gate can beat by much.
+    sharpness : float
+        How far the gate is trusted: 0 not at all, 1 at its word.
+
+    See Also
+    --------
+    SampleClusterRegressor : Its attribute ``gate_score_`` is one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.GateScore(gated=0.2, constant=1.0, best=0.1, sharpness=1.1).helps
+    True
+    """
+
+    gated: float
+    constant: float
+    best: float
+    sharpness: float
+
+    @property
+    def helps(self) -> bool:
+        """Whether the gated answer is better than the constant one."""
+        return self.gated < self.constant
+
+
+@dataclass(frozen=True, eq=False)
+class CountSelection:
+    """How the number of experts was chosen; ready to be plotted.
+
+    Attributes
+    ----------
+    criterion : str
+        ``"bic"``, ``"icl"`` or ``"cv"``.
+    n_clusters : ndarray of int
+        The numbers that were tried.
+    values : ndarray of float
+        The criterion for each of them; smaller is better.
+    standard_errors : ndarray of float
+        Over the folds, zero without folds.
+    losses : ndarray of float
+        Mean loss of the best expert of each sample, out of the fold for ``"cv"``.
+    best : int
+        The number that was chosen.
+
+    See Also
+    --------
+    SampleClusterRegressorCV : Its attribute ``selection_`` is one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_experts(300, 3, 2, random_state=0)
+    >>> model = cs.SampleClusterRegressorCV((1, 2, 3), random_state=0).fit(problem.X, problem.y)
+    >>> model.selection_.n_clusters.tolist(), model.selection_.best
+    ([1, 2, 3], 2)
+    """
+
+    criterion: str
+    n_clusters: NDArray[np.intp]
+    values: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    best: int

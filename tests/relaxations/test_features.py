@@ -8,10 +8,10 @@ from clustruct.relaxations.features import (
     DenseHull,
     IterativeHull,
     Mixture,
-    dual_bound,
     factor_of,
     hull_of,
 )
+from clustruct.relaxations.hull import dual_bound
 from tests import brute_force as bf
 from tests.objectives.problems import QUADRATIC, problem
 

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clustruct.constraints import BlockClustered, Clustered, Constraint, Free, SparseClustered
+from clustruct.constraints import (
+    BlockClustered,
+    Clustered,
+    FeatureConstraint,
+    Free,
+    SparseClustered,
+)
 
 __all__ = ["choose_constraint"]
 
@@ -21,7 +27,7 @@ def choose_constraint(
     n_clusters: int | Mapping[Any, int] | None,
     n_nonzero: int | None,
     blocks: ArrayLike | None,
-) -> Constraint:
+) -> FeatureConstraint:
     """The set that the weights are kept in.
 
     Parameters
@@ -33,7 +39,7 @@ def choose_constraint(
 
     Returns
     -------
-    Constraint
+    FeatureConstraint
 
     Raises
     ------

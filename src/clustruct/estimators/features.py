@@ -1,6 +1,6 @@
 """Linear models whose features share weights in groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,17 +29,19 @@ from clustruct.estimators.grid import Method, choose_objective
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
     check_matrix,
+    check_options,
     check_start,
     class_targets,
     class_weights,
+    printer,
     weigh_rows,
     with_features_of,
 )
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.results import FeatureGroup, Iteration
+from clustruct.results import FeatureGroup
 from clustruct.solvers.driver import Answer, Budget
-from clustruct.solvers.features import OPTIONS, RECIPES, Outcome
+from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
 
 __all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
@@ -81,14 +83,14 @@ class _FeatureCluster(TransformerMixin, BaseEstimator):
         """How to fit weights of that shape."""
         return Method(
             solver=self.solver,
-            budget=Budget(self.max_iter, self.tol, _printer(self.verbose)),
+            budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
             start=check_start(self.init, shape),
             n_starts=None if self.n_init == "auto" else self.n_init,
             seed=int(check_random_state(self.random_state).randint(2**31)),
-            options=_check_options(self.solver, self.solver_options),
+            options=check_options(self.solver, self.solver_options, OPTIONS),
         )
 
-    def _set_outcome(self, outcome: Outcome) -> None:
+    def _set_outcome(self, outcome: FeatureOutcome) -> None:
         """All attributes of a fitted model."""
         self._set_answer(outcome.answer)
         self.objective_ = outcome.answer.point.value
@@ -687,25 +689,3 @@ def ordered_groups(answer: Answer) -> tuple[NDArray[np.intp], Floats]:
     ranks = np.full(used.size, -1, dtype=np.intp)
     ranks[order] = np.arange(order.size)
     return ranks[labels.reshape(-1)], values[order]
-
-
-def _check_options(solver: str, options: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Options that the solver has."""
-    options = {} if options is None else options
-    unknown = [name for name in options if name not in OPTIONS[solver]]
-    if unknown:
-        raise ValueError(
-            f"solver_options has {unknown[0]!r}, which solver={solver!r} does not know. "
-            f"Its options are: {', '.join(OPTIONS[solver]) or 'none'}."
-        )
-    return options
-
-
-def _printer(verbose: int | bool) -> Callable[[Iteration], None]:
-    """What to do with each step: print it, or nothing."""
-    if not verbose:
-        return lambda iteration: None
-    return lambda i: print(
-        f"{i.solver:>6} {i.number:5d}  objective {i.objective:.8g}  step {i.step:.3g}  "
-        f"{i.seconds:.2f} s"
-    )

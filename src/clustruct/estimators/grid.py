@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from clustruct.constraints import Constraint, Free
+from clustruct.constraints import FeatureConstraint, Free
 from clustruct.design import Design
 from clustruct.estimators.blocks import choose_constraint
 from clustruct.objectives.features import FeatureObjective
@@ -24,7 +24,7 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.solvers.driver import Budget
-from clustruct.solvers.features import FeatureProblem, Outcome, free_minimum, solve
+from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
 
 __all__ = [
     "Count",
@@ -72,7 +72,7 @@ class Grid:
 
     def constraints(
         self, n_features: int, blocks: ArrayLike | None
-    ) -> dict[tuple[int, int], Constraint]:
+    ) -> dict[tuple[int, int], FeatureConstraint]:
         """The constraint for each number of groups and of nonzero weights."""
         return {
             (q, k): choose_constraint(n_features, self.n_clusters[q], self.n_nonzero[k], blocks)
@@ -111,9 +111,9 @@ class Method:
     def fit(
         self,
         objective: QuadraticObjective | FeatureObjective,
-        constraint: Constraint,
+        constraint: FeatureConstraint,
         known_minimum: Point | None = None,
-    ) -> Outcome:
+    ) -> FeatureOutcome:
         """One fit."""
         problem = FeatureProblem(
             objective=objective,
@@ -133,7 +133,7 @@ def fit_grid(
     grid: Grid,
     blocks: ArrayLike | None,
     method: Method,
-) -> Iterator[tuple[Place, Outcome]]:
+) -> Iterator[tuple[Place, FeatureOutcome]]:
     """Fit at every place of a grid.
 
     Parameters
@@ -148,14 +148,14 @@ def fit_grid(
     ------
     place : tuple of int
         Indices into the number of groups, alphas and numbers of nonzero weights.
-    outcome : Outcome
+    outcome : FeatureOutcome
     """
     constraints = grid.constraints(objective.shape[0], blocks)
     minimum = None
     for a in np.argsort(-grid.alphas, kind="stable"):
         there = objective.with_alpha(float(grid.alphas[a]))
         minimum = free_minimum(there, near=minimum)
-        without_constraint: Outcome | None = None
+        without_constraint: FeatureOutcome | None = None
         for (q, k), constraint in constraints.items():
             if not isinstance(constraint, Free):
                 outcome = method.fit(there, constraint, minimum)

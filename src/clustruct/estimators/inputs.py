@@ -1,6 +1,6 @@
 """From what users pass to what solvers take: matrices, weights, classes, starts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,18 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from clustruct.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, Target
+from clustruct.results import Iteration
 
 __all__ = [
     "MATRIX_CHECKS",
     "check_groups",
     "check_matrix",
+    "check_options",
     "check_start",
     "check_weights",
     "class_targets",
     "class_weights",
+    "printer",
     "weigh_rows",
     "with_features_of",
 ]
@@ -124,3 +127,27 @@ def with_features_of(source: Any, model: Any) -> Any:
     if hasattr(source, "feature_names_in_"):
         model.feature_names_in_ = source.feature_names_in_
     return model
+
+
+def check_options(
+    solver: str, options: Mapping[str, Any] | None, known: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, Any]:
+    """Options that the solver has."""
+    options = {} if options is None else options
+    unknown = [name for name in options if name not in known[solver]]
+    if unknown:
+        raise ValueError(
+            f"solver_options has {unknown[0]!r}, which solver={solver!r} does not know. "
+            f"Its options are: {', '.join(known[solver]) or 'none'}."
+        )
+    return options
+
+
+def printer(verbose: int | bool) -> Callable[[Iteration], None]:
+    """What to do with each step: print it, or nothing."""
+    if not verbose:
+        return lambda iteration: None
+    return lambda i: print(
+        f"{i.solver:>6} {i.number:5d}  objective {i.objective:.8g}  step {i.step:.3g}  "
+        f"{i.seconds:.2f} s"
+    )

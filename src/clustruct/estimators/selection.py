@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from clustruct.estimators.grid import Count, Grid
 from clustruct.results import SearchResult
-from clustruct.solvers.features import Outcome
+from clustruct.solvers.features import FeatureOutcome
 
 __all__ = ["bic", "partition_price", "select"]
 
@@ -96,12 +96,12 @@ def _n_groups(count: Count) -> float:
     return np.inf if count is None else float(count)
 
 
-def bic(outcome: Outcome, n_samples: float, likelihood: str, fit_intercept: bool) -> float:
+def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercept: bool) -> float:
     """Bayesian information criterion of a fit; smaller is better.
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : FeatureOutcome
     n_samples : float
         Sum of the weights.
     likelihood : {"gaussian", "logistic"}
@@ -125,7 +125,7 @@ def bic(outcome: Outcome, n_samples: float, likelihood: str, fit_intercept: bool
     return n_samples * n_outputs * np.log(variance) + freedom * np.log(n_samples)
 
 
-def partition_price(outcome: Outcome) -> float:
+def partition_price(outcome: FeatureOutcome) -> float:
     """What the extended BIC adds: twice the logarithm of the number of partitions.
 
     There are about ``q^d / q!`` ways to put ``d`` features in ``q`` groups; features without weight

@@ -17,6 +17,8 @@ from clustruct.design import Operator
 from clustruct.losses import Loss, Target, best_intercept, mean_hessian
 from clustruct.objectives.newton import minimise
 from clustruct.objectives.point import Point
+from clustruct.objectives.ray import Ray, gradient_ray
+from clustruct.results import Projection
 
 __all__ = ["LinearObjective", "Response"]
 
@@ -107,6 +109,14 @@ class LinearObjective:
             return self.design.adjoint(bent) + self.penalties[:, None] * direction
 
         return product
+
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """Value at a projected point as it is."""
+        return self.at(nearest.point, near)
+
+    def ray(self, point: Point) -> Ray:
+        """The points along the negative gradient."""
+        return gradient_ray(self, point)
 
     def curvatures(self) -> Floats:
         """Bounds of the diagonal of the second derivative."""

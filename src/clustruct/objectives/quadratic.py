@@ -10,6 +10,8 @@ from clustruct.design import Design, assignment
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
 from clustruct.objectives.point import Point
+from clustruct.objectives.ray import Ray, gradient_ray
+from clustruct.results import Projection
 
 __all__ = ["QuadraticObjective", "inverse_roots", "quadratic_objective", "remaining_objective"]
 
@@ -97,6 +99,14 @@ class QuadraticObjective:
     def quadratic_model(self, point: Point) -> "QuadraticObjective":
         """Itself."""
         return self
+
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """Value at a projected point as it is."""
+        return self.at(nearest.point, near)
+
+    def ray(self, point: Point) -> Ray:
+        """The points along the negative gradient."""
+        return gradient_ray(self, point)
 
     def dual_bound(self, point: Point, explained: float) -> float:
         """A lower bound on a union of subspaces; see `LinearObjective.dual_bound`.

@@ -26,8 +26,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 from clustruct.design import assignment
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
+from clustruct.relaxations.hull import Hull, Relaxation
 
-__all__ = ["Factor", "Hull", "Mixture", "dual_bound", "factor_of", "hull_of"]
+__all__ = ["Factor", "Mixture", "factor_of", "hull_of"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -38,28 +39,11 @@ SOLVE_TOL = 1e-8
 SOLVE_STEPS = 500
 
 
-class Factor(Protocol):
-    """``R`` and ``t``.
-
-    Attributes
-    ----------
-    target : ndarray of shape (r, K)
-        ``t``.
-    rest : float
-        What no weights can change.
-    alpha : float
-    """
-
-    target: Floats
-    rest: float
-    alpha: float
+class Factor(Relaxation, Protocol):
+    """``R`` and ``t``, with ``P = R' B``."""
 
     def scores(self, W: Floats) -> Floats:
         """``R W``."""
-        ...
-
-    def adjoint(self, B: Floats) -> Floats:
-        """``R' B``."""
         ...
 
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
@@ -93,6 +77,10 @@ class GramFactor:
         """``R Z``."""
         return (assignment(labels, n_groups).T @ self._R.T).T
 
+    def hull(self, labels: Labels, n_groups: int) -> Hull:
+        """The projector of one grouping."""
+        return hull_of(self, labels, n_groups)
+
 
 class RowFactor:
     """The rows of ``X``, weighted and centred as they are used."""
@@ -125,6 +113,10 @@ class RowFactor:
         offsets = assignment(labels, n_groups).T @ self._x_means
         return self._roots * (self._design.group_sums(labels, n_groups) - offsets.T)
 
+    def hull(self, labels: Labels, n_groups: int) -> Hull:
+        """The projector of one grouping."""
+        return hull_of(self, labels, n_groups)
+
 
 def factor_of(objective: QuadraticObjective | FeatureObjective) -> Factor:
     """``R`` and ``t`` for either form of the objective; squared loss."""
@@ -156,23 +148,6 @@ class Mixture:
             (*self.counts, n_groups),
             np.append((1.0 - share) * self.shares, share),
         )
-
-
-class Hull(Protocol):
-    """A mixture together with a way to solve for ``B``."""
-
-    @property
-    def mixture(self) -> Mixture:
-        """``M``."""
-        ...
-
-    def solve(self) -> Floats:
-        """``B = (I + R M R' / alpha)^-1 t``."""
-        ...
-
-    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], Hull]":
-        """The hulls with one more grouping, as a function of its share."""
-        ...
 
 
 def hull_of(factor: Factor, labels: Labels, n_groups: int) -> Hull:
@@ -239,21 +214,6 @@ class IterativeHull:
         mixed = self.mixture.apply(self.factor.adjoint(column))
         image: Floats = column + self.factor.scores(mixed) / self.factor.alpha
         return image[:, 0]
-
-
-def dual_bound(factor: Factor, B: Floats, explained: float) -> float:
-    """A lower bound of ``f`` on a union of subspaces, from any ``B``.
-
-    For every feasible ``W`` and every number ``tau``
-
-        f(W) - rest >= tau <t, B> - tau^2 / 2 (||B||^2 + h / alpha),
-
-    where ``h``, the argument `explained`, is the most that a subspace holds of ``||R'B||^2``; the
-    best ``tau`` is known.
-    """
-    spread = float(np.vdot(B, B)) + explained / factor.alpha
-    along = float(np.vdot(factor.target, B))
-    return factor.rest + (0.5 * along * (along / spread) if spread > 0.0 else 0.0)
 
 
 def _projected_rows(factor: Factor, labels: Labels, n_groups: int) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from clustruct.constraints import Constraint
-from clustruct.relaxations.features import Factor, Hull, dual_bound, hull_of
+from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.greedy import refit
@@ -60,10 +60,10 @@ class ConditionalGradient:
     ----------
     objective : Objective
     constraint : Constraint
-    factor : Factor
-        ``R`` and ``t`` of the objective.
-    start : ndarray of shape (d, K)
-        What the first grouping is made of; the weights without constraint are a good choice.
+    factor : Relaxation
+        The relaxation of the objective: ``R`` and ``t`` for features, say.
+    start : ndarray
+        Rows that the first grouping is made of; weights without constraint are a good choice.
     step : {"line_search", "classic"}
         The best share of the new grouping, or ``2 / (t + 2)`` as in the paper. Where the classic
         step would raise the objective, the best share is taken.
@@ -77,7 +77,7 @@ class ConditionalGradient:
         self,
         objective: Objective,
         constraint: Constraint,
-        factor: Factor,
+        factor: Relaxation,
         start: Floats,
         *,
         step: str = "line_search",
@@ -95,7 +95,7 @@ class ConditionalGradient:
     def start(self) -> Relaxed:
         """The grouping of the start."""
         nearest = self._constraint.project(self._start)
-        hull = hull_of(self._factor, nearest.labels, nearest.centers.shape[0])
+        hull = self._factor.hull(nearest.labels, nearest.centers.shape[0])
         return self._relaxed(1, hull, 1.0, None)
 
     def advance(self, state: Relaxed) -> Relaxed:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.constraints import Constraint, Free
+from clustruct.constraints import FeatureConstraint, Free
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -21,14 +21,15 @@ from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.greedy import Greedy
+from clustruct.solvers.outcome import Attempt, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.soft import Soft
 from clustruct.solvers.soft_search import Effort
 
 __all__ = [
+    "FeatureOutcome",
     "FeatureProblem",
     "OPTIONS",
-    "Outcome",
     "RECIPES",
     "free_minimum",
     "relaxed",
@@ -59,7 +60,7 @@ class FeatureProblem:
     Attributes
     ----------
     objective : QuadraticObjective or FeatureObjective
-    constraint : Constraint
+    constraint : FeatureConstraint
     budget : Budget
     start : ndarray of shape (d, K) or None
         Weights to begin with; None for those without constraint.
@@ -73,7 +74,7 @@ class FeatureProblem:
     """
 
     objective: QuadraticObjective | FeatureObjective
-    constraint: Constraint
+    constraint: FeatureConstraint
     budget: Budget
     start: Floats | None
     n_starts: int | None
@@ -106,7 +107,7 @@ class FeatureProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class FeatureOutcome:
     """The best answer, and how it was found.
 
     Attributes
@@ -133,21 +134,7 @@ class Outcome:
         return _certificate(self.problem, self.answer, self.bound)
 
 
-@dataclass(frozen=True, eq=False)
-class Attempt:
-    """What one recipe did: its solutions, the last of which counts, and its lower bound."""
-
-    name: str
-    solutions: tuple[Solution[Any], ...]
-    bound: float = -np.inf
-
-    @property
-    def answer(self) -> Answer:
-        """Of the last solver."""
-        return self.solutions[-1].answer
-
-
-def solve(problem: FeatureProblem, solver: str) -> Outcome:
+def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
     """Solve a problem by the recipe of that name.
 
     Parameters
@@ -158,23 +145,15 @@ def solve(problem: FeatureProblem, solver: str) -> Outcome:
 
     Returns
     -------
-    Outcome
+    FeatureOutcome
     """
     if isinstance(problem.constraint, Free):
         attempts = [_free(problem, solver)]
     else:
         attempts = RECIPES[solver](problem)
     best = min(attempts, key=lambda attempt: attempt.answer.point.value)
-    trace = tuple(iteration for solution in best.solutions for iteration in solution.trace)
-    status = Status(
-        solver=best.name,
-        converged=best.solutions[-1].converged,
-        n_iter=max(1, sum(solution.trace[-1].number for solution in best.solutions)),
-        objectives=tuple((a.name, a.answer.point.value) for a in attempts),
-        message=_message(attempts, best),
-    )
     bound = max(attempt.bound for attempt in attempts)
-    return Outcome(best.answer, trace, status, problem, bound)
+    return FeatureOutcome(best.answer, best.trace, status_of(attempts, best), problem, bound)
 
 
 def free_minimum(
@@ -195,18 +174,18 @@ def free_minimum(
     return objective.minimum(ROUGH, None if near is None else near.W)
 
 
-def relaxed(outcome: Outcome, factor: float) -> Outcome:
+def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
     """The groups of an outcome with values fitted by a fraction of the ridge.
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : FeatureOutcome
     factor : float
         What alpha is multiplied by; 1 changes nothing.
 
     Returns
     -------
-    Outcome
+    FeatureOutcome
         Objective and certificate are those of the smaller ridge.
     """
     if factor == 1.0:
@@ -229,16 +208,6 @@ def relaxed_answers(
     n_groups = int(answer.labels.max(initial=-1)) + 1
     points = iter(objective.refits(answer.labels, n_groups, SHARP, smaller) if smaller else ())
     return [answer if f == 1.0 else Answer(next(points), answer.labels) for f in factors]
-
-
-def _message(attempts: list[Attempt], best: Attempt) -> str:
-    """What was tried and kept, in words."""
-    told = "; ".join(
-        f"{', then '.join(solution.message for solution in attempt.solutions)} "
-        f"(objective {attempt.answer.point.value:.6g})"
-        for attempt in attempts
-    )
-    return told if len(attempts) == 1 else f"{told}. Kept {best.name}."
 
 
 def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) -> Certificate:

@@ -59,7 +59,7 @@ class Greedy:
         refit: bool = True,
         tol: float = 1e-10,
     ) -> None:
-        require(self.name, objective, ("minimum", "refit", "at"))
+        require(self.name, objective, ("refit", "keep"))
         require(self.name, constraint, ("project",))
         self._objective = objective
         self._constraint = constraint
@@ -73,7 +73,7 @@ class Greedy:
 
     def start(self) -> Grouped:
         """The projection of the free weights."""
-        point = self._objective.at(self._nearest.point, near=self._minimum)
+        point = self._objective.keep(self._nearest, near=self._minimum)
         return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self._refit)
 
     def advance(self, state: Grouped) -> Grouped:

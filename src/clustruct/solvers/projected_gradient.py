@@ -31,8 +31,8 @@ class ProjectedGradient:
     ----------
     objective : Objective
     constraint : Constraint
-    start : ndarray of shape (d, K)
-        Weights to start from, feasible or not.
+    start : ndarray
+        Rows to start from, those of feasible weights or not.
     longest : float
         The first step to try, in units of the step that minimises the objective along the gradient
         if there were no constraint and no third derivative.
@@ -62,7 +62,7 @@ class ProjectedGradient:
         shortest: float = 1e-5,
         tol: float = 1e-10,
     ) -> None:
-        require(self.name, objective, ("at", "gradient", "hessian", "refit"))
+        require(self.name, objective, ("keep", "ray", "refit"))
         require(self.name, constraint, ("project",))
         self._objective = objective
         self._constraint = constraint
@@ -80,12 +80,12 @@ class ProjectedGradient:
 
     def advance(self, state: Grouped) -> Grouped:
         """The first trial that lowers the objective; none if the shortest step does not."""
-        gradient = self._objective.gradient(state.point)
-        longest = self._longest * self._free_step(state.point, gradient)
+        ray = self._objective.ray(state.point)
+        longest = self._longest * ray.unit
         grown = state.step / self._shrink
         step = longest if self._refit or state.step == 0.0 else grown
         while step > 0.0 and step >= self._shortest * longest:
-            nearest = self._constraint.project(state.point.W - step * gradient)
+            nearest = self._constraint.project(ray.at(step))
             if self._refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
@@ -95,11 +95,6 @@ class ProjectedGradient:
             step *= self._shrink
         return Grouped(state.point, state.labels, state.step, 0.0, done=True)
 
-    def _free_step(self, point: Point, gradient: Floats) -> float:
-        """``||g||^2 / g'Hg``, zero where there is no gradient."""
-        bend = float(np.vdot(gradient, self._objective.hessian(point)(gradient)))
-        return float(np.vdot(gradient, gradient)) / bend if bend > 0.0 else 0.0
-
     def answer(self, state: Grouped) -> Answer:
         """The point itself."""
         return Answer(state.point, state.labels)
@@ -107,7 +102,7 @@ class ProjectedGradient:
     def _trial(self, nearest: Projection, near: Point | None) -> Point:
         if self._refit:
             return refit(self._objective, nearest, self._tol)
-        return self._objective.at(nearest.point, near=near)
+        return self._objective.keep(nearest, near=near)
 
 
 def same_groups(a: Labels, b: Labels) -> bool:

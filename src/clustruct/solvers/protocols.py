@@ -1,12 +1,13 @@
 """What solvers need of an objective, checked before they start."""
 
-from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.objectives.point import Point
+from clustruct.objectives.ray import Ray
+from clustruct.results import Projection
 
 __all__ = ["Objective", "require"]
 
@@ -15,51 +16,20 @@ Labels = NDArray[np.intp]
 
 
 class Objective(Protocol):
-    """A smooth function of ``W`` that can be minimised without constraint or for given groups."""
+    """A smooth function of ``W`` that can be minimised for given groups."""
 
-    shape: tuple[int, int]
-    quadratic: bool
-    penalties: Floats
-
-    def at(self, W: Floats, near: Point | None = None) -> Point:
-        """Value and what belongs to it."""
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """Value, and what belongs to it, at a projected point as it is."""
         ...
 
-    def gradient(self, point: Point) -> Floats:
-        """Gradient."""
-        ...
-
-    def loss_gradient(self, point: Point) -> Floats:
-        """Gradient of the loss without the ridge."""
-        ...
-
-    def minimum(self, tol: float, start: Floats | None = None) -> Point:
-        """The best weights without constraint."""
+    def ray(self, point: Point) -> Ray:
+        """The points along the negative gradient."""
         ...
 
     def refit(
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
         """The best weights for given groups."""
-        ...
-
-    def refits(
-        self,
-        labels: Labels,
-        n_groups: int,
-        tol: float,
-        factors: Sequence[float],
-        start: Floats | None = None,
-    ) -> list[Point]:
-        """The best weights for given groups, with some multiples of the ridge."""
-        ...
-
-    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
-        """The second derivative at a point, as a function of the direction."""
-        ...
-
-    def dual_bound(self, point: Point, explained: float) -> float:
-        """A lower bound of the objective on a union of subspaces."""
         ...
 
 

@@ -1,0 +1,137 @@
+"""Losses as likelihoods: how probable an answer is, given the scores of its expert.
+
+The density of an answer is ``exp(-loss / T) / Z(T)``. For the squared loss that is normal noise of
+variance ``T``; class probabilities are densities as they are, at ``T = 1``.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import erf
+
+from clustruct.losses import HuberLoss, Loss, SquaredLoss
+
+__all__ = ["Noise", "noise_of"]
+
+# A perfect fit would have no noise at all, and a likelihood without bound.
+LEAST_SCALE = 1e-12
+
+
+class Noise(Protocol):
+    """The family of densities that belongs to a loss.
+
+    Attributes
+    ----------
+    n_parameters : int
+        1 where the scale is fitted, 0 where it is given.
+    """
+
+    n_parameters: int
+
+    def scale(self, mean_loss: float) -> float:
+        """The most likely ``T`` for a mean loss."""
+        ...
+
+    def log_partition(self, scale: float) -> float:
+        """``log Z(T)``."""
+        ...
+
+    def spread(self, mean_loss: float) -> float:
+        """How far scores of different experts are apart, when one model has this mean loss."""
+        ...
+
+
+class NormalNoise:
+    """Normal noise of one variance on every output."""
+
+    n_parameters = 1
+
+    def __init__(self, n_outputs: int, floor: float) -> None:
+        self._n_outputs = n_outputs
+        self._floor = floor
+
+    def scale(self, mean_loss: float) -> float:
+        """The variance: twice the mean loss, shared by the outputs."""
+        return max(2.0 * mean_loss / self._n_outputs, self._floor)
+
+    def log_partition(self, scale: float) -> float:
+        """``K/2 log(2 pi T)``."""
+        return 0.5 * self._n_outputs * float(np.log(2.0 * np.pi * scale))
+
+    def spread(self, mean_loss: float) -> float:
+        """The standard deviation of the residuals."""
+        return float(np.sqrt(self.scale(mean_loss)))
+
+
+class HuberNoise:
+    """Normal in the middle, with the tails of an exponential distribution."""
+
+    n_parameters = 1
+
+    def __init__(self, delta: float, n_outputs: int, floor: float) -> None:
+        self._delta = delta
+        self._n_outputs = n_outputs
+        self._floor = floor
+
+    def scale(self, mean_loss: float) -> float:
+        """The minimum of ``mean_loss / T + log Z(T)``, which has no closed form."""
+        guess = max(2.0 * mean_loss / self._n_outputs, self._floor)
+        search = minimize_scalar(
+            lambda log: mean_loss * np.exp(-log) + self.log_partition(float(np.exp(log))),
+            bounds=(np.log(guess) - 7.0, np.log(guess) + 7.0),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        return max(float(np.exp(search.x)), self._floor)
+
+    def log_partition(self, scale: float) -> float:
+        """The integral of the middle, and that of the tails."""
+        middle = np.sqrt(2.0 * np.pi * scale) * erf(self._delta / np.sqrt(2.0 * scale))
+        tails = 2.0 * scale / self._delta * np.exp(-0.5 * self._delta**2 / scale)
+        return self._n_outputs * float(np.log(middle + tails))
+
+    def spread(self, mean_loss: float) -> float:
+        """The size of a residual with that loss."""
+        squared = np.sqrt(2.0 * mean_loss / self._n_outputs)
+        return float(max(squared, mean_loss / self._n_outputs / self._delta))
+
+
+class ClassNoise:
+    """Class probabilities: there is no scale to fit."""
+
+    n_parameters = 0
+
+    def scale(self, mean_loss: float) -> float:
+        """One."""
+        return 1.0
+
+    def log_partition(self, scale: float) -> float:
+        """Zero: probabilities sum to one."""
+        return 0.0
+
+    def spread(self, mean_loss: float) -> float:
+        """Far enough apart for different answers."""
+        return 2.0
+
+
+def noise_of(loss: Loss, n_outputs: int, mean_loss: float) -> Noise:
+    """The noise that belongs to a loss.
+
+    Parameters
+    ----------
+    loss : Loss
+    n_outputs : int
+    mean_loss : float
+        That of a constant answer, which sets the scale below which noise counts as none.
+
+    Returns
+    -------
+    Noise
+    """
+    floor = max(LEAST_SCALE * mean_loss, np.finfo(np.float64).tiny)
+    if isinstance(loss, SquaredLoss):
+        return NormalNoise(n_outputs, floor)
+    if isinstance(loss, HuberLoss):
+        return HuberNoise(loss.delta, n_outputs, floor)
+    return ClassNoise()

@@ -1,0 +1,61 @@
+"""Where projected gradient goes from a point."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.objectives.point import Point
+
+__all__ = ["Ray", "gradient_ray"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ray:
+    """The points along the negative gradient.
+
+    Attributes
+    ----------
+    unit : float
+        The step that would be best without constraint and third derivative, ``||g||^2 / g'Hg``;
+        zero where there is no gradient.
+    at : callable
+        What to project for a step: a matrix whose rows are to be grouped.
+    """
+
+    unit: float
+    at: Callable[[float], Floats]
+
+
+class Differentiable(Protocol):
+    """What a ray is made of."""
+
+    def gradient(self, point: Point) -> Floats:
+        """Gradient at a point."""
+        ...
+
+    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
+        """The second derivative at a point, as a function of the direction."""
+        ...
+
+
+def gradient_ray(objective: Differentiable, point: Point) -> Ray:
+    """The ray of an objective whose points hold the rows to be grouped themselves.
+
+    Parameters
+    ----------
+    objective : Differentiable
+    point : Point
+
+    Returns
+    -------
+    Ray
+    """
+    gradient = objective.gradient(point)
+    bend = float(np.vdot(gradient, objective.hessian(point)(gradient)))
+    unit = float(np.vdot(gradient, gradient)) / bend if bend > 0.0 else 0.0
+    return Ray(unit, lambda step: point.W - step * gradient)

@@ -1,0 +1,77 @@
+"""What conditional gradient needs of a relaxation, whatever the rows that are grouped."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Hull", "Mixing", "Relaxation", "dual_bound"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+class Mixing(Protocol):
+    """``M``, a convex combination of the projectors of groupings."""
+
+    def apply(self, P: Floats) -> Floats:
+        """``M P``."""
+        ...
+
+
+class Hull(Protocol):
+    """A mixture together with a way to solve for ``B``."""
+
+    @property
+    def mixture(self) -> Mixing:
+        """``M``."""
+        ...
+
+    def solve(self) -> Floats:
+        """``B = (I + A(M) / alpha)^-1 t``, with ``A(M)`` linear in ``M``: ``R M R'`` or so."""
+        ...
+
+    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], Hull]":
+        """The hulls with one more grouping, as a function of its share."""
+        ...
+
+
+class Relaxation(Protocol):
+    """``psi(M) = 1/2 <t, B> + rest``, convex, with negative gradient ``P P' / (2 alpha)``.
+
+    Attributes
+    ----------
+    target : ndarray of shape (r, K)
+        ``t``.
+    rest : float
+        What no weights can change.
+    alpha : float
+    """
+
+    target: Floats
+    rest: float
+    alpha: float
+
+    def adjoint(self, B: Floats) -> Floats:
+        """``P``, whose rows are what is grouped."""
+        ...
+
+    def hull(self, labels: Labels, n_groups: int) -> Hull:
+        """The projector of one grouping."""
+        ...
+
+
+def dual_bound(factor: Relaxation, B: Floats, explained: float) -> float:
+    """A lower bound of ``f`` on a union of subspaces, from any ``B``.
+
+    For every feasible ``W`` and every number ``tau``
+
+        f(W) - rest >= tau <t, B> - tau^2 / 2 (||B||^2 + h / alpha),
+
+    where ``h``, the argument `explained`, is the most that a subspace holds of ``||P||^2``; the
+    best ``tau`` is known.
+    """
+    spread = float(np.vdot(B, B)) + explained / factor.alpha
+    along = float(np.vdot(factor.target, B))
+    return factor.rest + (0.5 * along * (along / spread) if spread > 0.0 else 0.0)

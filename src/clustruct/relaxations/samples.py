@@ -1,0 +1,182 @@
+"""The relaxation for clustered samples, appendix 7.3.1 of the paper in the form that scales.
+
+With ``t_i = sqrt(s_i) y_i`` and the rows ``sqrt(s_i) w_i`` as variable, the best value of squared
+loss for the groups ``Z`` depends on the projector ``N = D Z (Z' D^2 Z)^-1 Z' D`` alone, where ``D``
+holds the roots ``sqrt(s_i)``:
+
+    psi(N) = 1/2 <t, B>,    B = (I + (X X' o N) / alpha)^-1 t.
+
+It is convex, and its negative gradient is ``P P' / (2 alpha)`` with the rows
+``p_i = [b_i1 x_i, ..., b_iK x_i]``: the oracle is (weighted) k-means of these rows, no matrix
+square root is needed, and the sum of the ``Q`` largest eigenvalues of ``P'P`` bounds what any
+grouping can hold. ``N`` is a convex combination of groupings; ``X X' o N`` is applied by adding up
+``x_j b_j`` over each group, and formed only where there are few samples.
+
+An intercept is one more column of ``X``, a constant one. It would have to go without ridge, and
+then the relaxation says nothing: averaged over all groupings, it allows no ``B`` but zero. So the
+intercepts' distances from that of the pooled fit get the ridge of the weights here. That is good
+enough to search with; there is no lower bound to be had from it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from clustruct.objectives.samples import SampleObjective
+
+__all__ = ["SampleFactor"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+# Up to this many samples the matrix ``X X' o N`` is formed, n x n.
+DENSE_ROWS = 1500
+SOLVE_TOL = 1e-8
+SOLVE_STEPS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class SampleMixture:
+    """``N = sum_t c_t A_t A_t'``, each ``A_t`` with orthonormal columns, one a group."""
+
+    assignments: tuple[sparse.csr_matrix, ...]
+    shares: Floats
+
+    def apply(self, P: Floats) -> Floats:
+        """``N P``."""
+        image = np.zeros_like(P)
+        for A, share in zip(self.assignments, self.shares, strict=True):
+            image += share * (A @ (A.T @ P))
+        return image
+
+    def with_grouping(self, A: sparse.csr_matrix, share: float) -> "SampleMixture":
+        """``(1 - share) N + share A A'``."""
+        return SampleMixture((*self.assignments, A), np.append((1.0 - share) * self.shares, share))
+
+
+class SampleFactor:
+    """``X`` and ``t``, with the rows ``[b_i1 x_i, ...]`` as ``P``.
+
+    Parameters
+    ----------
+    objective : SampleObjective
+        With squared loss and positive alpha.
+    """
+
+    rest = 0.0
+
+    def __init__(self, objective: SampleObjective) -> None:
+        response = objective.response
+        self.alpha = objective.alpha
+        self.roots = np.sqrt(response.shares)
+        self._design = objective.design
+        self._with_intercept = response.fit_intercept
+        self._means = np.zeros(objective.shape[0])
+        means = np.zeros(objective.shape[1])
+        if response.fit_intercept:
+            self._means = self._design.adjoint(response.shares[:, None])[:, 0]
+            means = response.shares @ response.target
+        self.target = self.roots[:, None] * (response.target - means)
+
+    @cached_property
+    def kernel(self) -> Floats:
+        """``X X'``, ``n x n``, with centred rows and the constant column where there is one."""
+        rows = self.adjoint(np.ones((self.target.shape[0], 1)))
+        return rows @ rows.T
+
+    def adjoint(self, B: Floats) -> Floats:
+        """``P``: each row of ``X`` times each of its numbers."""
+        P = self._design.row_products(B)
+        if not self._with_intercept:
+            return P
+        P -= (B[:, :, None] * self._means).reshape(P.shape)
+        return np.hstack([P, B])
+
+    def hadamard(self, A: sparse.csr_matrix, b: Floats) -> Floats:
+        """``(X X' o A A') b``: sums over the groups, then products with their samples."""
+        spread = A.multiply(b[:, None]).toarray()
+        sums = self._design.adjoint(spread)
+        image: Floats = self._design.scores(sums)
+        if self._with_intercept:
+            totals = spread.sum(axis=0)
+            sums = sums - np.outer(self._means, totals)
+            image = self._design.scores(sums) - self._means @ sums + totals
+        return np.asarray(A.multiply(image).sum(axis=1)).reshape(-1)
+
+    def hull(self, labels: Labels, n_groups: int) -> "DenseSampleHull | IterativeSampleHull":
+        """The projector of one grouping."""
+        mixture = SampleMixture((), np.empty(0)).with_grouping(self.columns(labels, n_groups), 1.0)
+        if self.target.shape[0] <= DENSE_ROWS:
+            return DenseSampleHull(self, mixture, self.matrix(labels, n_groups))
+        return IterativeSampleHull(self, mixture)
+
+    def columns(self, labels: Labels, n_groups: int) -> sparse.csr_matrix:
+        """``A = D Z (Z' D^2 Z)^-1/2``."""
+        totals = np.bincount(labels, np.square(self.roots), minlength=n_groups)
+        entries = self.roots / np.sqrt(totals[labels])
+        pointers = np.arange(labels.size + 1)
+        return sparse.csr_matrix((entries, labels, pointers), shape=(labels.size, n_groups))
+
+    def matrix(self, labels: Labels, n_groups: int) -> Floats:
+        """``(X X' o A A') / alpha``."""
+        A = self.columns(labels, n_groups)
+        matrix: Floats = self.kernel * (A @ A.T).toarray()
+        matrix /= self.alpha
+        return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class DenseSampleHull:
+    """With ``(X X' o N) / alpha`` as a matrix, where there are few samples."""
+
+    factor: SampleFactor
+    mixture: SampleMixture
+    scaled: Floats
+
+    def solve(self) -> Floats:
+        """By Cholesky factorisation."""
+        system = self.scaled + np.eye(self.scaled.shape[0])
+        return linalg.solve(system, self.factor.target, assume_a="pos", overwrite_a=True)
+
+    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], DenseSampleHull]":
+        """Mixtures of the matrices."""
+        added, A = self.factor.matrix(labels, n_groups), self.factor.columns(labels, n_groups)
+
+        def mixed(share: float) -> DenseSampleHull:
+            matrix = (1.0 - share) * self.scaled + share * added
+            return DenseSampleHull(self.factor, self.mixture.with_grouping(A, share), matrix)
+
+        return mixed
+
+
+@dataclass(frozen=True, eq=False)
+class IterativeSampleHull:
+    """By conjugate gradients, where there are many samples."""
+
+    factor: SampleFactor
+    mixture: SampleMixture
+
+    def solve(self) -> Floats:
+        """One column after the other."""
+        n = self.factor.target.shape[0]
+        operator = LinearOperator((n, n), matvec=self._apply, dtype=np.float64)
+        columns = [
+            cg(operator, t, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS)[0] for t in self.factor.target.T
+        ]
+        return np.stack(columns, axis=1)
+
+    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeSampleHull]":
+        """One grouping more."""
+        A = self.factor.columns(labels, n_groups)
+        return lambda share: IterativeSampleHull(self.factor, self.mixture.with_grouping(A, share))
+
+    def _apply(self, b: Floats) -> Floats:
+        image = b.reshape(-1).copy()
+        for A, share in zip(self.mixture.assignments, self.mixture.shares, strict=True):
+            image += share / self.factor.alpha * self.factor.hadamard(A, b.reshape(-1))
+        return image

@@ -1,0 +1,74 @@
+"""What recipes hand back: attempts, the one that is kept, and what to tell of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from clustruct.results import Certificate, Iteration, Status
+from clustruct.solvers.driver import Answer, Solution
+
+__all__ = ["Attempt", "Outcome", "status_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The best answer, and how it was found.
+
+    Attributes
+    ----------
+    answer : Answer
+    trace : tuple of Iteration
+        Of the solver whose answer was kept.
+    status : Status
+    certificate : Certificate
+    """
+
+    answer: Answer
+    trace: tuple[Iteration, ...]
+    status: Status
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """What one recipe did: its solutions, the last of which counts, and its lower bound.
+
+    A remark says what the solutions do not tell, such as how many starts there were.
+    """
+
+    name: str
+    solutions: tuple[Solution[Any], ...]
+    bound: float = -np.inf
+    remark: str = ""
+
+    @property
+    def answer(self) -> Answer:
+        """Of the last solver."""
+        return self.solutions[-1].answer
+
+    @property
+    def trace(self) -> tuple[Iteration, ...]:
+        """Of all its solvers."""
+        return tuple(iteration for solution in self.solutions for iteration in solution.trace)
+
+
+def status_of(attempts: list[Attempt], best: Attempt) -> Status:
+    """What was tried and kept, and how it ended."""
+    return Status(
+        solver=best.name,
+        converged=best.solutions[-1].converged,
+        n_iter=max(1, sum(solution.trace[-1].number for solution in best.solutions)),
+        objectives=tuple((a.name, a.answer.point.value) for a in attempts),
+        message=_message(attempts, best),
+    )
+
+
+def _message(attempts: list[Attempt], best: Attempt) -> str:
+    """What was tried and kept, in words."""
+    told = "; ".join(
+        f"{', then '.join(solution.message for solution in attempt.solutions)} "
+        f"{attempt.remark and f'({attempt.remark}) '}(objective {attempt.answer.point.value:.6g})"
+        for attempt in attempts
+    )
+    return told if len(attempts) == 1 else f"{told}. Kept {best.name}."

@@ -1,0 +1,384 @@
+"""The solvers for clustered samples by name, and what each of them does.
+
+All of them end with alternating minimisation. The exception is the relevance prior, whose experts
+stay as they are: refitting them with the plain ridge would undo what the prior is for.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.constraints import ScaledClustered
+from clustruct.objectives.linear import LinearObjective
+from clustruct.objectives.noise import Noise, noise_of
+from clustruct.objectives.samples import Panel, SampleObjective
+from clustruct.relaxations.samples import SampleFactor
+from clustruct.results import Certificate
+from clustruct.solvers.alternating import AlternatingMinimisation
+from clustruct.solvers.conditional_gradient import ConditionalGradient
+from clustruct.solvers.driver import Answer, Budget, Solution, drive
+from clustruct.solvers.evidence import bic
+from clustruct.solvers.mixture import MixtureEM
+from clustruct.solvers.outcome import Attempt, Outcome, status_of
+from clustruct.solvers.projected_gradient import ProjectedGradient
+from clustruct.solvers.regression_clustering import RegressionClustering
+from clustruct.solvers.relevance import RelevanceEM
+from clustruct.solvers.starts import draw_experts, search
+
+__all__ = ["OPTIONS", "RECIPES", "SampleProblem", "panel_of", "solve"]
+
+Floats = NDArray[np.float64]
+
+# Starts at least and at most, until the best objective was reached twice. Without cooling, poor
+# solutions may be reached twice as well.
+COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS, PROJECTED_STARTS = (2, 16), (2, 3), (5, 40), (2, 2)
+# A start of expectation and maximisation gets so many steps; the best one then as many as it needs.
+SHORT_STEPS, SHORT_TOL = 50, 1e-5
+# Two objectives are the same: relative for losses, in nats for likelihoods.
+SAME = 1e-3
+# Difference of information criteria that counts as strong evidence.
+STRONG_EVIDENCE = 10.0
+# Precision of the relaxation: its groups are rounded anyway.
+RELAXED_TOL = 1e-2
+STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
+# The relevance prior needs features to choose from, a dense matrix, and samples for each feature.
+RELEVANCE_FEATURES, RELEVANCE_ENTRIES, RELEVANCE_SAMPLES = (5, 1000), 5_000_000, 4.0
+# Above this many entries of X, experts are sought on so many samples, then refined on all.
+LARGE, SUBSET = 4_000_000, 20_000
+# With so many samples for each weight, plain alternating minimisation is worth a try where it is
+# cheap, as it is for the squared loss.
+PLENTY = 20
+# Rows of ``W`` or ``P`` are formed up to this many entries.
+MOST_ENTRIES = 200_000_000
+CERTIFIED_ENTRIES, CERTIFIED_COLUMNS = 20_000_000, 2000
+
+
+@dataclass(frozen=True, eq=False)
+class SampleProblem:
+    """What to solve, and how much may be spent on it.
+
+    Attributes
+    ----------
+    objective : SampleObjective
+    n_clusters : int
+    budget : Budget
+    n_starts : int or None
+        Number of starts; None for as many as it takes.
+    seed : int
+        Of the random starts.
+    total : float
+        Weight of all samples together.
+    n_jobs : int or None
+    options : mapping
+        Options of the solver, see `OPTIONS`.
+    """
+
+    objective: SampleObjective
+    n_clusters: int
+    budget: Budget
+    n_starts: int | None
+    seed: int
+    total: float
+    n_jobs: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def pooled(self) -> Panel:
+        """One expert for all samples."""
+        shares = self.objective.response.shares
+        W, intercept = self.objective.fit_experts([shares], 1e-8)
+        return self.objective.panel(W, intercept)
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The likelihood that belongs to the loss."""
+        response = self.objective.response
+        none = np.zeros((1, *self.objective.shape)), np.zeros((1, response.n_outputs))
+        constant = float(response.shares @ self.objective.costs(*none)[:, 0])
+        return noise_of(response.loss, response.n_outputs, constant)
+
+    def experts(self, number: int) -> tuple[Floats, Floats]:
+        """The random start of that number, the same for every solver."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        return draw_experts(self.objective, self.pooled, self.noise, self.n_clusters, rng)
+
+    def subset(self) -> "SampleProblem":
+        """The same problem on some of the samples, drawn by weight."""
+        shares = self.objective.response.shares
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
+        drawn = rng.choice(shares.size, SUBSET, p=shares)
+        index, counts = np.unique(drawn, return_counts=True)
+        smaller = self.objective.subset(index, counts.astype(np.float64))
+        return replace(self, objective=smaller, total=float(SUBSET))
+
+
+def solve(problem: SampleProblem, solver: str) -> Outcome:
+    """Solve a problem by the recipe of that name.
+
+    Parameters
+    ----------
+    problem : SampleProblem
+    solver : str
+        A key of `RECIPES`.
+
+    Returns
+    -------
+    Outcome
+    """
+    if problem.n_clusters == 1:
+        attempts = [Attempt(solver, (_refined(problem, problem.pooled),))]
+    else:
+        attempts = RECIPES[solver](problem)
+    best = _most_evident(problem, attempts)
+    bound = max(attempt.bound for attempt in attempts)
+    certificate = _certificate(problem, best.answer, bound)
+    return Outcome(best.answer, best.trace, status_of(attempts, best), certificate)
+
+
+def panel_of(answer: Answer) -> Panel:
+    """The experts of an answer."""
+    assert isinstance(answer.point, Panel)
+    return answer.point
+
+
+def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
+    """The least objective, unless there is strong evidence for a relevance prior."""
+    plain = [attempt for attempt in attempts if attempt.name != RelevanceEM.name]
+    relevant = [attempt for attempt in attempts if attempt.name == RelevanceEM.name]
+    if not plain:
+        return relevant[0]
+    best = min(plain, key=lambda attempt: attempt.answer.point.value)
+
+    def criterion(attempt: Attempt) -> float:
+        panel = panel_of(attempt.answer)
+        return bic(problem.objective, problem.noise, panel, problem.total)
+
+    if relevant and criterion(relevant[0]) < criterion(best) - STRONG_EVIDENCE:
+        return relevant[0]
+    return best
+
+
+def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -> Certificate:
+    """The best lower bound: at the answer, by the relaxation, or that no loss is negative.
+
+    An intercept for each expert leaves nothing to prove, see `relaxations.samples`.
+    """
+    objective = problem.objective
+    bounds = {"zero": 0.0}
+    n, columns = objective.design.shape[0], objective.shape[0] * objective.shape[1]
+    if not objective.response.fit_intercept:
+        bounds["conditional gradient"] = relaxed_bound
+        if n * columns <= CERTIFIED_ENTRIES and min(n, columns) <= CERTIFIED_COLUMNS:
+            P = objective.design.row_products(answer.point.slope / objective.roots[:, None])
+            explained = ScaledClustered(problem.n_clusters, objective.roots).explained(P)
+            penalties = np.full(objective.shape[0], objective.alpha)
+            single = LinearObjective(objective.design, objective.response, penalties)
+            bounds["residual"] = single.dual_bound(answer.point, explained)
+    source = max(bounds, key=lambda name: bounds[name])
+    return Certificate.of(answer.point.value, bounds[source], source)
+
+
+# ---- Recipes: what is done under each name.
+
+
+def _am(problem: SampleProblem) -> list[Attempt]:
+    def run(number: int) -> Solution[Any]:
+        W, intercept = problem.experts(number)
+        solver = AlternatingMinimisation(problem.objective, W, intercept, problem.n_clusters)
+        return drive(solver, _quiet(problem))
+
+    best, remark = _best_of(problem, run, PLAIN_STARTS)
+    return [Attempt("am", (_refined(problem, panel_of(best.answer)),), remark=remark)]
+
+
+def _pg(problem: SampleProblem) -> list[Attempt]:
+    objective = problem.objective
+    _check_size(problem, "pg")
+    constraint = ScaledClustered(problem.n_clusters, objective.roots)
+
+    def run(number: int) -> Solution[Any]:
+        # The paper begins at zero, which is a single group; its best expert is the pooled fit.
+        begin = objective.rows(problem.pooled)
+        if number > 0:
+            begin = objective.rows(objective.panel(*problem.experts(number)))
+        settings = {**STRIDE, **problem.options}
+        return drive(ProjectedGradient(objective, constraint, begin, **settings), _quiet(problem))
+
+    best, remark = _best_of(problem, run, PROJECTED_STARTS)
+    return [Attempt("pg", (best, _refined(problem, panel_of(best.answer))), remark=remark)]
+
+
+def _cg(problem: SampleProblem) -> list[Attempt]:
+    _check_size(problem, "cg")
+    objective = problem.objective
+    factor = SampleFactor(objective)
+    constraint = ScaledClustered(problem.n_clusters, objective.roots)
+    together = factor.hull(np.zeros(objective.roots.size, dtype=np.intp), 1)
+    settings = {"step": "classic", **problem.options}
+    solver = ConditionalGradient(
+        objective, constraint, factor, factor.adjoint(together.solve()), **settings
+    )
+    budget = replace(problem.budget, tol=max(problem.budget.tol, RELAXED_TOL))
+    relaxed = drive(solver, budget)
+    refined = _refined(problem, panel_of(relaxed.answer))
+    return [Attempt("cg", (relaxed, refined), relaxed.state.bound)]
+
+
+def _rc(problem: SampleProblem) -> list[Attempt]:
+    def run(number: int) -> Solution[Any]:
+        W, intercept = problem.experts(number)
+        return drive(RegressionClustering(problem.objective, W, intercept), _short(problem))
+
+    best, remark = _best_of(problem, run, PLAIN_STARTS)
+    return [Attempt("rc", (best, _refined(problem, panel_of(best.answer))), remark=remark)]
+
+
+def _em(problem: SampleProblem) -> list[Attempt]:
+    wish = problem.options.get("relevance", "auto")
+    attempts = []
+    if wish is True or (wish == "auto" and _may_have_relevance(problem)):
+        attempts.append(_with_relevance(problem))
+    if wish is True:
+        return attempts
+    return [*attempts, _plain_em(problem, attempts[0] if attempts else None)]
+
+
+def _auto(problem: SampleProblem) -> list[Attempt]:
+    n, d = problem.objective.design.shape
+    if n * d > LARGE and n > 2 * SUBSET:
+        found = _auto(problem.subset())
+        best = _most_evident(problem.subset(), found)
+        remark = f"from experts found by {best.name} on {SUBSET} samples"
+        refined = _refined(problem, panel_of(best.answer))
+        return [Attempt("am", (refined,), remark=remark)]
+    attempts = _em(replace(problem, options={}))
+    if problem.objective.quadratic and n >= PLENTY * problem.n_clusters * (d + 1):
+        attempts += _am(problem)
+    return attempts
+
+
+RECIPES: Mapping[str, Callable[[SampleProblem], list[Attempt]]] = {
+    "auto": _auto,
+    "am": _am,
+    "pg": _pg,
+    "cg": _cg,
+    "rc": _rc,
+    "em": _em,
+}
+
+# Options that `solver_options` may hold for each solver.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "auto": (),
+    "am": (),
+    "pg": ("refit", "longest", "shortest", "shrink"),
+    "cg": ("step",),
+    "rc": (),
+    "em": ("relevance", "refine"),
+}
+
+
+def _with_relevance(problem: SampleProblem) -> Attempt:
+    """Expectation and maximisation with the relevance prior."""
+
+    def run(number: int) -> Solution[Any]:
+        W, intercept = problem.experts(number)
+        solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
+        return drive(solver, _short(problem))
+
+    best, remark = _best_of(problem, run, RELEVANT_STARTS, nats=True)
+    return Attempt(RelevanceEM.name, (best,), remark=remark)
+
+
+def _plain_em(problem: SampleProblem, relevant: Attempt | None) -> Attempt:
+    """Expectation and maximisation with the ridge, then alternating minimisation.
+
+    Where the relevance prior found the same experts twice, they are the start.
+    """
+    objective, noise = problem.objective, problem.noise
+
+    def run(number: int) -> Solution[Any]:
+        return drive(MixtureEM(objective, noise, *problem.experts(number)), _short(problem))
+
+    if relevant is not None and relevant.remark.endswith(REACHED_TWICE):
+        begin, remark = panel_of(relevant.answer), "from the experts of the relevance prior"
+    else:
+        best, remark = _best_of(problem, run, COOLED_STARTS, nats=True)
+        begin = panel_of(best.answer)
+    longer = MixtureEM(objective, noise, begin.W, begin.intercept, heat=1.0)
+    mixed = drive(longer, replace(problem.budget, tol=max(problem.budget.tol, SHORT_TOL)))
+    if not problem.options.get("refine", True):
+        return Attempt("em", (mixed,), remark=remark)
+    return Attempt("em", (mixed, _refined(problem, panel_of(mixed.answer))), remark=remark)
+
+
+def _refined(problem: SampleProblem, panel: Panel) -> Solution[Any]:
+    """Alternating minimisation from experts at hand."""
+    solver = AlternatingMinimisation(
+        problem.objective, panel.W, panel.intercept, problem.n_clusters
+    )
+    return drive(solver, problem.budget)
+
+
+REACHED_TWICE = "reached twice"
+
+
+def _best_of(
+    problem: SampleProblem,
+    run: Callable[[int], Solution[Any]],
+    limits: tuple[int, int],
+    *,
+    nats: bool = False,
+) -> tuple[Solution[Any], str]:
+    """The best of several starts, the first among equals, and what to tell of them."""
+
+    def slack(value: float) -> float:
+        return SAME * (1.0 if nats else abs(value))
+
+    least, most = limits
+    found = search(
+        run, problem.n_starts, least=least, most=most, slack=slack, n_jobs=problem.n_jobs
+    )
+    best = min(found, key=lambda solution: solution.state.objective)
+    again = [
+        s for s in found if s.state.objective - best.state.objective <= slack(s.state.objective)
+    ]
+    ending = f", {REACHED_TWICE}" if len(again) > 1 else ""
+    return best, f"best of {len(found)} start{'s' * (len(found) != 1)}{ending}"
+
+
+def _quiet(problem: SampleProblem) -> Budget:
+    """The budget of one start among others."""
+    return replace(problem.budget, quiet=True)
+
+
+def _short(problem: SampleProblem) -> Budget:
+    """The budget of a start that is judged before it has converged."""
+    budget = problem.budget
+    return replace(
+        budget,
+        max_iter=min(budget.max_iter, SHORT_STEPS),
+        tol=max(budget.tol, SHORT_TOL),
+        quiet=True,
+    )
+
+
+def _may_have_relevance(problem: SampleProblem) -> bool:
+    """Whether the relevance prior can be tried, and has features to choose from."""
+    n, d = problem.objective.design.shape
+    least, most = RELEVANCE_FEATURES
+    suitable = least <= d <= most and n * d <= RELEVANCE_ENTRIES
+    return problem.objective.quadratic and suitable and problem.total >= RELEVANCE_SAMPLES * d
+
+
+def _check_size(problem: SampleProblem, solver: str) -> None:
+    n, d = problem.objective.design.shape
+    entries = n * (d + 1) * problem.objective.shape[1]
+    if entries > MOST_ENTRIES:
+        raise ValueError(
+            f"solver={solver!r} forms a dense matrix with a row for each sample, here of "
+            f"{entries:.2g} entries. Choose solver='auto', 'am', 'rc' or 'em'."
+        )

@@ -1,0 +1,206 @@
+"""Models of clustered samples: answers, gate, choice of their number, contracts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import Ridge
+
+import clustruct as cs
+from clustruct.datasets import fetch_tone, make_experts
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return make_experts(300, 3, 2, intercepts=[0.0, 2.0], random_state=4)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    return make_experts(100, 3, 2, n_outputs=4, noise=0.1, classification=True, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def model(problem):
+    return cs.SampleClusterRegressor(2, random_state=0).fit(problem.X, problem.y)
+
+
+def test_answers(problem, model):
+    answers = model.predict_experts(problem.X)
+    np.testing.assert_allclose(answers, problem.X @ model.experts_.T + model.intercepts_)
+    np.testing.assert_allclose(model.predict(problem.X), answers @ model.weights_)
+    losses = 0.5 * np.square(problem.y[:, None] - answers)
+    assert model.best_loss(problem.X, problem.y) == pytest.approx(losses.min(axis=1).mean())
+    assert (model.assign(problem.X, problem.y) == model.labels_).all()
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert (np.diff(model.weights_) <= 0).all()
+    np.testing.assert_allclose(np.bincount(model.labels_) / 300, model.weights_)
+    assert model.objective_ == pytest.approx(model.certificate_.objective)
+
+
+def test_one_expert_is_ridge(problem):
+    single = cs.SampleClusterRegressor(1, alpha=0.1).fit(problem.X, problem.y)
+    ridge = Ridge(alpha=0.1 * 300).fit(problem.X, problem.y)
+    np.testing.assert_allclose(single.experts_[0], ridge.coef_, rtol=1e-6)
+    np.testing.assert_allclose(single.predict(problem.X), ridge.predict(problem.X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "convert", [sparse.csr_matrix, sparse.csc_matrix, np.float32, pd.DataFrame]
+)
+def test_other_kinds_of_matrices(problem, model, convert):
+    X = problem.X.astype(np.float32) if convert is np.float32 else convert(problem.X)
+    if convert is pd.DataFrame:
+        X.columns = ["a", "b", "c"]
+    other = clone(model).fit(X, problem.y)
+    np.testing.assert_allclose(other.experts_, model.experts_, rtol=1e-3, atol=1e-4)
+    assert other.predict(X).shape == (300,)
+
+
+def test_several_outputs():
+    data = make_experts(300, 3, 2, n_outputs=2, random_state=0)
+    model = cs.SampleClusterRegressor(2, random_state=0).fit(data.X, data.y)
+    assert model.experts_.shape == (2, 2, 3)
+    assert model.predict(data.X).shape == (300, 2)
+    assert model.predict_experts(data.X).shape == (300, 2, 2)
+    assert model.best_loss(data.X, data.y) < 0.05
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_weights_equal_repetition(problem, loss):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 4, 300)
+    settings = {"loss": loss, "random_state": 0}
+    weighted = cs.SampleClusterRegressor(2, **settings).fit(problem.X, problem.y, counts)
+    X, y = np.repeat(problem.X, counts, axis=0), np.repeat(problem.y, counts)
+    repeated = cs.SampleClusterRegressor(2, **settings).fit(X, y)
+    np.testing.assert_allclose(weighted.experts_, repeated.experts_, rtol=1e-5)
+    assert weighted.labels_.shape == (300,)
+
+
+def test_huber_shrugs_off_outliers(problem):
+    y = problem.y.copy()
+    y[::30] += 50.0
+    model = cs.SampleClusterRegressor(2, loss="huber", huber_delta=0.3, random_state=0)
+    own = model.fit(problem.X, y).experts_[:, None] - problem.experts
+    assert np.linalg.norm(own, axis=2).min(axis=0).max() < 0.2
+
+
+def test_same_fit_whatever_n_jobs(problem, model):
+    other = clone(model).set_params(n_jobs=2).fit(problem.X, problem.y)
+    assert (other.experts_ == model.experts_).all()
+
+
+@pytest.mark.parametrize("gate", [True, RandomForestClassifier(30, random_state=0)])
+def test_gate_learns_who_answers(gate):
+    data = make_experts(600, 3, 2, separation=4.0, random_state=1)
+    X, y, X_test, y_test = data.X[:400], data.y[:400], data.X[400:], data.y[400:]
+    plain = cs.SampleClusterRegressor(2, random_state=0).fit(X, y)
+    gated = cs.SampleClusterRegressor(2, gate=gate, random_state=0).fit(X, y)
+    assert gated.gate_score_.helps
+    assert 0.5 * gated.gate_score_.best < gated.gate_score_.gated < gated.gate_score_.constant
+    assert gated.score(X_test, y_test) > 0.9 > plain.score(X_test, y_test)
+
+
+def test_gate_that_has_nothing_to_learn_is_not_trusted(problem):
+    gated = cs.SampleClusterRegressor(2, gate=True, random_state=0).fit(problem.X, problem.y)
+    assert gated.gate_score_.sharpness < 0.6
+    assert gated.gate_score_.gated == pytest.approx(gated.gate_score_.constant, rel=0.05)
+
+
+def test_classes(classes):
+    model = cs.SampleClusterClassifier(2, n_init=1, random_state=0).fit(classes.X, classes.y)
+    answers = model.predict_experts(classes.X)
+    assert (answers[:, 0] != answers[:, 1]).all()
+    missed = (answers != classes.y[:, None]).all(axis=1).mean()
+    assert model.best_error(classes.X, classes.y) == pytest.approx(missed)
+    assert missed < 0.2
+    proba = model.predict_proba(classes.X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert (model.predict(classes.X) == model.classes_[proba.argmax(axis=1)]).all()
+    assert model.experts_.shape == (2, 4, 3)
+
+
+def test_classes_by_squared_loss(classes):
+    names = np.array(["a", "b", "c", "d"])[classes.y]
+    model = cs.SampleClusterClassifier(2, loss="squared", random_state=0).fit(classes.X, names)
+    assert not hasattr(model, "predict_proba")
+    assert set(model.predict(classes.X)) <= set("abcd")
+
+
+def test_number_of_experts(problem):
+    for criterion in ("bic", "icl", "cv"):
+        chosen = cs.SampleClusterRegressorCV((1, 2, 3), criterion=criterion, random_state=0)
+        chosen.fit(problem.X, problem.y)
+        assert chosen.n_clusters_ == chosen.selection_.best == 2
+        assert chosen.selection_.values.shape == (3,)
+
+
+def test_number_of_experts_of_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((150, 2)), rng.standard_normal(150)
+    for criterion in ("bic", "icl", "cv"):
+        chosen = cs.SampleClusterRegressorCV((1, 2, 3), criterion=criterion, random_state=0)
+        assert chosen.fit(X, y).n_clusters_ == 1
+
+
+@pytest.mark.slow
+def test_number_of_classifiers(classes):
+    chosen = cs.SampleClusterClassifierCV((1, 2), criterion="cv", cv=3, random_state=0)
+    assert chosen.fit(classes.X, classes.y).n_clusters_ == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": 9}, "more than n_samples=6"),
+        ({"solver": "cg", "loss": "huber"}, "squared loss"),
+        ({"solver": "am", "solver_options": {"step": 1}}, "does not know"),
+        ({"solver": "em", "loss": "huber", "solver_options": {"relevance": True}}, "squared loss"),
+    ],
+)
+def test_clear_errors(settings, message):
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(ValueError, match=message):
+        cs.SampleClusterRegressor(**{"n_clusters": 2, **settings}).fit(X, X[:, 0])
+
+
+def test_clear_errors_of_classifiers():
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(ValueError, match="less than the number of classes"):
+        cs.SampleClusterClassifier(2).fit(X, [0, 1] * 3)
+    with pytest.raises(ValueError, match="one class"):
+        cs.SampleClusterClassifier(1).fit(X, [0] * 6)
+    fitted = cs.SampleClusterClassifier(1).fit(X, [0, 1] * 3)
+    with pytest.raises(ValueError, match="was not in `fit`"):
+        fitted.assign(X, [0, 1, 2] * 2)
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.predict([[np.nan, 1.0]])
+
+
+def test_constant_answers_need_one_expert():
+    X = np.arange(20.0).reshape(10, 2)
+    model = cs.SampleClusterRegressor(3, random_state=0).fit(X, np.ones(10))
+    np.testing.assert_allclose(model.predict(X), 1.0)
+    assert np.unique(model.labels_).size == model.n_clusters_
+
+
+def test_lower_bound_without_intercept():
+    data = make_experts(60, 2, 2, random_state=0)
+    model = cs.SampleClusterRegressor(2, fit_intercept=False, alpha=1.0, random_state=0)
+    certificate = model.fit(data.X, data.y).certificate_
+    assert 0.0 < certificate.lower_bound < certificate.objective
+    assert certificate.source == "residual"
+
+
+def test_two_lines_of_the_tones():
+    try:
+        X, y = fetch_tone(return_X_y=True)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    model = cs.SampleClusterRegressor(2, alpha=0.0, random_state=0).fit(X, y)
+    flat, stretched = np.argsort(model.experts_[:, 0])
+    assert model.experts_[flat, 0] == pytest.approx(0.0, abs=0.1)
+    assert model.experts_[stretched, 0] == pytest.approx(1.0, abs=0.1)

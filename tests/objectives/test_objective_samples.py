@@ -1,0 +1,123 @@
+"""The objective of clustered samples, against finite differences and scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy import integrate, sparse
+from sklearn.linear_model import Ridge
+
+from clustruct.design import as_design
+from clustruct.losses import HuberLoss, MultinomialLoss, SquaredLoss
+from clustruct.objectives.linear import Response
+from clustruct.objectives.noise import noise_of
+from clustruct.objectives.samples import SampleObjective
+
+
+def make(loss=None, n=12, d=3, fit_intercept=True, alpha=0.1, dense=True, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    loss = loss or SquaredLoss()
+    target, n_outputs = rng.standard_normal((n, 2)), 2
+    if isinstance(loss, MultinomialLoss):
+        target, n_outputs = rng.integers(0, 3, n), 3
+    shares = rng.random(n)
+    response = Response(target, loss, n_outputs, shares / shares.sum(), fit_intercept)
+    matrix = X if dense else sparse.csr_matrix(X)
+    return SampleObjective(as_design(matrix), response, alpha), rng
+
+
+def row_value(objective, rows):
+    """The objective as a function of the rows of ``W``, each sample by itself."""
+    response, (d, k) = objective.response, objective.shape
+    X = objective.design.row_products(np.ones((rows.shape[0], 1)))
+    W = (rows / objective.roots[:, None])[:, : d * k].reshape(-1, k, d)
+    scores = np.einsum("ikd,id->ik", W, X)
+    if response.fit_intercept:
+        scores += (rows / objective.roots[:, None])[:, d * k :]
+    ridge = 0.5 * objective.alpha * np.square(W).sum(axis=(1, 2))
+    return float(response.shares @ (response.loss.value(response.target, scores) + ridge))
+
+
+LOSSES = [SquaredLoss(), HuberLoss(0.5), MultinomialLoss()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_ray_is_the_gradient(loss, fit_intercept):
+    objective, rng = make(loss, fit_intercept=fit_intercept)
+    panel = objective.fit_groups(rng.integers(0, 2, 12), 1e-3)
+    rows, ray = objective.rows(panel), objective.ray(panel)
+    assert row_value(objective, rows) == pytest.approx(panel.value)
+    gradient = rows - ray.at(1.0)
+    direction = rng.standard_normal(rows.shape)
+    h = 1e-6
+    slope = (
+        row_value(objective, rows + h * direction) - row_value(objective, rows - h * direction)
+    ) / (2 * h)
+    assert slope == pytest.approx(float(np.vdot(gradient, direction)), rel=1e-5, abs=1e-8)
+
+
+def test_ray_unit_minimises_the_quadratic_model():
+    objective, rng = make()
+    panel = objective.fit_groups(rng.integers(0, 2, 12), 1e-3)
+    ray = objective.ray(panel)
+    at = {f: row_value(objective, ray.at(f * ray.unit)) for f in (0.9, 1.0, 1.1)}
+    assert at[1.0] < min(at[0.9], at[1.1])
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_experts_are_ridge_regressions_of_their_samples(dense):
+    objective, _ = make(dense=dense)
+    labels = np.array([0, 2] * 6)
+    panel = objective.fit_groups(labels, 1e-10)
+    assert panel.W.shape == (2, 3, 2)
+    X = objective.design.row_products(np.ones((12, 1)))
+    for q, rows in enumerate([labels == 0, labels == 2]):
+        weights = objective.response.shares[rows]
+        ridge = Ridge(alpha=0.1 * weights.sum(), tol=1e-12)
+        ridge.fit(X[rows], objective.response.target[rows], sample_weight=weights)
+        np.testing.assert_allclose(panel.W[q].T, ridge.coef_)
+        assert panel.intercept[q] == pytest.approx(ridge.intercept_)
+
+
+def test_value_is_the_cost_of_the_labels_and_idle_experts_are_left_out():
+    objective, rng = make()
+    W, b = rng.standard_normal((3, 3, 2)), rng.standard_normal((3, 2))
+    W[1], b[1] = 100.0, 100.0
+    panel = objective.panel(W, b)
+    costs = objective.costs(W, b)
+    assert panel.W.shape[0] == 2
+    assert panel.value == pytest.approx(objective.response.shares @ costs.min(axis=1))
+    assert (np.array([0, 2])[panel.labels] == costs.argmin(axis=1)).all()
+
+
+def test_kept_projection_is_the_panel_of_its_centres():
+    from clustruct.constraints import ScaledClustered
+
+    objective, rng = make()
+    panel = objective.fit_groups(rng.integers(0, 2, 12), 1e-8)
+    nearest = ScaledClustered(2, objective.roots).project(objective.rows(panel))
+    assert objective.keep(nearest).value == pytest.approx(panel.value)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7)])
+def test_densities_integrate_to_one(loss, scale):
+    noise = noise_of(loss, 1, 1.0)
+
+    def density(r):
+        return np.exp(-loss.value(np.zeros((1, 1)), np.array([[r]]))[0] / scale)
+
+    limit = 60 * max(scale, 1.0) / 0.7
+    total = integrate.quad(density, -limit, limit, points=[0.0], limit=500)[0]
+    assert noise.log_partition(scale) == pytest.approx(np.log(total), abs=1e-4)
+
+
+@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7)])
+def test_scale_is_the_most_likely_one(loss):
+    noise = noise_of(loss, 2, 1.0)
+    best = noise.scale(0.3)
+
+    def cost(scale):
+        return 0.3 / scale + noise.log_partition(scale)
+
+    assert cost(best) < min(cost(0.99 * best), cost(1.01 * best))

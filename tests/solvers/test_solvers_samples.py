@@ -1,0 +1,148 @@
+"""Solvers for clustered samples: contracts, and brute force over all assignments."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from clustruct.datasets import make_experts
+from clustruct.design import as_design
+from clustruct.losses import HuberLoss, MultinomialLoss, SquaredLoss
+from clustruct.objectives.linear import Response
+from clustruct.objectives.samples import SampleObjective
+from clustruct.solvers.alternating import AlternatingMinimisation, reseed
+from clustruct.solvers.driver import Budget, drive
+from clustruct.solvers.samples import RECIPES, SampleProblem, panel_of, solve
+
+SOLVERS = sorted(RECIPES)
+
+
+def problem_of(X, target, loss, n_clusters, *, alpha=1e-2, fit_intercept=True, **settings):
+    n_outputs = 3 if isinstance(loss, MultinomialLoss) else target.shape[1]
+    n = X.shape[0]
+    response = Response(target, loss, n_outputs, np.full(n, 1 / n), fit_intercept)
+    defaults = {"n_starts": None, "seed": 0, "total": float(n)}
+    return SampleProblem(
+        SampleObjective(as_design(X), response, alpha),
+        n_clusters,
+        Budget(500, 1e-6, lambda iteration: None),
+        **{**defaults, **settings},
+    )
+
+
+@pytest.fixture
+def small():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((8, 1))
+    y = np.where(np.arange(8) < 4, 2.0, -2.0) * X[:, 0] + 0.1 * rng.standard_normal(8)
+    return X, y[:, None]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_brute_force_on_eight_samples(small, solver, fit_intercept):
+    problem = problem_of(*small, SquaredLoss(), 2, fit_intercept=fit_intercept)
+    best = min(
+        problem.objective.fit_groups(np.array(labels), 1e-12).value
+        for labels in itertools.product(range(2), repeat=8)
+    )
+    outcome = solve(problem, solver)
+    value = outcome.answer.point.value
+    assert value >= best - 1e-12
+    assert outcome.certificate.lower_bound <= best + 1e-12
+    if solver in ("auto", "am", "em"):
+        assert value == pytest.approx(best)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_planted_experts_are_found(solver):
+    data = make_experts(200, 4, 3, intercepts=[0.0, 1.0, -1.0], random_state=5)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 3, alpha=1e-4)
+    panel = panel_of(solve(problem, solver).answer)
+    own = panel.W[:, :, 0][:, None] - data.experts
+    assert np.linalg.norm(own, axis=2).min(axis=0).max() < 0.1
+
+
+@pytest.mark.parametrize("solver", [s for s in SOLVERS if s != "cg"])
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss()], ids=["huber", "multinomial"])
+def test_no_step_raises_the_objective(solver, loss):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 2))
+    target = rng.standard_normal((30, 1))
+    if isinstance(loss, MultinomialLoss):
+        target = rng.integers(0, 3, 30)
+    outcome = solve(problem_of(X, target, loss, 2), solver)
+    assert_falls(outcome.trace)
+    panel = panel_of(outcome.answer)
+    assert np.unique(panel.labels).size == panel.W.shape[0] <= 2
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_trace_falls_for_squared_loss(solver):
+    data = make_experts(150, 6, 3, noise_share=0.5, noise=0.5, random_state=1)
+    outcome = solve(problem_of(data.X, data.y[:, None], SquaredLoss(), 3), solver)
+    assert_falls(outcome.trace)
+
+
+def assert_falls(trace):
+    for before, after in itertools.pairwise(trace):
+        if before.solver == after.solver:
+            assert after.objective <= before.objective + 1e-9 * abs(before.objective)
+
+
+def test_relevance_lowers_its_free_energy_and_drops_features():
+    data = make_experts(300, 5, 2, noise_share=0.8, random_state=0)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2, options={"relevance": True})
+    outcome = solve(problem, "em")
+    assert_falls(outcome.trace)
+    used = panel_of(outcome.answer).W.any(axis=(0, 2))
+    assert used[data.informative].all()
+    assert used[~data.informative].mean() < 0.2
+
+
+@pytest.mark.parametrize("solver", ["am", "rc", "em"])
+def test_same_bits_whatever_n_jobs(solver):
+    data = make_experts(200, 4, 3, noise=1.0, random_state=3)
+    answers = [
+        solve(problem_of(data.X, data.y[:, None], SquaredLoss(), 3, n_jobs=jobs), solver)
+        for jobs in (None, 2, 3)
+    ]
+    first = panel_of(answers[0].answer)
+    for other in answers[1:]:
+        assert (panel_of(other.answer).W == first.W).all()
+        assert other.status == answers[0].status
+
+
+def test_idle_experts_get_the_samples_answered_worst():
+    least = np.array([0.1, 5.0, 0.2, 4.0])
+    labels = reseed(np.zeros(4, dtype=np.intp), least, np.full(4, 0.25), 2)
+    assert labels.tolist() == [0, 1, 0, 0]
+
+
+def test_experts_that_cannot_help_are_dropped():
+    X = np.arange(6.0)[:, None]
+    problem = problem_of(X, 2 * X + 1, SquaredLoss(), 3, alpha=0.0)
+    panel = panel_of(solve(problem, "auto").answer)
+    assert panel.value == pytest.approx(0.0, abs=1e-20)
+    assert np.unique(panel.labels).size == panel.W.shape[0]
+
+
+def test_alternating_minimisation_ends_where_nobody_wants_to_change():
+    data = make_experts(100, 3, 2, random_state=0)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2)
+    solver = AlternatingMinimisation(problem.objective, *problem.experts(0), 2)
+    solution = drive(solver, problem.budget)
+    found = panel_of(solution.answer)
+    assert (found.choices == found.labels).all()
+    assert found.value == pytest.approx(problem.objective.fit_groups(found.labels, 1e-12).value)
+
+
+def test_large_problems_are_searched_on_a_subset(monkeypatch):
+    from clustruct.solvers import samples
+
+    monkeypatch.setattr(samples, "LARGE", 1000)
+    monkeypatch.setattr(samples, "SUBSET", 200)
+    data = make_experts(1000, 4, 2, random_state=0)
+    outcome = solve(problem_of(data.X, data.y[:, None], SquaredLoss(), 2), "auto")
+    assert "on 200 samples" in outcome.status.message
+    assert outcome.answer.point.value < 0.1
