@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 # Starts at least and at most, until the best objective was reached twice. Without cooling, poor
 # solutions may be reached twice as well.
-COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS, PROJECTED_STARTS = (2, 16), (2, 3), (5, 40), (2, 2)
+COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS = (2, 16), (2, 3), (5, 40)
 # A start of expectation and maximisation gets so many steps; the best one then as many as it needs.
 SHORT_STEPS, SHORT_TOL = 50, 1e-5
 # Two objectives are the same: relative for losses, in nats for likelihoods.
@@ -206,10 +206,15 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
         if number > 0:
             begin = objective.rows(objective.panel(*problem.experts(number)))
         settings = {**STRIDE, **problem.options}
-        return drive(ProjectedGradient(objective, constraint, begin, **settings), _quiet(problem))
+        solver = ProjectedGradient(objective, constraint, begin, **settings)
+        descended = drive(solver, _quiet(problem))
+        # Judged after refinement: poor points of projected gradient are reached twice, too.
+        panel = panel_of(descended.answer)
+        refined = _refined(replace(problem, budget=_quiet(problem)), panel)
+        return replace(refined, trace=descended.trace + refined.trace)
 
-    best, remark = _best_of(problem, run, PROJECTED_STARTS)
-    return [Attempt("pg", (best, _refined(problem, panel_of(best.answer))), remark=remark)]
+    best, remark = _best_of(problem, run, PLAIN_STARTS)
+    return [Attempt("pg", (best,), remark=f"after projected gradient, {remark}")]
 
 
 def _cg(problem: SampleProblem) -> list[Attempt]:
