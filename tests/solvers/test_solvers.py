@@ -358,7 +358,10 @@ def test_rounding_is_the_last_oracle_or_better():
     ("make", "message"),
     [
         (lambda o, c: Greedy(o, c, None), "solver 'greedy' needs .*refit"),
-        (lambda o, c: ProjectedGradient(o, c, None, longest=1.0), "solver 'pg' needs keep, ray, refit"),
+        (
+            lambda o, c: ProjectedGradient(o, c, None, longest=1.0),
+            "solver 'pg' needs keep, ray, refit",
+        ),
         (lambda o, c: ConditionalGradient(o, c, None, None), "solver 'cg' needs refit"),
     ],
 )

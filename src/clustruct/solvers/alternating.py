@@ -19,6 +19,8 @@ __all__ = ["AlternatingMinimisation"]
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
+# Precision of the experts that are returned.
+SHARP = 1e-10
 ROUNDING = 1e-12
 
 
@@ -34,7 +36,7 @@ class AlternatingMinimisation:
     n_clusters : int
         How many experts there may be.
     tol : float
-        Precision of the experts' fits.
+        Precision of the experts' fits on the way; the answer's is `SHARP`.
     """
 
     name = "am"
@@ -77,6 +79,8 @@ class AlternatingMinimisation:
     def answer(self, state: Grouped) -> Answer:
         """The experts, and the best one for each sample."""
         panel = _panel_of(state.point)
+        sharp = self._objective.fit_groups(panel.labels, SHARP, panel.W)
+        panel = sharp if sharp.value < panel.value else panel
         if not np.array_equal(panel.choices, panel.labels):
             panel = self._objective.panel(panel.W, panel.intercept)
         return Answer(panel, panel.labels)
