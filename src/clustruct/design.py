@@ -6,7 +6,7 @@ cluster or on a GPU is a new design, not a new solver.
 """
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 CHUNK_BYTES = 1 << 23
+CHUNK_ENTRIES = 1 << 20
 
 
 class Operator(Protocol):
@@ -165,18 +166,35 @@ class SparseDesign:
         return _sparse_product(self._X.T, R)
 
     def moments(self, shares: Floats) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of each column."""
-        X = self._summed()
-        means: Floats = X.T.astype(np.float64, copy=False) @ shares
+        """Weighted mean and variance of each column, a block of the matrix at a time."""
+        means, variances, stored = (np.zeros(self.shape[1]) for _ in range(3))
+        counts = np.zeros(self.shape[1], dtype=np.int32)
+        for block, rows, columns in self._blocks():
+            means[columns] += block.T @ shares[rows]
         # Of the entries stored and of the zeros apart, so that offsets do no harm.
-        away = _spread(X, means)
-        np.subtract(X.data, away, out=away)
-        variances: Floats = _like(X, np.square(away, out=away)).T @ shares
-        away.fill(1.0)
-        stored = _like(X, away)
-        zeros = 1.0 - stored.T @ shares
-        zeros[stored.T @ np.ones(X.shape[0]) == X.shape[0]] = 0.0
-        return means, variances + np.maximum(zeros, 0.0) * means**2
+        for block, rows, columns in self._blocks():
+            away = block.data - _spread(block, means[columns])
+            variances[columns] += _like(block, np.square(away, out=away)).T @ shares[rows]
+            away.fill(1.0)
+            stored[columns] += _like(block, away).T @ shares[rows]
+            counts[columns] += _column_counts(block).astype(np.int32, copy=False)
+        zeros = np.where(counts < self.shape[0], np.maximum(shares.sum() - stored, 0.0), 0.0)
+        return means, variances + zeros * means**2
+
+    def _blocks(self) -> Iterator[tuple[Any, slice, slice]]:
+        """Blocks of rows or columns in double precision with one entry a place, and where."""
+        X = self._X
+        by_row = X.format == "csr"
+        lines = X.shape[0] if by_row else X.shape[1]
+        height = max(1, CHUNK_ENTRIES * lines // max(1, X.nnz))
+        for first in range(0, lines, height):
+            part, whole = slice(first, first + height), slice(None)
+            rows, columns = (part, whole) if by_row else (whole, part)
+            block = X if height >= lines else X[rows, columns]
+            if not block.has_canonical_format:
+                block = block.copy()
+                block.sum_duplicates()
+            yield block.astype(np.float64, copy=False), rows, columns
 
     def gram(self, shares: Floats, means: Floats) -> Floats:
         """Weighted Gram matrix of the columns less ``means``."""
@@ -275,6 +293,13 @@ def _spread(X: sparse.csr_matrix | sparse.csc_matrix, values: Floats) -> Floats:
     for first in range(0, X.nnz, height):
         spread[first : first + height] = values[X.indices[first : first + height]]
     return spread
+
+
+def _column_counts(X: sparse.csr_matrix | sparse.csc_matrix) -> NDArray[np.integer]:
+    """How many entries each column has."""
+    if X.format == "csc":
+        return np.diff(X.indptr)
+    return np.bincount(X.indices, minlength=X.shape[1])
 
 
 def _like(

@@ -165,6 +165,7 @@ def _count_words(
     """How often each review has each word of the vocabulary, and the vocabulary."""
     vectorizer = CountVectorizer(stop_words="english", min_df=min_df, dtype=np.float64)
     counts = sparse.csr_array(vectorizer.fit_transform(texts))
+    counts.sort_indices()
     words = vectorizer.get_feature_names_out()
     if n_words is None:
         return counts, words

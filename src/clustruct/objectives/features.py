@@ -30,7 +30,8 @@ class FeatureObjective(LinearObjective):
     """
 
     def __init__(self, design: Design, response: Response, alpha: float) -> None:
-        super().__init__(design, response, np.full(design.shape[1], alpha))
+        # One number seen from every row: it takes no memory.
+        super().__init__(design, response, np.broadcast_to(np.float64(alpha), design.shape[1]))
         self.alpha = alpha
         self.data = design
 

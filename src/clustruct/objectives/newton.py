@@ -62,13 +62,15 @@ def minimise(
     Point
     """
     scale = 1.0 / np.maximum(objective.curvatures(), np.finfo(np.float64).tiny)[:, None]
-    point = objective.at(start)
+    point = objective.at(np.zeros_like(start))
     gradient = objective.gradient(point)
-    zero = objective.at(np.zeros_like(start))
-    zero_size = _size(objective.gradient(zero), scale)
+    zero_size = _size(gradient, scale)
     if zero_size == 0.0:
-        return zero  # nothing to explain, as with constant targets
+        return point  # nothing to explain, as with constant targets
     enough = tol * zero_size
+    if start.any():
+        point = objective.at(start)
+        gradient = objective.gradient(point)
     for _ in range(max_steps):
         size = _size(gradient, scale)
         if size <= enough:
