@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clustruct.solvers.quadratic import Quadratic
+from clustruct.solvers.partition_problem import PartitionProblem
 
 
 class Planted(NamedTuple):
     """A problem, the weights behind it and their groups."""
 
-    problem: Quadratic
+    problem: PartitionProblem
     weights: np.ndarray
     labels: np.ndarray
 
@@ -19,8 +19,8 @@ def quadratic(x, y, n_clusters, alpha=1e-4, **limits):
     """The quadratic form of a regression."""
     n = len(x)
     y = y.reshape(n, -1)
-    return Quadratic(
-        x.T @ x / n, x.T @ y / n, float(np.sum(y**2) / n), alpha, n, n_clusters, **limits
+    return PartitionProblem(
+        x.T @ x / n, x.T @ y / n, float(np.sum(y**2) / n), alpha, n_clusters, **limits
     )
 
 

@@ -82,13 +82,13 @@ def test_same_seed_same_answer_on_any_number_of_threads(run_python):
 import sys
 import numpy as np
 from threadpoolctl import threadpool_limits
-from clustruct.solvers.quadratic import Quadratic
+from clustruct.solvers.partition_problem import PartitionProblem
 from clustruct.solvers.soft_search import Effort, search
 
 rng = np.random.default_rng(0)
 x = rng.standard_normal((60, 120))
 y = x @ rng.choice([-5.0, 1.0, 2.0, 7.0], 120)[:, None] + 0.5 * rng.standard_normal((60, 1))
-problem = Quadratic(x.T @ x / 60, x.T @ y / 60, float(np.sum(y**2) / 60), 1e-3, 60, 4)
+problem = PartitionProblem(x.T @ x / 60, x.T @ y / 60, float(np.sum(y**2) / 60), 1e-3, 4)
 effort = Effort(n_turns=1, n_starts=64, n_sweeps=30)
 found = search(problem, np.random.default_rng(1), effort=effort)
 print(found.value.hex(), found.labels.tolist())

@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.solvers.quadratic import Quadratic
+from clustruct.solvers.partition_problem import PartitionProblem
 
 __all__ = ["MessagePassing"]
 
@@ -78,7 +78,7 @@ class MessagePassing:
 
     Parameters
     ----------
-    problem : Quadratic
+    problem : PartitionProblem
         The problem, with something to explain and something to explain it with. Its ridge penalty
         is left to the polishing.
 
@@ -88,9 +88,8 @@ class MessagePassing:
         How many starts are best drawn at a time.
     """
 
-    def __init__(self, problem: Quadratic) -> None:
+    def __init__(self, problem: PartitionProblem) -> None:
         self._n_features, self._n_outputs = problem.moment.shape
-        self._n_samples = np.float32(problem.n_samples)
         self._n_nonzero = problem.n_nonzero
         self._n_levels = problem.n_clusters + (problem.n_nonzero is not None)
         self.batch = int(np.clip(CACHE // (self._n_features * self._n_levels), *BATCHES))
@@ -99,6 +98,10 @@ class MessagePassing:
         eigenvalue = np.trace(problem.gram) / self._n_features
         scale = np.sqrt(problem.constant) / np.sqrt(np.trace(problem.gram))
         values, vectors = np.linalg.eigh(problem.gram / eigenvalue)
+        # As many samples as there are directions in which they tell something: weights that count
+        # as repetitions do not change that.
+        rounding = self._n_features * np.finfo(np.float64).eps * values.max()
+        self._n_samples = np.float32(np.count_nonzero(values > rounding))
         self._values = np.maximum(values, 0).astype(np.float32)
         self._vectors = vectors.astype(np.float32)
         self._set_prior(problem, scale)
@@ -128,7 +131,7 @@ class MessagePassing:
             self._run(self._start(len(part), rng), part)
         return labels
 
-    def _set_prior(self, problem: Quadratic, scale: float) -> None:
+    def _set_prior(self, problem: PartitionProblem, scale: float) -> None:
         """What the levels are spread about, and how far: few samples tell the mean weights."""
         first = problem.ranges[0]
         # One group a block, named after its first one.

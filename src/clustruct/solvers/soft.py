@@ -13,8 +13,8 @@ from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.greedy import Grouped
+from clustruct.solvers.partition_problem import PartitionProblem
 from clustruct.solvers.protocols import require
-from clustruct.solvers.quadratic import Quadratic
 from clustruct.solvers.soft_search import Effort, search
 
 __all__ = ["Soft"]
@@ -69,16 +69,13 @@ class Soft:
         gain = (state.objective - point.value) / abs(state.objective)
         return Grouped(point, labels, 1.0, gain, done=self._objective.quadratic)
 
-    def _model(self, point: Point) -> Quadratic:
+    def _model(self, point: Point) -> PartitionProblem:
         model, places = self._objective.quadratic_model(point), self._places
-        return Quadratic(
+        return PartitionProblem(
             gram=model.gram,
             moment=model.moment,
             constant=2.0 * model.constant,
             alpha=float(model.penalties[0]),
-            # As many as there are directions in which the samples tell something: weights that
-            # count as repetitions change neither this nor the search.
-            n_samples=float(np.linalg.matrix_rank(model.gram, hermitian=True)),
             n_clusters=places.n_groups,
             first=places.first,
             last=places.last,

@@ -1,7 +1,7 @@
 """Search for the best groups of features, also with fewer samples than features.
 
 Two ways lead to new partitions, and all that they find is polished by moves of single features with
-an exact refit (`Quadratic.descend`):
+an exact refit (`PartitionProblem.descend`):
 
 * message passing from random levels, which often lands on the best partition, or near it;
 * changes to the best of these partitions, which lead from near it to it: groups are merged and
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.solvers.message_passing import MessagePassing
-from clustruct.solvers.quadratic import Quadratic
+from clustruct.solvers.partition_problem import PartitionProblem
 
 __all__ = ["Effort", "Found", "search"]
 
@@ -70,7 +70,7 @@ class Found(NamedTuple):
 
 
 def search(
-    problem: Quadratic,
+    problem: PartitionProblem,
     rng: np.random.Generator,
     *,
     effort: Effort | None = None,
@@ -82,7 +82,7 @@ def search(
 
     Parameters
     ----------
-    problem : Quadratic
+    problem : PartitionProblem
         The problem.
     rng : numpy.random.Generator
         Source of all random numbers.
@@ -113,7 +113,7 @@ def search(
 class _Pool:
     """The best partitions of a turn and their values, no two of them the same, best first."""
 
-    def __init__(self, problem: Quadratic, effort: Effort) -> None:
+    def __init__(self, problem: PartitionProblem, effort: Effort) -> None:
         self._problem = problem
         self._size = effort.n_annealed
         self._n_repeats = effort.n_repeats
@@ -154,7 +154,7 @@ class _Pool:
 
 
 def _candidates(
-    problem: Quadratic, pool: _Pool, effort: Effort, rng: np.random.Generator
+    problem: PartitionProblem, pool: _Pool, effort: Effort, rng: np.random.Generator
 ) -> Iterator[tuple[Labels, Floats | float]]:
     """Partitions worth polishing, and the values of those that they were made from."""
     if not (problem.constant > 0 and np.trace(problem.gram) > 0):
@@ -181,7 +181,7 @@ def _candidates(
         pool.forget()
 
 
-def _regrouped(problem: Quadratic, labels: Labels, rng: np.random.Generator) -> Labels:
+def _regrouped(problem: PartitionProblem, labels: Labels, rng: np.random.Generator) -> Labels:
     """Partitions where a group joins the nearest one and another one is split.
 
     Single moves never get there. The groups are those of two random features; the split follows the
@@ -205,7 +205,11 @@ def _regrouped(problem: Quadratic, labels: Labels, rng: np.random.Generator) -> 
 
 
 def _annealed(
-    problem: Quadratic, labels: Labels, values: Floats, effort: Effort, rng: np.random.Generator
+    problem: PartitionProblem,
+    labels: Labels,
+    values: Floats,
+    effort: Effort,
+    rng: np.random.Generator,
 ) -> Labels:
     """Partitions after annealing, each at temperatures that suit its value."""
     labels = labels.copy()

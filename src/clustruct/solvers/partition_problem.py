@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from clustruct.kernels import reassign
 
-__all__ = ["Quadratic"]
+__all__ = ["PartitionProblem"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -18,7 +18,7 @@ MAX_SWEEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Quadratic:
+class PartitionProblem:
     """The problem, and the moves of single features that improve a partition.
 
     Minimise ``tr(W'G W) / 2 - tr(C'W) + constant / 2 + alpha ||W||^2 / 2`` over ``W = Z V``, where
@@ -35,8 +35,6 @@ class Quadratic:
         ``||Y||^2 / S``.
     alpha : float
         Strength of the ridge penalty.
-    n_samples : float
-        Number of samples that the matrices stand for.
     n_clusters : int
         Number of groups, the zero group not counted.
     first, last : ndarray of int, shape (d,), or None
@@ -49,7 +47,6 @@ class Quadratic:
     moment: Floats
     constant: float
     alpha: float
-    n_samples: float
     n_clusters: int
     first: Labels | None = None
     last: Labels | None = None
