@@ -323,7 +323,7 @@ class SearchResult:
         Score on each held-out fold, with that fraction; larger is better. For ``criterion="bic"``
         one column, the negative BIC.
     criterion : str
-        ``"cv"`` or ``"bic"``.
+        ``"cv"``, ``"bic"`` or ``"ebic"``.
     scoring : str
         Name of the score.
     rule : str

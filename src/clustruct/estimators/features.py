@@ -1,22 +1,20 @@
 """Linear models whose features share weights in groups."""
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import (
-    BaseEstimator,
     ClassifierMixin,
     RegressorMixin,
-    TransformerMixin,
     _fit_context,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.preprocessing import LabelBinarizer
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import softmax
 from sklearn.utils.metaestimators import available_if
@@ -24,165 +22,24 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from clustruct.design import as_design
-from clustruct.estimators.blocks import choose_constraint
-from clustruct.estimators.grid import Method, choose_objective
+from clustruct.estimators.feature_base import FeatureCluster
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
     check_matrix,
-    check_options,
-    check_start,
     class_targets,
     class_weights,
-    printer,
     weigh_rows,
     with_features_of,
 )
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.results import FeatureGroup
-from clustruct.solvers.driver import Answer, Budget
-from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
 
 __all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
 Floats = NDArray[np.float64]
 
 
-class _FeatureCluster(TransformerMixin, BaseEstimator):
-    """What regression and classification share."""
-
-    n_clusters: Any  # one value here, a sequence of them for a search
-    n_nonzero: Any
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
-        "blocks": ["array-like", None],
-        "fit_intercept": ["boolean"],
-        "solver": [StrOptions(set(RECIPES))],
-        "init": [StrOptions({"auto", "greedy", "zeros"}), "array-like"],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "solver_options": [Mapping, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    def _fit_design(self, X: Any, response: Response) -> None:
-        """Solve for a validated matrix and set the attributes."""
-        design = as_design(X)
-        constraint = choose_constraint(
-            design.shape[1], self.n_clusters, self.n_nonzero, self.blocks
-        )
-        method = self._method((design.shape[1], response.n_outputs))
-        self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
-
-    def _method(self, shape: tuple[int, int]) -> Method:
-        """How to fit weights of that shape."""
-        return Method(
-            solver=self.solver,
-            budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
-            start=check_start(self.init, shape),
-            n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-            options=check_options(self.solver, self.solver_options, OPTIONS),
-        )
-
-    def _set_outcome(self, outcome: FeatureOutcome) -> None:
-        """All attributes of a fitted model."""
-        self._set_answer(outcome.answer)
-        self.objective_ = outcome.answer.point.value
-        self.certificate_ = outcome.certificate
-        self.n_iter_ = outcome.status.n_iter
-        self.status_ = outcome.status
-        self.trace_ = outcome.trace
-
-    def _set_answer(self, answer: Answer) -> None:
-        """Weights and groups."""
-        self.labels_, values = ordered_groups(answer)
-        self._weights = answer.point.W
-        self.cluster_values_ = values if self._many_outputs() else values[:, 0]
-        self.cluster_sizes_ = np.bincount(
-            self.labels_[self.labels_ >= 0], minlength=values.shape[0]
-        ).astype(np.intp)
-        self.n_clusters_ = values.shape[0]
-        self._set_linear(answer.point.W, answer.point.intercept)
-
-    def transform(self, X: ArrayLike) -> Floats:
-        """Add up the columns of each group.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_groups)
-            One column a group, in the order of `cluster_values_`.
-        """
-        check_is_fitted(self)
-        matrix = check_matrix(self, X)
-        sums = as_design(matrix).group_sums(self.labels_, self.n_clusters_)
-        return sums.astype(matrix.dtype, copy=False)
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the columns that `transform` returns.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored, as the columns are groups of features.
-
-        Returns
-        -------
-        ndarray of str
-            ``group0``, ``group1``, ...
-        """
-        check_is_fitted(self)
-        return np.array([f"group{q}" for q in range(self.n_clusters_)], dtype=object)
-
-    def clusters(self) -> list[FeatureGroup]:
-        """The groups as a table: value, size and feature names of each.
-
-        Returns
-        -------
-        list of FeatureGroup
-            In the order of their values; the features without weight, if any, come last with
-            label -1. ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
-        order = np.argsort(self.labels_, kind="stable")
-        bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
-        groups = [self._group(members, names) for members in np.split(order, bounds)]
-        return groups if groups[0].label >= 0 else [*groups[1:], groups[0]]
-
-    def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
-        """The group of some features, which share a label."""
-        weight = self._weights[members[0]]
-        return FeatureGroup(
-            label=int(self.labels_[members[0]]),
-            weight=weight.copy() if self._many_outputs() else float(weight[0]),
-            size=members.size,
-            features=tuple(str(name) for name in names[members]),
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit went through: one that fails leaves the number of features behind."""
-        return hasattr(self, "coef_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
+class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     """Linear regression whose features fall into groups with shared weights.
 
     Minimises the mean loss plus ridge over weights with few distinct values,
@@ -283,7 +140,7 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_FeatureCluster._parameter_constraints,
+        **FeatureCluster._parameter_constraints,
         "loss": [StrOptions({"squared", "huber"})],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
@@ -407,7 +264,7 @@ class FeatureClusterRegressor(RegressorMixin, _FeatureCluster):
         return tags
 
 
-class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
+class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     """Linear classification whose features fall into groups with shared weights.
 
     With two classes a feature has one weight; with more, one for each class, and features are
@@ -494,7 +351,7 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_FeatureCluster._parameter_constraints,
+        **FeatureCluster._parameter_constraints,
         "loss": [StrOptions({"logistic", "squared"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
@@ -678,14 +535,3 @@ class FeatureClusterClassifier(ClassifierMixin, _FeatureCluster):
     def _set_linear(self, W: Floats, intercept: Floats) -> None:
         self.coef_ = W.T.copy()
         self.intercept_ = intercept
-
-
-def ordered_groups(answer: Answer) -> tuple[NDArray[np.intp], Floats]:
-    """Labels and values of the groups in use, in the order of their values."""
-    used, first, labels = np.unique(answer.labels, return_index=True, return_inverse=True)
-    values = answer.point.W[first]
-    order = np.lexsort((*values.T[::-1], used < 0))
-    order = order[: np.count_nonzero(used >= 0)]
-    ranks = np.full(used.size, -1, dtype=np.intp)
-    ranks[order] = np.arange(order.size)
-    return ranks[labels.reshape(-1)], values[order]

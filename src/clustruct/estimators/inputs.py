@@ -21,6 +21,7 @@ __all__ = [
     "class_targets",
     "class_weights",
     "printer",
+    "total_weight",
     "weigh_rows",
     "with_features_of",
 ]
@@ -58,6 +59,12 @@ def check_weights(X: Any, sample_weight: ArrayLike | None) -> Floats | None:
     if not weights.any():
         raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
     return weights
+
+
+def total_weight(X: Any, sample_weight: ArrayLike | None) -> float:
+    """Weight of all rows together, as if one of weight w had been seen w times."""
+    weights = check_weights(X, sample_weight)
+    return float(X.shape[0] if weights is None else weights.sum())
 
 
 def check_groups(X: Any, groups: ArrayLike | None) -> NDArray[Any] | None:

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clustruct.design import as_design
+from clustruct.estimators.feature_base import ordered_groups
 from clustruct.estimators.features import (
     FeatureClusterClassifier,
     FeatureClusterRegressor,
-    ordered_groups,
 )
 from clustruct.estimators.grid import (
     Count,

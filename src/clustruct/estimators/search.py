@@ -1,187 +1,28 @@
 """Linear models with grouped features that choose the number of groups and the ridge."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from clustruct.design import as_design
 from clustruct.estimators.features import (
     FeatureClusterClassifier,
     FeatureClusterRegressor,
-    _FeatureCluster,
 )
-from clustruct.estimators.folds import Data, Plan, cross_validate, make_folds, search_method
 from clustruct.estimators.grid import (
     Count,
-    Grid,
-    Method,
-    check_alphas,
-    check_grid,
-    choose_objective,
-    fit_grid,
-    warn_of_unconverged,
 )
-from clustruct.estimators.inputs import check_groups, check_weights, weigh_rows
-from clustruct.estimators.selection import bic, partition_price, select
-from clustruct.objectives.features import FeatureObjective
-from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.results import SearchResult
-from clustruct.solvers.features import RECIPES, relaxed
+from clustruct.estimators.search_base import Search, constraints_of
 
 __all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
-
-Floats = NDArray[np.float64]
 
 N_CLUSTERS = tuple(range(2, 16))
 RELAX = (1.0, 0.5, 0.25, 0.125)
 
-_SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
-    "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
-    "alphas": [StrOptions({"auto"}), "array-like", Interval(Real, 0, None, closed="left")],
-    "n_nonzero": ["array-like", Interval(Integral, 1, None, closed="left"), None],
-    "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
-    "cv": ["cv_object"],
-    "scoring": [str, callable, None],
-    "rule": [StrOptions({"best", "one_se"})],
-    "criterion": [StrOptions({"cv", "bic", "ebic"})],
-    "search_solver": [StrOptions({"auto", *RECIPES})],
-    "n_jobs": [Integral, None],
-}
 
-
-def _constraints(plain: Any) -> dict[str, list[Any]]:
-    """What parameters may be, for a model and a search."""
-    inherited = dict(plain._parameter_constraints)
-    del inherited["alpha"]
-    return {**inherited, **_SEARCH_CONSTRAINTS}
-
-
-class _Search(_FeatureCluster):
-    """The search, for a model that could be fitted without it."""
-
-    _plain: ClassVar[Any]
-
-    def _fit_search(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
-    ) -> None:
-        """Choose a point of the grid, and fit there."""
-        matrix, answers = self._check_data(X, y)
-        weights = check_weights(matrix, sample_weight)
-        groups = check_groups(matrix, groups)
-        kept = np.arange(matrix.shape[0]) if weights is None else np.flatnonzero(weights)
-        data = Data.of(matrix, answers, weights)
-        if kept.size < data.n:
-            data = data.rows(kept)
-        _, _, shares = weigh_rows(data.X, data.y, data.weights)
-        response = self._respond(data.y, shares)
-        objective = choose_objective(as_design(data.X), response, 0.0)
-        method = self._method(objective.shape)
-        grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
-        grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
-        if self.criterion != "cv":
-            found = self._search_by_bic(data, objective, grid, method)
-        else:
-            found = self._search_by_folds(data, groups, kept, grid, method)
-        self._refit(objective, found, method)
-
-    def _search_by_folds(
-        self,
-        data: Data,
-        groups: NDArray[Any] | None,
-        kept: NDArray[np.intp],
-        grid: Grid,
-        method: Method,
-    ) -> SearchResult:
-        classes = getattr(self, "classes_", None)
-        folds = make_folds(
-            self.cv,
-            data,
-            groups,
-            kept,
-            classifier=classes is not None,
-            random_state=self.random_state,
-        )
-        relax = _check_relax(self.relax)
-        scoring = self._default_scoring() if self.scoring is None else self.scoring
-        plan = Plan(self._as_plain(), classes, grid, method, self.search_solver, relax, scoring)
-        scores, unconverged = cross_validate(data, folds, plan, self.n_jobs, self.verbose)
-        warn_of_unconverged(unconverged, scores[..., 0, :].size, self.max_iter)
-        name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
-        return select(grid, scores, relax, rule=self.rule, criterion="cv", scoring=name)
-
-    def _search_by_bic(
-        self,
-        data: Data,
-        objective: QuadraticObjective | FeatureObjective,
-        grid: Grid,
-        method: Method,
-    ) -> SearchResult:
-        if self.rule == "one_se" or self.loss == "huber":
-            raise ValueError(
-                f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
-                f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
-                "Choose criterion='cv', or rule='best' and another loss."
-            )
-        n_samples = float(data.n if data.weights is None else data.weights.sum())
-        likelihood = "logistic" if self.loss == "logistic" else "gaussian"
-        quick = search_method(self.search_solver, method, objective)
-        scores = np.empty((*grid.shape, 1, 1))
-        unconverged = 0
-        for place, outcome in fit_grid(objective, grid, self.blocks, quick):
-            price = bic(outcome, n_samples, likelihood, self.fit_intercept)
-            if self.criterion == "ebic":
-                price += partition_price(outcome)
-            scores[place] = -price
-            unconverged += not outcome.status.converged
-        warn_of_unconverged(unconverged, scores.size, self.max_iter)
-        return select(
-            grid,
-            scores,
-            (1.0,),
-            rule="best",
-            criterion=self.criterion,
-            scoring=f"neg_{self.criterion}",
-        )
-
-    def _refit(
-        self,
-        objective: QuadraticObjective | FeatureObjective,
-        found: SearchResult,
-        method: Method,
-    ) -> None:
-        """Fit all data at the chosen point, by the full solver."""
-        q, a, k = found.best_index
-        grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
-        if not int(self.verbose) > 1:
-            silent = replace(method.budget, monitor=lambda iteration: None)
-            method = replace(method, budget=silent)
-        ((_, outcome),) = fit_grid(objective, grid, self.blocks, method)
-        self.relax_ = float(found.relax[found.best_index])
-        self._set_outcome(relaxed(outcome, self.relax_))
-        self.cv_results_ = found
-        self.alpha_ = float(found.alphas[a])
-        self.best_score_ = float(found.mean_scores[found.best_index])
-        self.best_params_ = {
-            "n_clusters": found.n_clusters[q],
-            "alpha": self.alpha_,
-            "n_nonzero": found.n_nonzero[k],
-            "relax": self.relax_,
-        }
-
-    def _as_plain(self) -> Any:
-        """The same model without a search, which stands for a fit on a fold."""
-        mine = self.get_params(deep=False)
-        shared = {name: mine[name] for name in self._plain._get_param_names() if name in mine}
-        return self._plain(**{**shared, "n_clusters": 1, "n_nonzero": None})
-
-
-class FeatureClusterRegressorCV(_Search, FeatureClusterRegressor):
+class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     """Linear regression with grouped features that chooses the number of groups and the ridge.
 
     `FeatureClusterRegressor` with a search over all combinations of the number of groups, alpha and
@@ -330,7 +171,7 @@ class FeatureClusterRegressorCV(_Search, FeatureClusterRegressor):
     """
 
     _plain: ClassVar[Any] = FeatureClusterRegressor
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(FeatureClusterRegressor)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_of(FeatureClusterRegressor)
 
     def __init__(
         self,
@@ -414,7 +255,7 @@ class FeatureClusterRegressorCV(_Search, FeatureClusterRegressor):
         return "neg_mean_squared_error"
 
 
-class FeatureClusterClassifierCV(_Search, FeatureClusterClassifier):
+class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     """Linear classification with grouped features that chooses the number of groups and the ridge.
 
     `FeatureClusterClassifier` with a search over all combinations of the number of groups, alpha
@@ -537,7 +378,9 @@ class FeatureClusterClassifierCV(_Search, FeatureClusterClassifier):
     """
 
     _plain: ClassVar[Any] = FeatureClusterClassifier
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(FeatureClusterClassifier)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_of(
+        FeatureClusterClassifier
+    )
 
     def __init__(
         self,
@@ -619,14 +462,3 @@ class FeatureClusterClassifierCV(_Search, FeatureClusterClassifier):
 
     def _default_scoring(self) -> str:
         return "neg_log_loss" if self.loss == "logistic" else "accuracy"
-
-
-def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, ...]:
-    """Fractions of alpha."""
-    values = np.asarray(relax, dtype=object).reshape(-1)
-    if not values.size:
-        raise ValueError("relax is empty. Give at least one number, such as 1.0.")
-    for value in values:
-        if not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
-            raise ValueError(f"relax holds {value!r}. Give numbers above 0 and up to 1.")
-    return tuple(float(value) for value in values)
