@@ -16,6 +16,7 @@ from clustruct._console import Console
 
 if TYPE_CHECKING:
     from clustruct.demo import Demo, Model
+    from clustruct.experiments.reproduce import Reproduction
 
 BAD_DATA = 1
 INTERRUPTED = 130
@@ -90,7 +91,55 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder for the picture (default: %(default)s)",
     )
+    _add_reproduce(commands)
     return parser
+
+
+def _add_reproduce(commands: Any) -> None:
+    parser = _add_command(
+        commands,
+        "reproduce",
+        _reproduce,
+        "run the experiments of the paper, and set its figures and ours side by side",
+        "clustruct reproduce table2 --repetitions 10 --out results",
+    )
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="table1, table2, table3, table4, table5, convergence, phase or all (default: all)",
+    )
+    parser.add_argument(
+        "--repetitions",
+        type=_positive,
+        metavar="N",
+        help="repetitions of each cell (default: as many as in the paper)",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few repetitions and cells: a few minutes in all"
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, metavar="N", help="processes (default: one for each core)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("clustruct-reproduction"),
+        metavar="DIR",
+        help="folder for results, tables, pictures and index.html; a run that was interrupted "
+        "goes on with what is there (default: %(default)s)",
+    )
+
+
+def _positive(text: str) -> int:
+    """An integer of at least 1, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+_positive.__name__ = "number of at least 1"  # what argparse calls it in its message
 
 
 def _add_command(
@@ -135,6 +184,59 @@ def _demo(args: argparse.Namespace, console: Console) -> None:
         console.say("No picture: matplotlib is not installed; `pip install matplotlib` gives one.")
     else:
         console.say(f"Picture: {picture}")
+
+
+def _reproduce(args: argparse.Namespace, console: Console) -> None:
+    from clustruct.experiments.progress import shown_progress
+    from clustruct.experiments.reproduce import chosen_experiments, reproduce
+    from clustruct.experiments.runner import Plan
+
+    plan = Plan(args.out, args.repetitions, args.quick, args.jobs)
+    experiments = chosen_experiments(args.names)
+    with shown_progress() as watch:
+        found = reproduce(experiments, plan, watch)
+    if args.json:
+        console.say(json.dumps({"version": __version__, **found.to_dict()}))
+    else:
+        _print_reproduction(found, console)
+    for complaint in found.complaints:
+        print(f"clustruct: {complaint}", file=sys.stderr)
+    if found.outcome.interrupted:
+        done, total = found.outcome.done, found.outcome.total
+        print(
+            f"clustruct: interrupted; {done} of {total} repetitions are kept in {args.out}. "
+            "The same command goes on from there.",
+            file=sys.stderr,
+        )
+        raise KeyboardInterrupt
+    if found.complaints:
+        raise ValueError("not everything could be done, see above; the rest is complete.")
+
+
+def _print_reproduction(found: "Reproduction", console: Console) -> None:
+    console.table(
+        ("experiment", "repetitions", "agree", "better", "worse", "what it shows"),
+        [
+            (
+                section.experiment.name,
+                str(len(section.rows)),
+                *(
+                    str(count) if section.presentation.comparisons else ""
+                    for count in section.counts.values()
+                ),
+                " ".join(section.presentation.remarks),
+            )
+            for section in found.sections
+        ],
+        "The paper's figures and ours",
+    )
+    outcome = found.outcome
+    console.say(
+        f"{outcome.computed} repetitions computed, {outcome.done} of {outcome.total} there; "
+        f"{outcome.seconds:.0f} s of processor time, {outcome.wall:.0f} s."
+    )
+    if found.page is not None:
+        console.say(f"Page: {found.page}")
 
 
 def _print_demo(demo: "Demo", console: Console) -> None:
