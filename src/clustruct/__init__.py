@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         SampleClusterClassifierCV,
         SampleClusterRegressorCV,
     )
+    from clustruct.persistence.model_files import load, save
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.results import (
         Certificate,
@@ -59,6 +60,8 @@ _HOMES = {
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
+    "save": "clustruct.persistence.model_files",
+    "load": "clustruct.persistence.model_files",
     "datasets": "clustruct",
 }
 
@@ -84,6 +87,8 @@ __all__ = [
     "Certificate",
     "Iteration",
     "Status",
+    "save",
+    "load",
     "datasets",
     "__version__",
 ]
