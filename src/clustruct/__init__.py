@@ -8,7 +8,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
-    from clustruct import datasets
+    from clustruct import datasets, plot
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
     from clustruct.estimators.path import feature_cluster_path
     from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Clustering1D,
         CountSelection,
         FeatureGroup,
+        FeatureGroups,
         FeaturePath,
         GateScore,
         Iteration,
@@ -52,6 +53,7 @@ _HOMES = {
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
     "FeatureGroup": "clustruct.results",
+    "FeatureGroups": "clustruct.results",
     "FeaturePath": "clustruct.results",
     "SearchResult": "clustruct.results",
     "GateScore": "clustruct.results",
@@ -60,6 +62,7 @@ _HOMES = {
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
     "datasets": "clustruct",
+    "plot": "clustruct",
 }
 
 __all__ = [
@@ -77,6 +80,7 @@ __all__ = [
     "Clustering1D",
     "Projection",
     "FeatureGroup",
+    "FeatureGroups",
     "FeaturePath",
     "SearchResult",
     "GateScore",
@@ -85,6 +89,7 @@ __all__ = [
     "Iteration",
     "Status",
     "datasets",
+    "plot",
     "__version__",
 ]
 
