@@ -8,7 +8,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
-    from clustruct import datasets
+    from clustruct import datasets, plot
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
     from clustruct.estimators.path import feature_cluster_path
     from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Clustering1D,
         CountSelection,
         FeatureGroup,
+        FeatureGroups,
         FeaturePath,
         GateScore,
         Iteration,
@@ -53,6 +54,7 @@ _HOMES = {
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
     "FeatureGroup": "clustruct.results",
+    "FeatureGroups": "clustruct.results",
     "FeaturePath": "clustruct.results",
     "SearchResult": "clustruct.results",
     "GateScore": "clustruct.results",
@@ -63,6 +65,7 @@ _HOMES = {
     "save": "clustruct.persistence.model_files",
     "load": "clustruct.persistence.model_files",
     "datasets": "clustruct",
+    "plot": "clustruct",
 }
 
 __all__ = [
@@ -80,6 +83,7 @@ __all__ = [
     "Clustering1D",
     "Projection",
     "FeatureGroup",
+    "FeatureGroups",
     "FeaturePath",
     "SearchResult",
     "GateScore",
@@ -90,6 +94,7 @@ __all__ = [
     "save",
     "load",
     "datasets",
+    "plot",
     "__version__",
 ]
 
