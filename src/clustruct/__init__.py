@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SampleClusterRegressorCV,
     )
     from clustruct.projections import kmeans_1d, project_clustered
+    from clustruct.reporting.build import report
     from clustruct.results import (
         Certificate,
         Clustering1D,
@@ -63,6 +64,7 @@ _HOMES = {
     "Status": "clustruct.results",
     "datasets": "clustruct",
     "plot": "clustruct",
+    "report": "clustruct.reporting.build",
 }
 
 __all__ = [
@@ -90,6 +92,7 @@ __all__ = [
     "Status",
     "datasets",
     "plot",
+    "report",
     "__version__",
 ]
 
