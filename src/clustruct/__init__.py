@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from clustruct.persistence.model_files import load, save
     from clustruct.projections import kmeans_1d, project_clustered
+    from clustruct.reporting.build import report
     from clustruct.results import (
         Certificate,
         Clustering1D,
@@ -66,6 +67,7 @@ _HOMES = {
     "load": "clustruct.persistence.model_files",
     "datasets": "clustruct",
     "plot": "clustruct",
+    "report": "clustruct.reporting.build",
 }
 
 __all__ = [
@@ -95,6 +97,7 @@ __all__ = [
     "load",
     "datasets",
     "plot",
+    "report",
     "__version__",
 ]
 

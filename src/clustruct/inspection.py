@@ -201,7 +201,9 @@ def curve_of(found: Any) -> Curve | None:
     if isinstance(found, CountSelection):
         chosen = int(np.flatnonzero(found.n_clusters == found.best)[0])
         counts = tuple(str(q) for q in found.n_clusters)
-        name = {"cv": "loss of the best answer, compared"}.get(found.criterion, found.criterion)
+        name = "loss of the best answer, compared"
+        if found.criterion != "cv":
+            name = found.criterion.upper()
         return Curve(counts, found.values, found.standard_errors, chosen, name, False)
     estimator = final_estimator(found)
     for attribute in ("cv_results_", "selection_"):
@@ -222,6 +224,8 @@ def _curve_of_search(found: SearchResult) -> Curve:
     rows = np.arange(n_counts)
     counts = tuple(_count_text(count) for count in found.n_clusters)
     name = found.scoring.removeprefix("neg_").replace("_", " ")
+    if found.criterion != "cv":
+        name = found.criterion.upper()
     sign = -1.0 if found.scoring.startswith("neg_") else 1.0
     return Curve(counts, sign * means[rows, best], errors[rows, best], q, name, sign > 0)
 
@@ -263,6 +267,18 @@ class Convergence:
     other_units: tuple[Stage, ...]
     certificate: Certificate | None
     message: str
+
+    @property
+    def bound(self) -> float | None:
+        """What is proved, if it is about what was descended on.
+
+        It is not where the values of the groups were fitted anew with a smaller ridge.
+        """
+        if self.certificate is None or not self.certificate.lower_bound > 0.0:
+            return None
+        last = float(self.stages[-1].objectives[-1])
+        same = last <= self.certificate.objective * (1.0 + 1e-6)
+        return self.certificate.lower_bound if same else None
 
 
 def convergence_of(model: Any) -> Convergence:

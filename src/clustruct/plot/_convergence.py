@@ -73,12 +73,10 @@ class ConvergenceDisplay(Display):
                 linewidth=1.4,
                 label=stage.solver,
             )
-            begin = int(steps[-1]) + 1
-        certificate = self.convergence.certificate
-        if certificate is not None and certificate.lower_bound > 0.0:
-            ax.axhline(
-                certificate.lower_bound, color="0.4", linestyle="--", linewidth=1, label="bound"
-            )
+            begin = int(steps[-1])  # a solver begins where the one before it has ended
+        bound = self.convergence.bound
+        if bound is not None:
+            ax.axhline(bound, color="0.4", linestyle="--", linewidth=1, label="bound")
         values = np.concatenate([stage.objectives for stage in self.convergence.stages])
         if values.min() > 0.0 and values.max() > 20.0 * values.min():
             ax.set_yscale("log")
