@@ -107,7 +107,7 @@ class SampleProblem:
 
     @cached_property
     def screening(self) -> Screening | None:
-        """What finds starts on a few columns, where there are many columns and numbers to answer."""
+        """What finds starts on a few columns; None for classes, or too many columns."""
         n, d = self.objective.design.shape
         if n > SUBSET:
             return self.subset().screening
