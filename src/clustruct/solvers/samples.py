@@ -23,7 +23,7 @@ from clustruct.solvers.alternating import AlternatingMinimisation
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.evidence import bic
-from clustruct.solvers.mixture import MixtureEM
+from clustruct.solvers.mixture import HEAT, MixtureEM
 from clustruct.solvers.outcome import Attempt, Outcome, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.regression_clustering import RegressionClustering
@@ -121,17 +121,22 @@ class SampleProblem:
             self.objective, self.pooled, self.noise, self.n_clusters, self._rng(number)
         )
 
-    def sought_experts(self, number: int) -> tuple[Floats, Floats]:
-        """A start that was sought on a few columns, or now and then a random one.
+    def view(self, number: int) -> tuple[str, int] | None:
+        """The columns or directions on which that start is sought; None for a random start.
 
-        Alternating minimisation and its kin cannot leave the groups that they start from where
-        there are many features; mixtures can.
+        Where there are many features, alternating minimisation and its kin cannot leave the groups
+        that they start from; mixtures can, after a while.
         """
         looks = views(self.objective.shape[0], self.n_clusters)
         turn = number % (len(looks) + 1)
-        if turn == len(looks) or self.screening is None:
+        return None if turn == len(looks) or self.screening is None else looks[turn]
+
+    def sought_experts(self, number: int) -> tuple[Floats, Floats]:
+        """The start of that number, sought on a few columns, or now and then a random one."""
+        view = self.view(number)
+        if view is None or self.screening is None:
             return self.experts(number)
-        return self.screening.experts(*looks[turn], self.n_clusters, self._rng(number))
+        return self.screening.experts(*view, self.n_clusters, self._rng(number))
 
     def _rng(self, number: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
@@ -324,7 +329,7 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
     """Expectation and maximisation with the relevance prior."""
 
     def run(number: int) -> Solution[Any]:
-        W, intercept = problem.experts(number)
+        W, intercept = problem.sought_experts(number)
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
         return drive(solver, _short(problem))
 
@@ -340,7 +345,10 @@ def _plain_em(problem: SampleProblem, relevant: Attempt | None) -> Attempt:
     objective, noise = problem.objective, problem.noise
 
     def run(number: int) -> Solution[Any]:
-        return drive(MixtureEM(objective, noise, *problem.experts(number)), _short(problem))
+        # Only a random start has to be cooled down.
+        heat = HEAT if problem.view(number) is None else 1.0
+        begin = problem.sought_experts(number)
+        return drive(MixtureEM(objective, noise, *begin, heat=heat), _short(problem))
 
     if relevant is not None and relevant.remark.endswith(REACHED_TWICE):
         begin, remark = panel_of(relevant.answer), "from the experts of the relevance prior"
