@@ -138,6 +138,8 @@ def run_experiments(
     names = {name for name, _ in every}
     stores = {name: Store(plan.out / "results" / f"{name}.jsonl") for name in sorted(names)}
     pending = [task for (name, key), task in every.items() if key not in stores[name].rows]
+    # The first repetitions of everything first: a run that is cut short has something of all.
+    pending.sort(key=lambda task: task.repetition)
     outcome.total, outcome.done = len(every), len(every) - len(pending)
     try:
         _work(pending, stores, plan, outcome, watch)
