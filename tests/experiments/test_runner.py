@@ -139,12 +139,15 @@ def test_a_killed_process_loses_only_what_was_in_progress(tmp_path, jobs):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_ends_cleanly(tmp_path, jobs):
+@pytest.mark.parametrize(("jobs", "number"), [(1, "SIGINT"), (2, "SIGINT"), (2, "SIGTERM")])
+def test_a_request_to_end_is_answered_cleanly(tmp_path, jobs, number):
     path = tmp_path / "results" / "slow.jsonl"
     process = start(tmp_path, jobs)
     wait_for_lines(path, 3)
-    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all processes
+    if number == "SIGINT":
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all processes
+    else:
+        process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert "Traceback" not in err
     computed, done, total, interrupted = out.split()

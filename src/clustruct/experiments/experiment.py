@@ -57,7 +57,7 @@ class Measurement:
     @property
     def digest(self) -> str:
         """What tells these settings from others."""
-        return _digest(self.settings())
+        return _digest(self.settings())  # asked anew, as packages may have come since
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,12 @@ was interrupted.
 
 import os
 import signal
+import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,21 +135,44 @@ def run_experiments(
             continue
         tasks[experiment.name] = experiment.tasks(repetitions=plan.repetitions, quick=plan.quick)
     every = {(t.measurement.name, t.key): t for mine in tasks.values() for t in mine}
-    names = {name for name, _ in every}
-    stores = {name: Store(plan.out / "results" / f"{name}.jsonl") for name in sorted(names)}
+    stores = _open(every, plan)
     pending = [task for (name, key), task in every.items() if key not in stores[name].rows]
     # The first repetitions of everything first: a run that is cut short has something of all.
     pending.sort(key=lambda task: task.repetition)
     outcome.total, outcome.done = len(every), len(every) - len(pending)
     try:
-        _work(pending, stores, plan, outcome, watch)
+        with _terminable():
+            _work(pending, stores, plan, outcome, watch)
     except KeyboardInterrupt:
         outcome.interrupted = True
+        stores = _open(every, plan)  # what is on disk counts, whatever was interrupted
+        kept = sum(key in stores[name].rows for name, key in every)
+        outcome.computed += kept - outcome.done
+        outcome.done = kept
     for name, mine in tasks.items():
         rows = [stores[t.measurement.name].rows.get(t.key) for t in mine]
         outcome.rows[name] = [row for row in rows if row is not None]
     outcome.wall = time.perf_counter() - begin
     return outcome
+
+
+def _open(every: Iterable[tuple[str, str]], plan: Plan) -> dict[str, Store]:
+    """The stores of the measurements in question."""
+    names = {name for name, _ in every}
+    return {name: Store(plan.out / "results" / f"{name}.jsonl") for name in sorted(names)}
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Take a request to end for Ctrl-C, so that the processes at work are ended, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _work(
