@@ -1,8 +1,10 @@
 """One HTML page over all experiments, with everything it needs inside."""
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from typing import Any
 
 from clustruct import __version__
 from clustruct.experiments.output import Section
@@ -38,8 +40,15 @@ def render_page(sections: Sequence[Section], missing: Mapping[str, str]) -> str:
     engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     template = engine.from_string(source.read_text(encoding="utf-8"))
     return template.render(
-        sections=sections, missing=missing, version=__version__, data_url=_data_url
+        sections=sections, missing=missing, version=__version__, data_url=_data_url, prose=_prose
     )
+
+
+def _prose(text: str) -> Any:
+    """Escaped text, with names between backticks set as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _data_url(svg: str) -> str:

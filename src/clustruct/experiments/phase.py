@@ -148,7 +148,7 @@ PHASE = Experiment(
     "n ~ k log d for sparse ones, both up to a constant, which is 1 in the lines drawn.",
     measurement=Measurement("phase", measure, settings, cost=cost),
     cells=(*CLUSTERED, *SPARSE),
-    repetitions=8,
+    repetitions=5,
     present=present,
     quick_cells=tuple({"d": d, "k": d, "n": n} for d in DIMENSIONS[1::2] for n in SAMPLES[1::3]),
     quick_repetitions=2,

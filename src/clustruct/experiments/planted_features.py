@@ -53,6 +53,7 @@ ALPHAS = np.geomspace(10.0, 1e-5, 7)
 AUTO_ALPHA = 1e-5  # against singular systems, no more: what there is to choose, the search chooses
 OSCAR_RATIOS = np.geomspace(1.0, 1e-6, 10)
 OSCAR_SLOPES = (3.0, 30.0, 300.0)
+MANY = 1.25  # samples for each feature
 # The quicker one of the package's solvers, each with as many steps as the errors need to settle.
 OSCAR_FEW: dict[str, Any] = {"solver": "fista", "tol": 1e-4, "max_iter": 1000}
 OSCAR_MANY: dict[str, Any] = {"solver": "hybrid", "tol": 1e-4, "max_iter": 300}
@@ -71,6 +72,7 @@ def settings() -> dict[str, Any]:
             OSCAR_SLOPES,
             OSCAR_FEW,
             OSCAR_MANY,
+            MANY,
         ],
         "auto": AUTO_ALPHA,
         "cg steps": CG_STEPS,
@@ -125,7 +127,7 @@ def _fits(
     for name, extra in single.items():
         weights[name] = FeatureClusterRegressor(Q, fit_intercept=False, **extra).fit(X, y).coef_
     if baselines.oscar_version() is not None:
-        how = OSCAR_MANY if y.size > D else OSCAR_FEW
+        how = OSCAR_MANY if y.size > MANY * D else OSCAR_FEW
         best = baselines.oscar(X, y, folds, OSCAR_RATIOS, OSCAR_SLOPES, intercept=False, **how)
         weights["oscar"], chosen["oscar"] = best.model.coef, best.chosen
         edges["oscar"] = best.at_edge

@@ -27,11 +27,11 @@ N_WORDS = 5623
 N_CLUSTERS = (5, 7, 9, 11, 13, 15)
 NONZERO_SHARES = (5, 3, 2)  # d/5, d/3, d/2
 ALPHAS = np.geomspace(1e-2, 1e-5, 10)  # times the mean squared length of a review
-LASSO_RATIOS = np.geomspace(0.3, 0.003, 8)
+LASSO_RATIOS = np.geomspace(0.1, 0.003, 7)
 OSCAR_RATIOS = np.geomspace(0.1, 0.01, 5)
 OSCAR_SLOPES = (3.0, 300.0)
-OSCAR_SETTINGS: dict[str, Any] = {"solver": "hybrid", "tol": 1e-3, "max_iter": 300}
-CG_STEPS, CG_FOLD_STEPS = 10, 3
+OSCAR_SETTINGS: dict[str, Any] = {"solver": "hybrid", "tol": 1e-2, "max_iter": 100}
+CG_STEPS, CG_FOLD_STEPS = 10, 2
 N_FOLDS = 5
 SPLITS = 6001  # root of the seeds of the splits, which are the same for every weighting
 
@@ -118,7 +118,7 @@ def _fits(X: Any, y: Floats, seed: int) -> tuple[dict[str, Any], dict[str, Any]]
     pg = search("pg", N_CLUSTERS, alphas, solver="pg", search_solver="greedy", **plain)
     near = _neighbours(alphas, pg.alpha_)
     q = pg.best_params_["n_clusters"]
-    search("pgs", q, near, n_nonzero=counts, solver="pg", **plain)
+    search("pgs", q, near, n_nonzero=counts, solver="pg", search_solver="greedy", **plain)
     search("iht", None, alphas, n_nonzero=counts, solver="pg", search_solver="greedy", **plain)
     search("auto", N_CLUSTERS, alphas)
     classic: dict[str, Any] = {"solver": "cg", "solver_options": {"step": "classic"}}

@@ -44,10 +44,10 @@ ALPHAS = np.geomspace(1e-4, 1e-1, 3)
 # start, which is the quickest of them.
 FOLD_SETTINGS: Mapping[str, Any] = {"solver": "am", "n_init": 1}
 FINAL: Mapping[str, dict[str, Any]] = {
-    "am": {"n_init": 5},
-    "pg": {"n_init": 5},
+    "am": {"n_init": 2},
+    "pg": {"n_init": 3},
     "cg": {"max_iter": 5},
-    "rc": {"n_init": 3},
+    "rc": {"n_init": 2},
 }
 AUTO_ALPHA = 1e-4  # what is left to tune is done by the prior
 
@@ -244,5 +244,5 @@ TABLE1 = Experiment(
         "by 5-fold cross-validation of AM on three strengths from 1e-4 to 0.1.",
     ),
     other_cells=tuple(OTHERS.values()),
-    other_repetitions=6,
+    other_repetitions=3,
 )
