@@ -164,6 +164,13 @@ def test_two_runs_keep_out_of_each_others_way(tmp_path):
         pass
 
 
+def test_a_file_in_place_of_the_folder_is_told(tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(ValueError, match="is a file"), locked(path):
+        pass
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "file"
     write_whole(path, "before")

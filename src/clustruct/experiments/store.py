@@ -63,7 +63,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder; the system lifts the lock when the process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise ValueError(f"{folder} is a file. Give --out the name of a folder.") from None
     with (folder / ".lock").open("w") as file:
         try:
             import fcntl
