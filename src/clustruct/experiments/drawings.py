@@ -69,11 +69,12 @@ def _draw_penalty(figure: Any) -> None:
     _beside(panel, barycenter, (0.2, 0.15), r"$\bar v$", fontsize=12)
     for q, middle in enumerate(middles, start=1):
         _beside(panel, middle, (0.12, 0.2), f"$v_{q}$", fontsize=12)
-    _beside(panel, tasks[0][0], (-0.15, 0.2), "$w_i$", fontsize=11)
+    farthest = max(tasks[2], key=lambda task: float(np.linalg.norm(task - middles[2])))
+    _beside(panel, farthest, (0.15, -0.1), "$w_i$", fontsize=11)
     panel.text(-2.6, -1.35, r"mean: $\|\bar v\|$", rotation=37, fontsize=9)
-    between = r"between: $\|v_q - \bar v\|$"
-    _beside(panel, (barycenter + middles[1]) / 2, (-0.1, 0.15), between, fontsize=9, rotation=24)
-    panel.text(2.0, 3.2, r"within: $\|w_i - v_q\|$", fontsize=9)
+    between = (barycenter + middles[2]) / 2
+    _beside(panel, between, (0.2, 0.0), r"between: $\|v_q - \bar v\|$", fontsize=9)
+    _beside(panel, middles[2], (0.9, -0.15), r"within: $\|w_i - v_q\|$", fontsize=9)
     panel.set_aspect("equal")
     panel.axis("off")
 
