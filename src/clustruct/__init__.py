@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         SampleClusterClassifierCV,
         SampleClusterRegressorCV,
     )
+    from clustruct.persistence.model_files import load, save
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.reporting.build import report
     from clustruct.results import (
@@ -62,6 +63,8 @@ _HOMES = {
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
+    "save": "clustruct.persistence.model_files",
+    "load": "clustruct.persistence.model_files",
     "datasets": "clustruct",
     "plot": "clustruct",
     "report": "clustruct.reporting.build",
@@ -90,6 +93,8 @@ __all__ = [
     "Certificate",
     "Iteration",
     "Status",
+    "save",
+    "load",
     "datasets",
     "plot",
     "report",
