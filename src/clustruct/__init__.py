@@ -20,6 +20,11 @@ if TYPE_CHECKING:
         SampleClusterClassifierCV,
         SampleClusterRegressorCV,
     )
+    from clustruct.estimators.search_tasks import (
+        TaskClusterClassifierCV,
+        TaskClusterRegressorCV,
+    )
+    from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.results import (
         Certificate,
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
         Projection,
         SearchResult,
         Status,
+        TaskGroup,
+        TaskSelection,
     )
 
 __version__ = "0.1.0.dev0"
@@ -47,6 +54,10 @@ _HOMES = {
     "SampleClusterClassifier": "clustruct.estimators.samples",
     "SampleClusterRegressorCV": "clustruct.estimators.search_samples",
     "SampleClusterClassifierCV": "clustruct.estimators.search_samples",
+    "TaskClusterRegressor": "clustruct.estimators.tasks",
+    "TaskClusterClassifier": "clustruct.estimators.tasks",
+    "TaskClusterRegressorCV": "clustruct.estimators.search_tasks",
+    "TaskClusterClassifierCV": "clustruct.estimators.search_tasks",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
@@ -59,6 +70,8 @@ _HOMES = {
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
+    "TaskGroup": "clustruct.results",
+    "TaskSelection": "clustruct.results",
     "datasets": "clustruct",
 }
 
@@ -72,6 +85,10 @@ __all__ = [
     "SampleClusterClassifier",
     "SampleClusterRegressorCV",
     "SampleClusterClassifierCV",
+    "TaskClusterRegressor",
+    "TaskClusterClassifier",
+    "TaskClusterRegressorCV",
+    "TaskClusterClassifierCV",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
@@ -84,6 +101,8 @@ __all__ = [
     "Certificate",
     "Iteration",
     "Status",
+    "TaskGroup",
+    "TaskSelection",
     "datasets",
     "__version__",
 ]
