@@ -538,7 +538,7 @@ class TaskSelection:
     scoring : str
         Name of the score.
     rule : str
-        ``"best"`` or ``"one_se"``.
+        ``"best"`` or ``"fewest"``.
     best_index : tuple of int
         The point chosen: indices into ``n_clusters`` and ``strengths``.
 

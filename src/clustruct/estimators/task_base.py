@@ -31,7 +31,7 @@ from clustruct.estimators.task_inputs import (
     prepare,
 )
 from clustruct.estimators.task_layouts import Reading, missing_answers
-from clustruct.losses import LogisticLoss, Loss
+from clustruct.losses import LogisticLoss
 from clustruct.objectives.task_blocks import Strengths
 from clustruct.objectives.tasks import TaskObjective, TaskPoint
 from clustruct.results import TaskGroup
@@ -110,10 +110,15 @@ class TaskCluster(BaseEstimator):
         check_answered(entries, reading.names)
         prepared = self._prepare(entries)
         prices = self._prices(price_scale(prepared), prepared)
-        objective = TaskObjective(
-            prepared.data, prices.strengths(prepared.data.width, self.fit_intercept)
-        )
-        outcome = solve(self._problem(objective, self.n_clusters), self.solver)
+        self._fit_prepared(prepared, prices, self.n_clusters, reading)
+
+    def _fit_prepared(
+        self, prepared: Prepared, prices: Prices, n_clusters: int, reading: Reading
+    ) -> None:
+        """Solve at given prices and set the attributes."""
+        strengths = prices.strengths(prepared.data.width, self.fit_intercept)
+        objective = TaskObjective(prepared.data, strengths)
+        outcome = solve(self._problem(objective, n_clusters), self.solver)
         self.tasks_, self._layout = reading.names, reading.layout
         self._set_outcome(prepared, prices, outcome)
 
@@ -324,7 +329,7 @@ def curvature(prepared: Prepared) -> float:
     data = prepared.data
     if not isinstance(data.loss, LogisticLoss):
         return 1.0
-    positive = sum(float(task.shares @ (task.target[:, 0] > 0.0)) for task in data.tasks)
+    positive = float(data.shares @ (data.target[:, 0] > 0.0))
     return max(positive * (1.0 - positive), 1e-3)
 
 

@@ -9,15 +9,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from clustruct.design import DenseDesign, Design, as_design
 from clustruct.losses import Loss
-from clustruct.objectives.task_data import TaskData, TaskRows
+from clustruct.objectives.task_data import OwnRows, Rows, SharedRows, TaskData
 
-__all__ = ["Entries", "Frame", "Prepared", "as_ids", "encode", "known_codes", "names_of_columns", "prepare"]
+__all__ = [
+    "Entries",
+    "Frame",
+    "Prepared",
+    "as_ids",
+    "encode",
+    "known_codes",
+    "names_of_columns",
+    "prepare",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Each task has a square matrix, of so many entries all together at most: 3 GB of them.
 MOST_ENTRIES = 400_000_000
+# Tasks that answer to more than this share of all rows, on average, keep them in common.
+SHARED = 0.3
 # Columns of the rows' products that are formed at a time.
 BLOCK = 256
 
@@ -92,7 +103,7 @@ class Frame:
         total = float(entries.weights.sum())
         shares = entries.weights / total
         design = as_design(entries.X)
-        by_row = np.bincount(entries.rows, shares, minlength=design.shape[0])
+        by_row = np.bincount(entries.rows, shares, design.shape[0]).astype(np.float64)
         means, variances = design.moments(by_row)
         if not fit_intercept:
             means, variances = np.zeros_like(means), variances + means**2
@@ -188,11 +199,28 @@ def prepare(entries: Entries, loss: Loss, fit_intercept: bool, frame: Frame) -> 
     inner: Design = design if rotation is None else DenseDesign(rotation.coordinates)
     means = frame.means if rotation is None else rotation.along(frame.means[None])[0]
     check_size(entries.n_tasks, inner.shape[1])
-    tasks = [
-        _rows_of(inner, entries, members, frame)
-        for members in members_of(entries.tasks, entries.n_tasks)
-    ]
-    return Prepared(TaskData(tasks, loss, means, fit_intercept), frame, rotation)
+    members = members_of(entries.tasks, entries.n_tasks)
+    target, shares = entries.y - frame.center, entries.weights / frame.total
+    if entries.rows.size > SHARED * n * entries.n_tasks:
+        rows: Rows = SharedRows(inner, entries.n_tasks)
+        places = entries.tasks * n + entries.rows
+        target, shares = (
+            _spread(target, places, n * entries.n_tasks),
+            _spread(shares, places, n * entries.n_tasks),
+        )
+    else:
+        rows = OwnRows([inner.rows(entries.rows[mine]) for mine in members])
+        order = np.concatenate(members)
+        target, shares = target[order], shares[order]
+    data = TaskData(rows, target, shares, loss, means, fit_intercept)
+    return Prepared(data, frame, rotation)
+
+
+def _spread(values: Floats, places: Indices, size: int) -> Floats:
+    """Values at their places, zero elsewhere."""
+    spread = np.zeros(size)
+    spread[places] = values
+    return spread
 
 
 def members_of(tasks: Indices, n_tasks: int) -> list[Indices]:
@@ -200,15 +228,6 @@ def members_of(tasks: Indices, n_tasks: int) -> list[Indices]:
     order = np.argsort(tasks, kind="stable")
     ends = np.cumsum(np.bincount(tasks, minlength=n_tasks))
     return np.split(order, ends[:-1])
-
-
-def _rows_of(design: Design, entries: Entries, members: Indices, frame: Frame) -> TaskRows:
-    """The rows of one task; a task with answers to all rows shares the design."""
-    rows = entries.rows[members]
-    whole = rows.size == design.shape[0] and np.array_equal(rows, np.arange(rows.size))
-    mine = design if whole else design.rows(rows)
-    target = entries.y[members] - frame.center
-    return TaskRows(mine, target[:, None], entries.weights[members] / frame.total)
 
 
 def check_size(n_tasks: int, width: int) -> None:
@@ -293,4 +312,6 @@ def names_of_columns(Y: Any, n_columns: int) -> NDArray[Any]:
     columns = getattr(Y, "columns", None)
     if columns is None or len(columns) != n_columns:
         return np.arange(n_columns)
-    return np.asarray(list(columns), dtype=None if all(isinstance(c, str) for c in columns) else object)
+    return np.asarray(
+        list(columns), dtype=None if all(isinstance(c, str) for c in columns) else object
+    )

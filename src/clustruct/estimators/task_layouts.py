@@ -115,7 +115,7 @@ def missing_answers(Y: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array(flags, dtype=bool).reshape(Y.shape)
 
 
-def _has_columns(estimator: Any, y: ArrayLike, tasks: Ids | None) -> bool:
+def _has_columns(estimator: Any, y: ArrayLike | None, tasks: Ids | None) -> bool:
     """Whether there is a column for each task."""
     if y is None:
         name = type(estimator).__name__

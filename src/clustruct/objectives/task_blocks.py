@@ -145,13 +145,14 @@ def eliminate(model: Quadratics, strengths: Strengths) -> Profile:
     inverse = inverse_of(pushed)
     # ``N - N S N`` written as ``within S N``, which loses no digits where ``within`` is small.
     H = np.empty_like(normal)
+    F, J = np.flatnonzero(free), np.flatnonzero(held)
     across = normal[:, free][:, :, held]
     pulled = within[:, None] * inverse
-    H[np.ix_(range(H.shape[0]), free, free)] = _symmetric(pulled @ own)
-    H[np.ix_(range(H.shape[0]), free, held)] = pulled @ across
-    H[np.ix_(range(H.shape[0]), held, free)] = (pulled @ across).transpose(0, 2, 1)
+    H[:, F[:, None], F] = _symmetric(pulled @ own)
+    H[:, F[:, None], J] = pulled @ across
+    H[:, J[:, None], F] = (pulled @ across).transpose(0, 2, 1)
     lost = across.transpose(0, 2, 1) @ inverse
-    H[np.ix_(range(H.shape[0]), held, held)] = normal[:, held][:, :, held] - lost @ across
+    H[:, J[:, None], J] = normal[:, held][:, :, held] - lost @ across
     g = np.empty_like(model.h)
     mine = model.h[:, free]
     g[:, free] = np.einsum("tij,tj->ti", pulled, mine)
@@ -160,9 +161,7 @@ def eliminate(model: Quadratics, strengths: Strengths) -> Profile:
     return Profile(H, g, drop, normal, model.h, inverse, free)
 
 
-def best_centroids(
-    profile: Profile, strengths: Strengths, labels: Labels, n_groups: int
-) -> Floats:
+def best_centroids(profile: Profile, strengths: Strengths, labels: Labels, n_groups: int) -> Floats:
     """The best centroids for given groups, none of which is empty.
 
     Centroids are drawn to ``m``, see `Strengths.pull`: ``T_q v_q = g_q + s_q between m`` with
@@ -216,15 +215,16 @@ def depths(A: Floats, b: Floats) -> Floats:
 def solve(A: Floats, b: Floats) -> Floats:
     """``A x = b`` for a stack of symmetric positive systems; the shortest answer if singular."""
     if _regular(A):
-        return np.linalg.solve(A, b[..., None])[..., 0]
+        return np.asarray(np.linalg.solve(A, b[..., None])[..., 0], dtype=np.float64)
     return np.einsum("qij,qj->qi", np.linalg.pinv(A, rcond=SINGULAR, hermitian=True), b)
 
 
 def inverse_of(A: Floats) -> Floats:
     """Inverses of a stack of symmetric positive matrices; pseudo-inverses if one is singular."""
     if _regular(A):
-        return _symmetric(np.linalg.inv(A))
-    return np.linalg.pinv(A, rcond=SINGULAR, hermitian=True)
+        return _symmetric(np.asarray(np.linalg.inv(A), dtype=np.float64))
+    pseudo = np.linalg.pinv(A, rcond=SINGULAR, hermitian=True)
+    return np.asarray(pseudo, dtype=np.float64)
 
 
 def _regular(A: Floats) -> bool:

@@ -152,7 +152,7 @@ class TaskObjective:
             if self.quadratic or before - value <= max(tol, NEGLIGIBLE) * abs(value):
                 break
         intercept = W[:, -1] if self.data.fit_intercept else np.zeros(W.shape[0])
-        return TaskPoint(W, value, intercept, self.data.slopes(W), V, labels)
+        return TaskPoint(W, value, intercept, self.data.models(W).slopes(W), V, labels)
 
     def _descend(
         self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels

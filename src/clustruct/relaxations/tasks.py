@@ -6,7 +6,7 @@ Minimising the penalty over the centroids leaves ``1/2 tr(W' Sigma^-1 W)`` in th
 
 ``M = Z (Z'Z)^-1 Z'`` is the projector of the groups, ``U`` that on equal rows, and
 
-    sw = 1 / (alpha + within),                  sb = 1 / (alpha + between within / (between + within)),
+    sw = 1 / (alpha + within),    sb = 1 / (alpha + between within / (between + within)),
     sm = 1 / (alpha + mean within / (mean + within)).
 
 ``sb >= sw``, and ``Sigma`` is linear in ``M``. So the least of loss plus penalty over ``W`` is a
@@ -112,7 +112,7 @@ def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) 
     energy = spreads.fixed(point.slope) + explained
 
     def bound(tau: float) -> float:
-        return -objective.data.dual_losses(point.W, tau) - 0.5 * tau**2 * energy
+        return -objective.data.dual_loss(point.W, tau) - 0.5 * tau**2 * energy
 
     best = minimize_scalar(
         lambda tau: -bound(tau), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-3}

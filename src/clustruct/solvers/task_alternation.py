@@ -38,8 +38,9 @@ class TaskAlternation:
     begin : ndarray of shape (K, width), default=None
         Weights to start from, for losses other than squared.
     tol : float
-        Precision of the fits on the way; the answer's is `sharp`.
+        Precision of the fits on the way.
     sharp : float
+        Precision of the answer.
     """
 
     name = "am"
@@ -83,6 +84,8 @@ class TaskAlternation:
         """The weights at full precision."""
         point = point_of(state.point)
         count = point.V.shape[0]
+        if self._objective.quadratic or self._sharp >= self._tol:
+            return Answer(point, point.labels)
         sharp = self._objective.refit(point.labels, count, self._sharp, point.W)
         point = sharp if sharp.value < point.value else point
         return Answer(point, point.labels)

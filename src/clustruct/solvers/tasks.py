@@ -23,7 +23,7 @@ from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.starts import search
 from clustruct.solvers.task_alternation import TaskAlternation, point_of
 
-__all__ = ["OPTIONS", "RECIPES", "TaskProblem", "solve"]
+__all__ = ["OPTIONS", "RECIPES", "TaskProblem", "attempt", "solve"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -56,6 +56,10 @@ class TaskProblem:
         Options of the solver, see `OPTIONS`.
     hints : tuple of ndarray
         Groups to start from before all others, such as those found at other strengths.
+    near : ndarray of shape (K, width) or None
+        Weights to start from, for losses other than squared.
+    precision : tuple of float
+        Of the fits on the way, and of the answer's.
     """
 
     objective: TaskObjective
@@ -66,11 +70,19 @@ class TaskProblem:
     n_jobs: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     hints: tuple[Labels, ...] = ()
+    near: Floats | None = None
+    precision: tuple[float, float] = (1e-7, 1e-12)
 
     @cached_property
     def together(self) -> TaskPoint:
         """All tasks in one group: mean-regularised."""
-        return self.objective.refit(np.zeros(self.objective.shape[0], dtype=np.intp), 1, ROUGH)
+        labels = np.zeros(self.objective.shape[0], dtype=np.intp)
+        return self.objective.refit(labels, 1, ROUGH, self.near)
+
+    @property
+    def begin(self) -> Floats:
+        """Weights to start from."""
+        return self.together.W if self.near is None else self.near
 
     def labels(self, number: int) -> Labels:
         """The start of that number, the same for every solver."""
@@ -131,16 +143,20 @@ def solve(problem: TaskProblem, solver: str) -> Outcome:
     -------
     Outcome
     """
-    n_tasks = problem.objective.shape[0]
-    if problem.n_clusters == 1 or problem.n_clusters >= n_tasks:
-        labels = np.arange(n_tasks) % problem.n_clusters
-        attempts = [Attempt(solver, (_refined(problem, labels, None),))]
-    else:
-        attempts = RECIPES[solver](problem)
+    attempts = attempt(problem, solver)
     best = min(attempts, key=lambda attempt: attempt.answer.point.value)
     bound = max(attempt.bound for attempt in attempts)
     certificate = _certificate(problem, best.answer, bound)
     return Outcome(best.answer, best.trace, status_of(attempts, best), certificate)
+
+
+def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
+    """What the recipe of that name finds, without a certificate."""
+    n_tasks = problem.objective.shape[0]
+    if problem.n_clusters == 1 or problem.n_clusters >= n_tasks:
+        labels = np.arange(n_tasks) % problem.n_clusters
+        return [Attempt(solver, (_refined(problem, labels, problem.near),))]
+    return RECIPES[solver](problem)
 
 
 def _certificate(problem: TaskProblem, answer: Answer, relaxed_bound: float) -> Certificate:
@@ -160,7 +176,7 @@ def _certificate(problem: TaskProblem, answer: Answer, relaxed_bound: float) -> 
 
 def _am(problem: TaskProblem) -> list[Attempt]:
     def run(number: int) -> Solution[Any]:
-        return _refined(_quiet(problem), problem.labels(number), problem.together.W)
+        return _refined(_quiet(problem), problem.labels(number), problem.begin)
 
     best, remark = _best_of(problem, run)
     return [Attempt("am", (best,), remark=remark)]
@@ -220,7 +236,10 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Solution[Any]:
     """Alternating minimisation from groups at hand."""
-    solver = TaskAlternation(problem.objective, labels, problem.n_clusters, begin)
+    tol, sharp = problem.precision
+    solver = TaskAlternation(
+        problem.objective, labels, problem.n_clusters, begin, tol=tol, sharp=sharp
+    )
     return drive(solver, problem.budget)
 
 
