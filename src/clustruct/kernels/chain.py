@@ -55,7 +55,7 @@ CHAIN_SHARE = 20
 # so many for each cell.
 FIRST_CELLS = 3
 LEAST_CELLS = 20
-KNOTS = 16
+KNOTS = cython.declare(cython.Py_ssize_t, 16)
 # Into how many cells one is split. Measured: 2 takes more rounds, 4 and 8 take more states.
 PARTS = cython.declare(cython.longlong, 3)
 # Room for rounding: in a comparison of two costs, relative to the larger one; and in means and
@@ -121,16 +121,21 @@ def cheapest_chain(
     n_slots: cython.Py_ssize_t
     n_states: cython.Py_ssize_t
     # One work space for all rounds: on short arrays, allocations take longer than the search.
-    layout: cython.longlong[::1]
-    spare: cython.longlong[::1] = np.empty(0, dtype=np.int64)
-    moments: cython.double[:, ::1] = np.empty((0, 6))
-    floats: cython.double[::1] = np.empty(0)
-    integers: cython.longlong[::1] = np.empty(0, dtype=np.int64)
+    n_cells = min(values.shape[0] - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
+    layout: cython.longlong[::1] = np.empty((n_cells + 2) * (n_groups + 4), dtype=np.int64)
+    spare: cython.longlong[::1] = np.empty(layout.shape[0], dtype=np.int64)
+    moments: cython.double[:, ::1] = np.empty((9 * n_cells, 6))
+    floats: cython.double[::1] = np.empty(max(4 * layout.shape[0], KNOTS * n_cells + 1))
+    integers: cython.longlong[::1] = np.empty(4 * layout.shape[0], dtype=np.int64)
     path: cython.longlong[::1] = np.empty(n_layers, dtype=np.int64)
     best_array = np.empty(n_layers, dtype=np.int64)
     best: cython.longlong[::1] = best_array
     found: cython.bint = False
-    layout, n_cells, n_states = _first_cells(values, n_groups, zero_group, middle)
+    with cython.nogil:
+        n_cells = _first_cells(
+            values, n_groups, zero_group, middle, n_cells, floats, integers, layout
+        )
+        n_states = layout[2 * n_cells + n_groups + 1]
     while True:
         if n_states > max_states:
             raise MemoryError
@@ -194,35 +199,39 @@ def cheapest_chain(
 
 
 @cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _first_cells(
     values: cython.double[::1],
     n_groups: cython.Py_ssize_t,
     zero_group: cython.Py_ssize_t,
     middle: cython.longlong,
-):
+    most: cython.Py_ssize_t,
+    need: cython.double[::1],
+    cuts: cython.longlong[::1],
+    layout: cython.longlong[::1],
+) -> cython.Py_ssize_t:
     """Cells over all positions, and for each boundary the list of those that it may take.
 
-    The error of a cell goes like its weight times its width, so the first cells share the square
-    root of the density of the values evenly.
+    The error of a cell goes like its weight times its width, so the first cells, ``most`` or fewer
+    and one more at the middle, share the square root of the density of the values evenly. The
+    arrays ``need`` and ``cuts`` are work space.
 
-    Returns the layout and the numbers of cells and of states. A layout holds, one after the other,
-    the first positions of all cells, the positions after their last ones, the starts (where the
-    states of each layer begin) and the owners (the cell of each state). State 0 stands for the
-    position 0, the last state for ``n``.
+    Writes the layout and returns the number of cells. A layout holds, one after the other, the
+    first positions of all cells, the positions after their last ones, the starts (where the states
+    of each layer begin, and after all of them) and the owners (the cell of each state). State 0
+    stands for the position 0, the last state for ``n``.
     """
     n: cython.Py_ssize_t = values.shape[0]
-    most: cython.Py_ssize_t = min(n - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
     n_knots: cython.Py_ssize_t = min(n - 1, KNOTS * most)
     knot: cython.Py_ssize_t
     cell: cython.Py_ssize_t
     layer: cython.Py_ssize_t
-    need: cython.double[::1] = np.empty(n_knots + 1)
     need[0] = 0.0
     for knot in range(1, n_knots + 1):
         need[knot] = need[knot - 1] + sqrt(
             values[knot * (n - 1) // n_knots] - values[(knot - 1) * (n - 1) // n_knots]
         )
-    cuts: cython.longlong[::1] = np.empty(most + 2, dtype=np.int64)
     cuts[0] = 1
     n_cuts: cython.Py_ssize_t = 1
     for knot in range(1, n_knots):
@@ -233,9 +242,6 @@ def _first_cells(
         # No cell reaches across the middle.
         n_cuts = _insert(cuts, n_cuts, middle + 1)
     n_cells: cython.Py_ssize_t = n_cuts - 1
-    layout: cython.longlong[::1] = np.empty(
-        2 * n_cells + n_groups + 2 + n_cells * (n_groups - 1) + 2, dtype=np.int64
-    )
     for cell in range(n_cells):
         layout[cell] = cuts[cell]
         layout[n_cells + cell] = cuts[cell + 1]
@@ -257,7 +263,7 @@ def _first_cells(
     owner[n_states] = -1
     starts[n_groups] = n_states
     starts[n_groups + 1] = n_states + 1
-    return layout, n_cells, n_states + 1
+    return n_cells
 
 
 @cython.cfunc
@@ -339,8 +345,6 @@ def _measure_cells(
 ) -> cython.void:
     """Moments at the first, middle and last position of every cell, then at both ends of all."""
     cell: cython.Py_ssize_t
-    slot: cython.Py_ssize_t
-    column: cython.Py_ssize_t
     n_cells: cython.Py_ssize_t = low.shape[0]
     for cell in range(n_cells):
         positions[3 * cell] = low[cell]
@@ -348,12 +352,7 @@ def _measure_cells(
         positions[3 * cell + 2] = high[cell] - 1
     positions[3 * n_cells] = 0
     positions[3 * n_cells + 1] = values.shape[0]
-    for slot in range(3 * n_cells + 2):
-        if slot > 0 and positions[slot] == positions[slot - 1]:
-            for column in range(6):
-                moments[slot, column] = moments[slot - 1, column]
-        else:
-            moments_at(values, weights, origin, table, block, positions[slot], moments, slot)
+    moments_at(values, weights, origin, table, block, positions, moments)
 
 
 @cython.cfunc

@@ -42,8 +42,7 @@ def group_summaries(
     first: cython.double
     mean: cython.double
     reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
-    for group in range(n_groups + 1):
-        moments_at(values, weights, origin, table, block, edges[group], rows, group)
+    moments_at(values, weights, origin, table, block, edges, rows)
     for group in range(n_groups):
         weight = (rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1])
         first = (rows[group + 1, 2] - rows[group, 2]) + (rows[group + 1, 3] - rows[group, 3])

@@ -20,7 +20,7 @@ from clustruct.kernels.intervals import (
 )
 from clustruct.kernels.partition import label_by_threshold
 from clustruct.kernels.penalised import best_partition
-from clustruct.kernels.sorting import merge_ties, scale_down, sort_values
+from clustruct.kernels.sorting import scale_and_merge, scale_down, scale_factors, sort_values
 
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
@@ -77,8 +77,8 @@ def _cluster_sorted(ordered, weights, n_clusters):
 
     The cost comes as a mantissa and an exponent of two. Empty weights stand for weights of one.
     """
-    scaled, exponent = scale_down(ordered, max(-ordered[0], ordered[-1]))
-    values, weights = merge_ties(scaled, weights)
+    factor, factor_too, exponent = scale_factors(max(-ordered[0], ordered[-1]))
+    values, weights, firsts = scale_and_merge(ordered, weights, factor, factor_too)
     n = values.shape[0]
     # Moments are taken about zero unless the values lie far from it for their spread.
     origin = float(values[n // 2])
@@ -88,7 +88,7 @@ def _cluster_sorted(ordered, weights, n_clusters):
     inner = _boundaries(values, weights, origin, table, min(n_clusters, n))
     edges = np.concatenate([[0], inner, [n]])
     centers, costs = group_summaries(values, weights, origin, table, BLOCK, edges)
-    starts = inner if n == ordered.shape[0] else np.searchsorted(scaled, values[inner])
+    starts = inner if firsts is None else firsts[inner]
     return starts, np.ldexp(centers, exponent), math.fsum(costs), 2 * exponent
 
 
