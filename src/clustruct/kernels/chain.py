@@ -118,15 +118,14 @@ def cheapest_chain(
     cost: cython.double
     limit: cython.double
     n_cells: cython.Py_ssize_t
-    n_slots: cython.Py_ssize_t
     n_states: cython.Py_ssize_t
     # One work space for all rounds: on short arrays, allocations take longer than the search.
     n_cells = min(values.shape[0] - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
     layout: cython.longlong[::1] = np.empty((n_cells + 2) * (n_groups + 4), dtype=np.int64)
-    spare: cython.longlong[::1] = np.empty(layout.shape[0], dtype=np.int64)
-    moments: cython.double[:, ::1] = np.empty((9 * n_cells, 6))
-    floats: cython.double[::1] = np.empty(max(4 * layout.shape[0], KNOTS * n_cells + 1))
-    integers: cython.longlong[::1] = np.empty(4 * layout.shape[0], dtype=np.int64)
+    spare: cython.longlong[::1] = np.empty(2 * layout.shape[0], dtype=np.int64)
+    moments: cython.double[:, ::1] = np.empty((20 * n_cells, 6))
+    floats: cython.double[::1] = np.empty(max(6 * layout.shape[0], KNOTS * n_cells + 1))
+    integers: cython.longlong[::1] = np.empty(6 * layout.shape[0], dtype=np.int64)
     path: cython.longlong[::1] = np.empty(n_layers, dtype=np.int64)
     best_array = np.empty(n_layers, dtype=np.int64)
     best: cython.longlong[::1] = best_array
@@ -143,26 +142,29 @@ def cheapest_chain(
         high: cython.longlong[::1] = layout[n_cells : 2 * n_cells]
         starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_groups + 2]
         owner: cython.longlong[::1] = layout[2 * n_cells + n_groups + 2 :][:n_states]
-        n_slots = 3 * n_cells + 2
-        if moments.shape[0] < n_slots:
-            moments = np.empty((2 * n_slots, 6))
         if floats.shape[0] < 3 * n_states + n_cells:
             floats = np.empty(2 * (3 * n_states + n_cells))
-        if integers.shape[0] < 2 * n_states + n_slots + n_cells + 1:
-            integers = np.empty(2 * (2 * n_states + n_slots + n_cells + 1), dtype=np.int64)
+        if integers.shape[0] < 2 * n_states + 5 * n_cells + 4:
+            integers = np.empty(2 * (2 * n_states + 5 * n_cells + 4), dtype=np.int64)
         discount: cython.double[::1] = floats[:n_states]
         ahead: cython.double[::1] = floats[n_states : 2 * n_states]
         behind: cython.double[::1] = floats[2 * n_states : 3 * n_states]
         worst: cython.double[::1] = floats[3 * n_states :][:n_cells]
         slots: cython.longlong[::1] = integers[:n_states]
         previous: cython.longlong[::1] = integers[n_states : 2 * n_states]
-        positions: cython.longlong[::1] = integers[2 * n_states : 2 * n_states + n_slots]
-        first_child: cython.longlong[::1] = integers[2 * n_states + n_slots :][: n_cells + 1]
+        first_child: cython.longlong[::1] = integers[2 * n_states :][: n_cells + 1]
+        first_slot: cython.longlong[::1] = integers[2 * n_states + n_cells + 1 :][: n_cells + 1]
+        positions: cython.longlong[::1] = integers[2 * (n_states + n_cells + 1) :]
         with cython.nogil:
-            _measure_cells(values, weights, origin, table, block, low, high, moments, positions)
+            _place_slots(low, high, values.shape[0], first_slot, positions)
+        positions = positions[: first_slot[n_cells] + 2]
+        if moments.shape[0] < positions.shape[0]:
+            moments = np.empty((2 * positions.shape[0], 6))
+        with cython.nogil:
+            moments_at(values, weights, origin, table, block, positions, moments)
             exact = _discounts(
-                values, origin, zero_group, low, high, owner, starts, moments, positions, slots,
-                discount,
+                values, origin, zero_group, low, high, owner, starts, first_slot, moments,
+                positions, slots, discount,
             )  # fmt: skip
             # Plain double precision will do while its error is far below the costs compared.
             measure = EXACT if exact or noise > 1e-4 * bound else FAST
@@ -332,27 +334,33 @@ def _sweep(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _measure_cells(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    origin: cython.double,
-    table: cython.double[:, ::1],
-    block: cython.Py_ssize_t,
+def _place_slots(
     low: cython.longlong[::1],
     high: cython.longlong[::1],
-    moments: cython.double[:, ::1],
+    n: cython.Py_ssize_t,
+    first_slot: cython.longlong[::1],
     positions: cython.longlong[::1],
 ) -> cython.void:
-    """Moments at the first, middle and last position of every cell, then at both ends of all."""
+    """Write the first, middle and last position of every cell, each once, then both ends of all.
+
+    Those of a cell begin at ``first_slot`` and end before that of the next cell.
+    """
     cell: cython.Py_ssize_t
+    slot: cython.Py_ssize_t = 0
     n_cells: cython.Py_ssize_t = low.shape[0]
     for cell in range(n_cells):
-        positions[3 * cell] = low[cell]
-        positions[3 * cell + 1] = (low[cell] + high[cell] - 1) // 2
-        positions[3 * cell + 2] = high[cell] - 1
-    positions[3 * n_cells] = 0
-    positions[3 * n_cells + 1] = values.shape[0]
-    moments_at(values, weights, origin, table, block, positions, moments)
+        first_slot[cell] = slot
+        positions[slot] = low[cell]
+        if high[cell] - low[cell] > 2:
+            slot += 1
+            positions[slot] = (low[cell] + high[cell] - 1) // 2
+        if high[cell] - low[cell] > 1:
+            slot += 1
+            positions[slot] = high[cell] - 1
+        slot += 1
+    first_slot[n_cells] = slot
+    positions[slot] = 0
+    positions[slot + 1] = n
 
 
 @cython.cfunc
@@ -366,6 +374,7 @@ def _discounts(
     high: cython.longlong[::1],
     owner: cython.longlong[::1],
     starts: cython.longlong[::1],
+    first_slot: cython.longlong[::1],
     moments: cython.double[:, ::1],
     positions: cython.longlong[::1],
     slots: cython.longlong[::1],
@@ -375,7 +384,7 @@ def _discounts(
     exact: cython.bint = True
     n_layers: cython.Py_ssize_t = starts.shape[0] - 3
     last: cython.Py_ssize_t = owner.shape[0] - 1
-    end: cython.Py_ssize_t = 3 * low.shape[0]
+    end: cython.Py_ssize_t = first_slot[low.shape[0]]
     layer: cython.Py_ssize_t
     state: cython.Py_ssize_t
     first: cython.Py_ssize_t
@@ -383,7 +392,7 @@ def _discounts(
     right: cython.Py_ssize_t
     cell: cython.Py_ssize_t
     here: cython.Py_ssize_t
-    place: cython.Py_ssize_t
+    final: cython.Py_ssize_t
     least: cython.double
     largest: cython.double
     floor: cython.double
@@ -397,34 +406,37 @@ def _discounts(
     discount[0] = 0.0
     discount[last] = 0.0
     for layer in range(1, n_layers + 1):
-        # The representative: the middle, or the end of the cell towards which the zero group grows.
-        place = 1 if zero_group < 0 else (0 if layer <= zero_group else 2)
         # Extreme positions of the neighbouring boundaries.
-        left = end if layer == 1 else 3 * owner[starts[layer - 1]]
-        right = end + 1 if layer == n_layers else 3 * owner[starts[layer + 2] - 1] + 2
+        left = end if layer == 1 else first_slot[owner[starts[layer - 1]]]
+        right = end + 1 if layer == n_layers else first_slot[owner[starts[layer + 2] - 1] + 1] - 1
         least = values[positions[left]] - origin
         largest = values[positions[right] - 1] - origin
         for state in range(starts[layer], starts[layer + 1]):
             cell = owner[state]
-            first = 3 * cell
-            here = first + place
+            first = first_slot[cell]
+            final = first_slot[cell + 1] - 1
+            # The representative: the middle, or the end from which the zero group grows.
+            if zero_group < 0:
+                here = (first + final) // 2
+            else:
+                here = first if layer <= zero_group else final
             slots[state] = here
             discount[state] = 0.0
             if zero_group >= 0 and (layer == zero_group or layer == zero_group + 1):
-                discount[state] = _gain(moments, first, first + 2, 4)
+                discount[state] = _gain(moments, first, final, 4)
             elif high[cell] - low[cell] > 1:
                 # A mean grows with both ends of its interval.
-                above = _mean(moments, positions, first + 2, right, largest)
+                above = _mean(moments, positions, final, right, largest)
                 below = _mean(moments, positions, left, first, least)
                 floor = values[low[cell] - 1] - origin
                 ceiling = values[high[cell] - 1] - origin
                 spread = min(above - below, 2.0 * (above - floor), 2.0 * (ceiling - below))
                 passed = max(
                     _first_moment(moments, first, here, floor),
-                    -_first_moment(moments, here, first + 2, ceiling),
+                    -_first_moment(moments, here, final, ceiling),
                 )
                 # The values are at most 1 in size: room for the rounding of both factors.
-                passed += ROUNDING * _gain(moments, first, first + 2, 0)
+                passed += ROUNDING * _gain(moments, first, final, 0)
                 discount[state] = 2.0 * (spread + ROUNDING) * passed
             if discount[state] > 0.0:
                 exact = False

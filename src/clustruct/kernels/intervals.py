@@ -406,10 +406,9 @@ def layer_minima(
     choice: cython.Py_ssize_t
     here: cython.longlong
     there: cython.longlong
-    weight: cython.double
-    first: cython.double
     value: cython.double
     least: cython.double
+    limit: cython.double
     sign: cython.double = 1.0 if forward else -1.0
     if column_first == column_last:
         best[row_first:row_last] = INFINITY
@@ -431,32 +430,56 @@ def layer_minima(
             else:
                 while left <= right and not _joined(table, positions, here, slots[left], gap):
                     left += 1
-            for column in range(left, right + 1):
-                there = slots[column]
-                if measure == ABOUT_ZERO:
+            if measure == ABOUT_ZERO:
+                for column in range(left, right + 1):
+                    there = slots[column]
                     value = table[here, 4] - table[there, 4]
                     value += table[here, 5] - table[there, 5]
                     value = base[column] + sign * value
-                else:
-                    weight = table[here, 0] - table[there, 0]
-                    first = table[here, 2] - table[there, 2]
-                    value = table[here, 4] - table[there, 4]
-                    if weight != 0.0:
-                        value -= first * (first / weight)
-                    value = base[column] + sign * value
-                    if measure == EXACT and value - noise < least:
+                    if value < least:
+                        least = value
+                        choice = column
+            else:
+                for column in range(left, right + 1):
+                    value = base[column] + sign * _fast_cost(table, slots[column], here)
+                    if value < least:
+                        least = value
+                        choice = column
+            if measure == EXACT:
+                # The best one is among those that are as good up to noise.
+                limit = least + 2.0 * noise
+                least = INFINITY
+                for column in range(left, right + 1):
+                    there = slots[column]
+                    if base[column] + sign * _fast_cost(table, there, here) <= limit:
                         value = base[column]
                         if forward:
                             value += interval_cost(table, there, here)
                         else:
                             value += interval_cost(table, here, there)
-                if value < least:
-                    least = value
-                    choice = column
+                        if value < least:
+                            least = value
+                            choice = column
             best[row] = least
             best_column[row] = choice
             r += 2 * stride
         stride //= 2
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _fast_cost(
+    table: cython.double[:, ::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t
+) -> cython.double:
+    """``C`` of the interval between two rows in plain double precision; ``-C`` for ``j < i``."""
+    weight: cython.double = table[j, 0] - table[i, 0]
+    first: cython.double = table[j, 2] - table[i, 2]
+    cost: cython.double = table[j, 4] - table[i, 4]
+    if weight != 0.0:
+        cost -= first * (first / weight)
+    return cost
 
 
 @cython.cfunc
