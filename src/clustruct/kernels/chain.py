@@ -124,15 +124,17 @@ def cheapest_chain(
     layout: cython.longlong[::1] = np.empty((n_cells + 2) * (n_groups + 4), dtype=np.int64)
     spare: cython.longlong[::1] = np.empty(2 * layout.shape[0], dtype=np.int64)
     moments: cython.double[:, ::1] = np.empty((20 * n_cells, 6))
-    floats: cython.double[::1] = np.empty(max(6 * layout.shape[0], KNOTS * n_cells + 1))
-    integers: cython.longlong[::1] = np.empty(6 * layout.shape[0], dtype=np.int64)
+    # Twice the knots that are wanted, and some towards the ends, are the most that there may be.
+    n_floats: cython.Py_ssize_t = max(6 * layout.shape[0], 2 * KNOTS * n_cells + 130)
+    floats: cython.double[::1] = np.empty(n_floats)
+    integers: cython.longlong[::1] = np.empty(n_floats, dtype=np.int64)
     path: cython.longlong[::1] = np.empty(n_layers, dtype=np.int64)
     best_array = np.empty(n_layers, dtype=np.int64)
     best: cython.longlong[::1] = best_array
     found: cython.bint = False
     with cython.nogil:
         n_cells = _first_cells(
-            values, n_groups, zero_group, middle, n_cells, floats, integers, layout
+            values, n_groups, zero_group, middle, n_cells, floats, integers, spare, layout
         )
         n_states = layout[2 * n_cells + n_groups + 1]
     while True:
@@ -210,6 +212,7 @@ def _first_cells(
     middle: cython.longlong,
     most: cython.Py_ssize_t,
     need: cython.double[::1],
+    knots: cython.longlong[::1],
     cuts: cython.longlong[::1],
     layout: cython.longlong[::1],
 ) -> cython.Py_ssize_t:
@@ -217,7 +220,7 @@ def _first_cells(
 
     The error of a cell goes like its weight times its width, so the first cells, ``most`` or fewer
     and one more at the middle, share the square root of the density of the values evenly. The
-    arrays ``need`` and ``cuts`` are work space.
+    arrays ``need``, ``knots`` and ``cuts`` are work space.
 
     Writes the layout and returns the number of cells. A layout holds, one after the other, the
     first positions of all cells, the positions after their last ones, the starts (where the states
@@ -225,20 +228,21 @@ def _first_cells(
     stands for the position 0, the last state for ``n``.
     """
     n: cython.Py_ssize_t = values.shape[0]
-    n_knots: cython.Py_ssize_t = min(n - 1, KNOTS * most)
+    n_knots: cython.Py_ssize_t = _place_knots(n, KNOTS * most, knots)
     knot: cython.Py_ssize_t
     cell: cython.Py_ssize_t
     layer: cython.Py_ssize_t
-    need[0] = 0.0
-    for knot in range(1, n_knots + 1):
-        need[knot] = need[knot - 1] + sqrt(
-            values[knot * (n - 1) // n_knots] - values[(knot - 1) * (n - 1) // n_knots]
-        )
-    cuts[0] = 1
+    total: cython.double = 0.0
+    so_far: cython.double = 0.0
     n_cuts: cython.Py_ssize_t = 1
     for knot in range(1, n_knots):
-        if need[knot] * most >= need[n_knots] * n_cuts:
-            n_cuts = _insert(cuts, n_cuts, knot * (n - 1) // n_knots)
+        need[knot] = sqrt(values[knots[knot]] - values[knots[knot - 1]])
+        total += need[knot]
+    cuts[0] = 1
+    for knot in range(1, n_knots - 1):
+        so_far += need[knot]
+        if so_far * most >= total * n_cuts and n_cuts < most:
+            n_cuts = _insert(cuts, n_cuts, knots[knot])
     n_cuts = _insert(cuts, n_cuts, n)
     if zero_group >= 0:
         # No cell reaches across the middle.
@@ -266,6 +270,39 @@ def _first_cells(
     starts[n_groups] = n_states
     starts[n_groups + 1] = n_states + 1
     return n_cells
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _place_knots(
+    n: cython.Py_ssize_t, n_even: cython.Py_ssize_t, knots: cython.longlong[::1]
+) -> cython.Py_ssize_t:
+    """Write where the values are looked at to choose the first cells; return how many places.
+
+    Evenly, and ever more closely towards both ends, where few values may be far apart.
+    """
+    n_knots: cython.Py_ssize_t = 0
+    step: cython.Py_ssize_t = max(1, (n - 1) // n_even)
+    place: cython.Py_ssize_t = 1
+    knots[n_knots] = 0
+    while place < step:
+        n_knots += 1
+        knots[n_knots] = place
+        place *= 2
+    place = step
+    while place < n - step:
+        n_knots += 1
+        knots[n_knots] = place
+        place += step
+    # What is left is between one and two steps long.
+    while place < n - 1:
+        n_knots += 1
+        knots[n_knots] = place
+        place += max(1, (n - 1 - place) // 2)
+    n_knots += 1
+    knots[n_knots] = n - 1
+    return n_knots + 1
 
 
 @cython.cfunc
