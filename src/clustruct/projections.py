@@ -148,11 +148,8 @@ def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
     if array is None or array.dtype != np.float64 or array.ndim not in n_dims or array.size == 0:
         array = _as_numbers(value, name, n_dims)
     floats = np.ascontiguousarray(array, dtype=np.float64)
-    flat = floats.reshape(-1)
     # The sum of squares is finite if all entries are, unless they are very large.
-    with np.errstate(all="ignore"):
-        squares = float(flat.dot(flat))
-    if not (math.isfinite(squares) or np.isfinite(flat).all()):
+    if not (math.isfinite(np.vdot(floats, floats)) or np.isfinite(floats).all()):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(floats))[0])
         index = ", ".join(map(str, place))
         raise ValueError(

@@ -1,3 +1,3 @@
 from clustruct.kernels.intervals cimport (
     ABOUT_ZERO, EXACT, FAST, INFINITY, interval_cost, layer_minima, moments_at)
-from libc.math cimport sqrt
+from libc.math cimport ceil, sqrt

@@ -442,9 +442,8 @@ def layer_minima(
             else:
                 for column in range(left, right + 1):
                     value = base[column] + sign * _fast_cost(table, slots[column], here)
-                    if value < least:
-                        least = value
-                        choice = column
+                    choice = column if value < least else choice
+                    least = value if value < least else least
             if measure == EXACT:
                 # The best one is among those that are as good up to noise.
                 limit = least + 2.0 * noise

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Labels from thresholds."""
+"""Edges of groups, and labels from thresholds."""
 
 import cython
 import numpy as np
@@ -8,6 +8,16 @@ import numpy as np
 # time; more are bisected.
 FEW = cython.declare(cython.Py_ssize_t, 8)
 INFINITY = cython.declare(cython.double, float("inf"))
+
+
+def with_ends(inner: cython.longlong[::1], n: cython.longlong):
+    """The inner boundaries of a partition of ``n`` values, between 0 and ``n``."""
+    edges_array = np.empty(inner.shape[0] + 2, dtype=np.int64)
+    edges: cython.longlong[::1] = edges_array
+    edges[0] = 0
+    edges[1 : inner.shape[0] + 1] = inner
+    edges[inner.shape[0] + 1] = n
+    return edges_array
 
 
 def label_by_threshold(values: cython.const[cython.double][::1], thresholds: cython.double[::1]):

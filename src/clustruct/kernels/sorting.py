@@ -40,12 +40,13 @@ def sort_values(values, weights=None):
             return np.sort(values), None
         order = np.argsort(values, kind="stable")
         return values[order], weights[order]
-    loads = NO_LOADS if weights is None else weights
-    sorted_values, sorted_loads = np.empty(n), np.empty(loads.shape[0])
-    spare_values, spare_loads = np.empty(n, dtype=np.int64), np.empty(loads.shape[0])
+    loads = sorted_loads = spare_loads = NO_LOADS
+    if weights is not None:
+        loads, sorted_loads, spare_loads = weights, np.empty(n), np.empty(n)
+    sorted_values, spare_bits = np.empty(n), np.empty(n, dtype=np.int64)
     radix_sort(
         values.view(np.int64), loads, sorted_values, sorted_values.view(np.int64), sorted_loads,
-        spare_values, spare_loads,
+        spare_bits, spare_loads,
     )  # fmt: skip
     return sorted_values, (None if weights is None else sorted_loads)
 
@@ -171,10 +172,12 @@ def _sort_by_two_digits(
     """Stable passes over two digits of the keys, by way of the spare arrays."""
     i: cython.Py_ssize_t
     key: cython.ulonglong
+    unused: cython.longlong = frame[0]
+    lowest: cython.ulonglong = frame[1]
     mask: cython.ulonglong = counts.shape[1] - 1
     counts[:, :] = 0
     for i in range(bits.shape[0]):
-        key = _key(bits[i], frame[0], frame[1]) >> first_bit
+        key = _key(bits[i], unused, lowest) >> first_bit
         counts[0, key & mask] += 1
         counts[1, (key >> digit) & mask] += 1
     _scatter(bits, loads, spare_bits, spare_loads, counts[0], frame, first_bit)
@@ -260,8 +263,8 @@ def scale_and_merge(
     Returns
     -------
     distinct : ndarray of float64, shape (m,)
-    sums : ndarray of float64, shape (m,) or (0,)
-        Empty ``weights`` stand for weights of one; they stay empty when all values are distinct.
+    sums : ndarray of float64, shape (m,), or None
+        Empty ``weights`` stand for weights of one. None when all values are distinct.
     starts : ndarray of int64, shape (m,), or None
         Where each distinct value occurs first; None when all values are distinct.
     """
@@ -282,7 +285,7 @@ def scale_and_merge(
             distinct[last] = value
             before = value
     if last + 1 == n:
-        return distinct_array, np.asarray(weights), None
+        return distinct_array, None, None
     starts_array, sums_array = np.empty(last + 1, dtype=np.int64), np.zeros(last + 1)
     starts: cython.longlong[::1] = starts_array
     sums: cython.double[::1] = sums_array
