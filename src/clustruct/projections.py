@@ -1,6 +1,5 @@
 """Exact projections, as plain functions: validation around the kernels."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from clustruct._arguments import as_count
 from clustruct.kernels import kmeans1d
+from clustruct.kernels.finite import all_finite
 from clustruct.results import Clustering1D, Projection
 from clustruct.rows import group_rows
 
@@ -148,8 +148,7 @@ def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
     if array is None or array.dtype != np.float64 or array.ndim not in n_dims or array.size == 0:
         array = _as_numbers(value, name, n_dims)
     floats = np.ascontiguousarray(array, dtype=np.float64)
-    # The sum of squares is finite if all entries are, unless they are very large.
-    if not (math.isfinite(np.vdot(floats, floats)) or np.isfinite(floats).all()):
+    if not all_finite(floats.reshape(-1)):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(floats))[0])
         index = ", ".join(map(str, place))
         raise ValueError(

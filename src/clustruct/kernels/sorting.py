@@ -13,8 +13,9 @@ import numpy as np
 
 # Below this size the histograms cost more than NumPy's comparison sort does.
 SMALL = 2048
-# Arrays shorter than LONG are sorted by two digits of eleven bits, longer ones by four of nine.
-# They tell most values apart; an insertion sort settles the few that they do not.
+# Arrays shorter than LONG are sorted by two digits of eleven bits, longer ones by three. They tell
+# most values apart; an insertion sort settles the few that they do not.
+DIGIT = cython.declare(cython.int, 11)
 LONG = cython.declare(cython.Py_ssize_t, 1 << 14)
 NO_LOADS = np.empty(0)
 
@@ -72,26 +73,29 @@ def radix_sort(
         Work space.
     """
     n: cython.Py_ssize_t = bits.shape[0]
-    digit: cython.int = 11 if n < LONG else 9
-    n_digits: cython.int = 2 if n < LONG else 4
     bit: cython.int
-    counts: cython.longlong[:, ::1] = np.empty((2, 1 << digit), dtype=np.int64)
+    counts: cython.longlong[:, ::1] = np.empty((2, 1 << DIGIT), dtype=np.int64)
     frame: cython.longlong[::1] = np.empty(3, dtype=np.int64)
     with cython.nogil:
         _frame_keys(bits, frame)
-        bit = max(0, frame[2] - n_digits * digit)
-        _sort_by_two_digits(
-            bits, loads, spare_bits, spare_loads, sorted_bits, sorted_loads, counts, frame, bit,
-            digit,
-        )  # fmt: skip
-        bit += 2 * digit
+        if n < LONG:
+            bit = max(0, frame[2] - 2 * DIGIT)
+            _sort_by_two_digits(
+                bits, loads, spare_bits, spare_loads, sorted_bits, sorted_loads, counts, frame, bit
+            )
+            bit += 2 * DIGIT
+        else:
+            bit = max(0, frame[2] - 3 * DIGIT)
+            _count(bits, counts, frame, bit)
+            _scatter(bits, loads, sorted_bits, sorted_loads, counts[0], frame, bit)
+            bit += DIGIT
         while True:
             while bit < frame[2]:
                 _sort_by_two_digits(
                     sorted_bits, sorted_loads, spare_bits, spare_loads, sorted_bits, sorted_loads,
-                    counts, frame, bit, digit,
+                    counts, frame, bit,
                 )  # fmt: skip
-                bit += 2 * digit
+                bit += 2 * DIGIT
             if _insertion_sort(sorted_values, sorted_loads):
                 break
             # The leading digits say too little: start again from the last one.
@@ -108,8 +112,8 @@ def _frame_keys(
 
     The bit pattern of a double, its sign apart, is an integer that grows with the double, and most
     of these integers belong to numbers far smaller than any at hand. They are left out, so that few
-    leading bits tell much. Zero is 0, the least size at hand 1; with a sign that gives the rank of
-    a double, and counted from the lowest one its key.
+    leading bits tell much. What remains of the integer, with the sign of the double and counted
+    from the lowest one, is its key.
     """
     i: cython.Py_ssize_t
     n_bits: cython.int = 0
@@ -124,11 +128,13 @@ def _frame_keys(
         signs |= sign
         size = bits[i] ^ (sign << 63)
         largest = size if size > largest else largest
-        # For zero this is the largest integer, which does not count.
+        # Of zero this makes the largest integer, which does not count.
         size -= 1
         unused = size if size < unused else unused
-    if largest == 0:
-        unused = 0
+    # The next 2^52 sizes below the least one, a halving, keep it apart from zero.
+    halving: cython.ulonglong = 1
+    halving <<= 52
+    unused = unused - halving if largest > 0 and unused > halving else 0
     largest -= unused
     frame[0] = unused
     frame[1] = signs * cython.cast(cython.longlong, largest)
@@ -167,9 +173,25 @@ def _sort_by_two_digits(
     counts: cython.longlong[:, ::1],
     frame: cython.longlong[::1],
     first_bit: cython.int,
-    digit: cython.int,
 ) -> cython.void:
     """Stable passes over two digits of the keys, by way of the spare arrays."""
+    _count(bits, counts, frame, first_bit)
+    _scatter(bits, loads, spare_bits, spare_loads, counts[0], frame, first_bit)
+    _scatter(
+        spare_bits, spare_loads, sorted_bits, sorted_loads, counts[1], frame, first_bit + DIGIT
+    )
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count(
+    bits: cython.const[cython.longlong][::1],
+    counts: cython.longlong[:, ::1],
+    frame: cython.longlong[::1],
+    first_bit: cython.int,
+) -> cython.void:
+    """Count how often each value of two digits occurs."""
     i: cython.Py_ssize_t
     key: cython.ulonglong
     unused: cython.longlong = frame[0]
@@ -179,11 +201,7 @@ def _sort_by_two_digits(
     for i in range(bits.shape[0]):
         key = _key(bits[i], unused, lowest) >> first_bit
         counts[0, key & mask] += 1
-        counts[1, (key >> digit) & mask] += 1
-    _scatter(bits, loads, spare_bits, spare_loads, counts[0], frame, first_bit)
-    _scatter(
-        spare_bits, spare_loads, sorted_bits, sorted_loads, counts[1], frame, first_bit + digit
-    )
+        counts[1, (key >> DIGIT) & mask] += 1
 
 
 @cython.cfunc
@@ -201,7 +219,6 @@ def _scatter(
     """One stable pass: put everything where the counts of its digit say."""
     i: cython.Py_ssize_t
     value: cython.Py_ssize_t
-    loaded: cython.bint = loads.shape[0] > 0
     place: cython.longlong = 0
     count: cython.longlong
     unused: cython.longlong = frame[0]
@@ -211,12 +228,18 @@ def _scatter(
         count = counts[value]
         counts[value] = place
         place += count
-    for i in range(bits.shape[0]):
-        value = (_key(bits[i], unused, lowest) >> first_bit) & mask
-        place = counts[value]
-        counts[value] = place + 1
-        new_bits[place] = bits[i]
-        if loaded:
+    if loads.shape[0] == 0:
+        for i in range(bits.shape[0]):
+            value = (_key(bits[i], unused, lowest) >> first_bit) & mask
+            place = counts[value]
+            counts[value] = place + 1
+            new_bits[place] = bits[i]
+    else:
+        for i in range(bits.shape[0]):
+            value = (_key(bits[i], unused, lowest) >> first_bit) & mask
+            place = counts[value]
+            counts[value] = place + 1
+            new_bits[place] = bits[i]
             new_loads[place] = loads[i]
 
 
