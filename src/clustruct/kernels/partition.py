@@ -92,14 +92,16 @@ def _bisect(
     base: cython.Py_ssize_t
     half: cython.Py_ssize_t
     most: cython.Py_ssize_t = 1
+    rest: cython.Py_ssize_t
     value: cython.double
     while 2 * most <= thresholds.shape[0]:
         most *= 2
+    rest = thresholds.shape[0] - most
     # The first step leaves a power of two, less one, of thresholds in question, so that all values
     # take the same steps.
     for i in range(values.shape[0]):
         value = values[i]
-        base = thresholds.shape[0] - most + 1 if thresholds[thresholds.shape[0] - most] <= value else 0
+        base = rest + 1 if thresholds[rest] <= value else 0
         half = most // 2
         while half > 0:
             base = base + half if thresholds[base + half - 1] <= value else base
