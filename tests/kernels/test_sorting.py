@@ -19,6 +19,8 @@ KINDS = {
     ),
     "subnormal": lambda rng, n: rng.integers(-n, n, n) * 5e-324,
     "all magnitudes": lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-320, 308, n),
+    # Zeros of both signs, between the least sizes at hand.
+    "next to zero": lambda rng, n: rng.choice([-0.01, -0.0, 0.0, 0.01, 5.0], n),
     "already sorted": lambda rng, n: np.sort(rng.standard_normal(n)),
     "reversed": lambda rng, n: np.sort(rng.standard_normal(n))[::-1].copy(),
 }
