@@ -1,12 +1,12 @@
 """``clustruct reproduce``: the experiments of the paper."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clustruct import __version__
 from clustruct._console import Console
+from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command, positive
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     with shown_progress() as watch:
         found = reproduce(experiments, plan, watch)
     if args.json:
-        console.say(json.dumps({"version": __version__, **found.to_dict()}))
+        console.say(as_json({"version": __version__, **found.to_dict()}))
     else:
         _print(found, console)
     for complaint in found.complaints:
