@@ -54,7 +54,7 @@ docs: $(VENV)/.docs $(VENV)/.kernels
 	@echo 'Read docs/_build/html/index.html'
 
 clean:
-	rm -rf build dist src/*.egg-info docs/_build docs/generated clustruct-demo
+	rm -rf build dist src/*.egg-info docs/_build docs/generated docs/auto_examples clustruct-demo
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f src/clustruct/kernels/*.so src/clustruct/kernels/*.pyd src/clustruct/kernels/*.c
 	rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels

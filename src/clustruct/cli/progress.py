@@ -11,7 +11,7 @@ from clustruct._console import Console
 
 __all__ = ["fit_with_progress"]
 
-DONE = re.compile(r"(\d+) of (\d+)")
+DONE = re.compile(r"fold (\d+) of (\d+)")
 
 
 def fit_with_progress(console: Console, text: str, model: Any, fit: Callable[[], Any]) -> None:

@@ -1,6 +1,7 @@
 """Choosing the number of groups of tasks, and the strengths of the penalty."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from clustruct.estimators.task_base import (
 from clustruct.estimators.task_grid import Plan, cross_validate, make_folds, select
 from clustruct.estimators.task_layouts import Reading, read_classes, read_numbers
 from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
+from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
 
@@ -63,7 +65,10 @@ class _TaskSearch(TaskCluster):
         grid = self._grid(price_scale(prepared), intercept)
         counts = _counts(self.n_clusters, entries.n_tasks)
         folds = make_folds(self.cv, reading, self.random_state)
-        scores = cross_validate(entries, folds, Plan(self, counts, grid, self.scoring), self.n_jobs)
+        unwatched = copy(self)
+        unwatched.callback = None
+        plan = Plan(unwatched, counts, grid, self.scoring)
+        scores = cross_validate(entries, folds, plan, self.n_jobs)
         name = LOSS_NAMES[self.loss]
         if self.scoring is not None:
             name = getattr(self.scoring, "__name__", repr(self.scoring))
@@ -171,6 +176,8 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
@@ -232,6 +239,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         super().__init__(
             n_clusters,  # type: ignore[arg-type]
@@ -251,6 +259,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
+            callback=callback,
         )
         self.cv = cv
         self.scoring = scoring
@@ -336,6 +345,8 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
@@ -400,6 +411,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         super().__init__(
             n_clusters,  # type: ignore[arg-type]
@@ -420,6 +432,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
+            callback=callback,
         )
         self.cv = cv
         self.scoring = scoring

@@ -19,7 +19,8 @@ from clustruct.estimators.inputs import (
     check_matrix,
     check_options,
     check_weights,
-    printer,
+    conclude,
+    watcher,
 )
 from clustruct.estimators.task_inputs import (
     Entries,
@@ -34,7 +35,7 @@ from clustruct.estimators.task_layouts import Reading, missing_answers
 from clustruct.losses import LogisticLoss
 from clustruct.objectives.task_blocks import Strengths
 from clustruct.objectives.tasks import TaskObjective, TaskPoint
-from clustruct.results import TaskGroup
+from clustruct.results import TaskGroup, TaskGroups
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.outcome import Outcome
 from clustruct.solvers.task_alternation import point_of
@@ -100,6 +101,7 @@ class TaskCluster(BaseEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     # ---- Fit
@@ -121,6 +123,7 @@ class TaskCluster(BaseEstimator):
         outcome = solve(self._problem(objective, n_clusters), self.solver)
         self.tasks_, self._layout = reading.names, reading.layout
         self._set_outcome(prepared, prices, outcome)
+        conclude(self.verbose, self.status_, self.certificate_)
 
     def _prepare(self, entries: Entries) -> Prepared:
         loss = self._loss()
@@ -131,10 +134,10 @@ class TaskCluster(BaseEstimator):
         return TaskProblem(
             objective=objective,
             n_clusters=min(int(n_clusters), objective.shape[0]),
-            budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
+            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
             seed=int(check_random_state(self.random_state).randint(2**31)),
-            n_jobs=self.n_jobs,
+            n_jobs=self.n_jobs if self.callback is None else 1,  # steps in an order
             options=check_options(self.solver, self.solver_options, OPTIONS),
         )
 
@@ -214,16 +217,16 @@ class TaskCluster(BaseEstimator):
         known = ~missing_answers(answers)
         return answers[known], predicted[known], weights[known]
 
-    def clusters(self) -> list[TaskGroup]:
+    def clusters(self) -> TaskGroups:
         """The groups as a table: tasks and centroid of each.
 
         Returns
         -------
-        list of TaskGroup
-            The largest first.
+        TaskGroups
+            A list of `TaskGroup`, the largest first.
         """
         check_is_fitted(self)
-        return [
+        return TaskGroups(
             TaskGroup(
                 label=q,
                 size=int(self.cluster_sizes_[q]),
@@ -232,7 +235,7 @@ class TaskCluster(BaseEstimator):
                 intercept=float(self.centroid_intercepts_[q]),
             )
             for q in range(self.n_clusters_)
-        ]
+        )
 
     # ---- New tasks
 

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from clustruct.estimators.task_base import TaskCluster
 from clustruct.estimators.task_layouts import read_classes, read_numbers
 from clustruct.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
+from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
 
@@ -73,6 +74,8 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -84,15 +87,15 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Their intercepts.
     labels_ : ndarray of shape (n_tasks,)
         Group of each task, the largest group first.
-    centroids_ : ndarray of shape (n_clusters_, n_features)
+    centroids_ : ndarray of shape (n_groups, n_features)
         Weights that the tasks of a group are near.
-    centroid_intercepts_ : ndarray of shape (n_clusters_,)
+    centroid_intercepts_ : ndarray of shape (n_groups,)
         Their intercepts.
     mean_coef_ : ndarray of shape (n_features,)
         Mean of the centroids over the tasks: the predictor for tasks that are not known.
     mean_intercept_ : float
         Its intercept.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Tasks in each group.
     n_clusters_ : int
         Groups in use.
@@ -169,6 +172,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -187,6 +191,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -326,6 +331,8 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -339,15 +346,15 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         Their intercepts.
     labels_ : ndarray of shape (n_tasks,)
         Group of each task, the largest group first.
-    centroids_ : ndarray of shape (n_clusters_, n_features)
+    centroids_ : ndarray of shape (n_groups, n_features)
         Weights that the tasks of a group are near.
-    centroid_intercepts_ : ndarray of shape (n_clusters_,)
+    centroid_intercepts_ : ndarray of shape (n_groups,)
         Their intercepts.
     mean_coef_ : ndarray of shape (n_features,)
         Mean of the centroids over the tasks: the predictor for tasks that are not known.
     mean_intercept_ : float
         Its intercept.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Tasks in each group.
     n_clusters_ : int
         Groups in use.
@@ -411,6 +418,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -430,6 +438,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
