@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from clustruct import cli
-from clustruct.experiments import baselines, reproduce
+from clustruct.experiments import baselines, catalogue, reproduce
 from clustruct.experiments.comparison import Comparison, Entry, Figure, figure_of
 from clustruct.experiments.document import write_document
 from clustruct.experiments.drawings import DRAWINGS
@@ -152,7 +152,7 @@ def test_environment_fits_in_a_line():
 def small_catalogue(make_experiment, monkeypatch):
     """The command line with one small experiment."""
     known = {"small": make_experiment()}
-    monkeypatch.setattr(reproduce.chosen_experiments, "__defaults__", (known,))
+    monkeypatch.setattr(catalogue, "EXPERIMENTS", known)
     return known
 
 
@@ -168,8 +168,9 @@ def test_command_prints_tables_and_goes_on(small_catalogue, tmp_path, capsys):
 
 
 def test_command_names_what_there_is(small_catalogue, tmp_path, capsys):
-    assert cli.main(["reproduce", "table9", "--out", str(tmp_path)]) == 1
-    assert "no experiment 'table9'. Choose from small and all" in capsys.readouterr().err
+    assert cli.main(["reproduce", "smal", "--out", str(tmp_path / "new")]) == 2
+    assert "there is no experiment 'smal'. Did you mean 'small'" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("option", ["--repetitions", "--jobs"])
@@ -177,12 +178,12 @@ def test_command_refuses_what_is_no_count(option, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["reproduce", option, "0"])
     assert stop.value.code == 2
-    assert "number of at least 1" in capsys.readouterr().err
+    assert "no whole number of at least 1" in capsys.readouterr().err
 
 
 def test_command_says_what_was_left_out(make_experiment, lacking, monkeypatch, tmp_path, capsys):
     known = {"bad": make_experiment("bad", check=lacking), "small": make_experiment()}
-    monkeypatch.setattr(reproduce.chosen_experiments, "__defaults__", (known,))
+    monkeypatch.setattr(catalogue, "EXPERIMENTS", known)
     assert cli.main(["reproduce", "--out", str(tmp_path), "--jobs", "1"]) == 1
     said = capsys.readouterr()
     assert "8 of 8 there" in said.out

@@ -16,7 +16,6 @@ __all__ = [
     "non_negative",
     "nonzero",
     "output",
-    "positive",
     "share",
     "strength",
     "whole",
@@ -100,14 +99,6 @@ def whole(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    number = whole(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
-    return number
 
 
 def non_negative(text: str) -> float:

@@ -81,8 +81,9 @@ def _rows(folder: Path, known: Mapping[str, Experiment]) -> dict[str, list[Row]]
         path = folder / f"{experiment.measurement.name}.jsonl"
         if path.exists():
             rows = list(Store(path).rows.values())
+            cells = [*experiment.cells, *experiment.other_cells]
             settings = rows[-1].key.split()[-1] if rows else ""
-            mine = [r for r in rows if r.cell in experiment.cells and r.key.endswith(settings)]
+            mine = [r for r in rows if r.cell in cells and r.key.endswith(settings)]
             found[name] = sorted(mine, key=lambda row: row.repetition)
     return found
 

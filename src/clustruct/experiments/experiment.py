@@ -3,12 +3,12 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from clustruct.experiments.comparison import Comparison
+from clustruct.experiments.comparison import Comparison, figure_of
 from clustruct.experiments.pictures import Picture
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Presentation",
     "Row",
     "Task",
+    "readings_table",
     "values_in",
 ]
 
@@ -152,6 +153,11 @@ class Experiment:
     quick_cells : sequence of Cell
         Cells of a quick run.
     quick_repetitions : int
+    readings : sequence of str
+        How the paper was read where it leaves a choice.
+    other_cells : sequence of Cell
+        Cells that read the paper otherwise, to see what depends on it; not in a quick run.
+    other_repetitions : int
     """
 
     name: str
@@ -163,7 +169,9 @@ class Experiment:
     present: Callable[[Sequence[Row]], Presentation]
     quick_cells: Sequence[Cell]
     quick_repetitions: int = 2
-    readings: Sequence[str] = field(default_factory=tuple)
+    readings: Sequence[str] = ()
+    other_cells: Sequence[Cell] = ()
+    other_repetitions: int = 5
 
     def tasks(self, *, repetitions: int | None, quick: bool) -> list[Task]:
         """The tasks, one repetition of all cells after the other."""
@@ -172,7 +180,11 @@ class Experiment:
         count = usual if repetitions is None else repetitions
         if self.repetitions == 1:
             count = 1  # a fit to all data has nothing to repeat
-        return [Task(self.measurement, cell, r) for r in range(count) for cell in cells]
+        tasks = [Task(self.measurement, cell, r) for r in range(count) for cell in cells]
+        if not quick:
+            others = min(count, self.other_repetitions)
+            tasks += [Task(self.measurement, c, r) for r in range(others) for c in self.other_cells]
+        return tasks
 
 
 def values_in(rows: Sequence[Row], cell: Cell, *path: str) -> list[float]:
@@ -187,6 +199,46 @@ def values_in(rows: Sequence[Row], cell: Cell, *path: str) -> list[float]:
         if value is not None:
             found.append(float(value))
     return found
+
+
+def readings_table(
+    title: str,
+    rows: Sequence[Row],
+    cells: Mapping[str, Cell],
+    methods: Mapping[str, str],
+    *,
+    path: str,
+    factor: float = 1.0,
+) -> PlainTable:
+    """Means and deviations of cells that read the paper otherwise.
+
+    Parameters
+    ----------
+    title : str
+    rows : sequence of Row
+    cells : mapping
+        What each reading is called, and its cell.
+    methods : mapping
+        Keys and printed names.
+    path : str
+        Where a row's values are.
+    factor : float
+        What they are multiplied by.
+
+    Returns
+    -------
+    PlainTable
+    """
+    body = []
+    for name, cell in cells.items():
+        figures = [
+            figure_of([factor * value for value in values_in(rows, cell, path, method)])
+            for method in methods
+        ]
+        if any(figures):
+            count = max(figure.count for figure in figures if figure)
+            body.append([name, str(count), *("-" if f is None else str(f) for f in figures)])
+    return PlainTable(title, ["", "repetitions", *methods.values()], body)
 
 
 def _text(cell: Cell) -> str:

@@ -258,7 +258,8 @@ def words_picture(name: str, groups: Sequence[WordGroup], title: str, shown: int
 
     caption = (
         f"{title}. The {shown} most negative and the {shown} most positive of {len(groups)} "
-        "groups, with the weight and the number of words; the larger a word, the more reviews it is in."
+        "groups, with the weight and the number of words; the larger a word, the more reviews "
+        "it is in."
     )
     return Picture(name, caption, (9.5, 7.2), draw)
 

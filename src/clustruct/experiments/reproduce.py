@@ -1,12 +1,11 @@
 """The command ``clustruct reproduce``: run experiments, write what they show, and tell."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clustruct.experiments.catalogue import EXPERIMENTS
 from clustruct.experiments.environment import environment
 from clustruct.experiments.experiment import Experiment
 from clustruct.experiments.output import Section, make_sections, write_sections
@@ -14,9 +13,7 @@ from clustruct.experiments.page import render_page
 from clustruct.experiments.runner import Outcome, Plan, Progress, run_experiments
 from clustruct.experiments.store import locked, write_whole
 
-__all__ = ["Reproduction", "chosen_experiments", "reproduce"]
-
-ALL = "all"
+__all__ = ["Reproduction", "reproduce"]
 
 
 @dataclass(frozen=True)
@@ -57,30 +54,6 @@ class Reproduction:
                 for section in self.sections
             },
         }
-
-
-def chosen_experiments(
-    names: Sequence[str], known: Mapping[str, Experiment] = EXPERIMENTS
-) -> list[Experiment]:
-    """The experiments of some names; "all", or none, stands for all of them.
-
-    Parameters
-    ----------
-    names : sequence of str
-    known : mapping
-
-    Returns
-    -------
-    list of Experiment
-    """
-    unknown = [name for name in names if name not in known and name != ALL]
-    if unknown:
-        raise ValueError(
-            f"There is no experiment {unknown[0]!r}. Choose from {', '.join(known)} and {ALL}."
-        )
-    if not names or ALL in names:
-        return list(known.values())
-    return [known[name] for name in dict.fromkeys(names)]
 
 
 def reproduce(

@@ -23,6 +23,7 @@ __all__ = ["ALPHAS", "N_CLUSTERS", "REVIEWS", "check_reviews", "load_reviews", "
 
 Floats = NDArray[np.float64]
 
+N_WORDS = 5623
 N_CLUSTERS = (5, 7, 9, 11, 13, 15)
 NONZERO_SHARES = (5, 3, 2)  # d/5, d/3, d/2
 ALPHAS = np.geomspace(1e-2, 1e-5, 10)  # times the mean squared length of a review
@@ -55,9 +56,9 @@ def settings() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=2)
-def load_reviews(weighting: str) -> Any:
+def load_reviews(weighting: str, n_features: int | None = N_WORDS) -> Any:
     """The reviews, once a process."""
-    return fetch_movie_reviews(weighting=weighting)
+    return fetch_movie_reviews(weighting=weighting, n_features=n_features)
 
 
 def check_reviews() -> None:
@@ -72,7 +73,8 @@ def scaled_alphas(X: Any) -> Floats:
 
 def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
     """100 times the mean squared error of all methods on one split."""
-    reviews = load_reviews(str(cell["weighting"]))
+    words = None if cell.get("words") == "all" else N_WORDS
+    reviews = load_reviews(str(cell["weighting"]), words)
     X, y = reviews.data, reviews.target
     rng = np.random.default_rng([SPLITS, seed.spawn_key[-1]])
     order = rng.permutation(y.size)
@@ -121,14 +123,17 @@ def _fits(X: Any, y: Floats, seed: int) -> tuple[dict[str, Any], dict[str, Any]]
     search("auto", N_CLUSTERS, alphas)
     classic: dict[str, Any] = {"solver": "cg", "solver_options": {"step": "classic"}}
     quick = search("cg", q, near, max_iter=CG_FOLD_STEPS, **classic, **plain)
-    single: dict[str, Any] = {"n_clusters": q, "alpha": quick.alpha_}
-    cg = FeatureClusterRegressor(**single, max_iter=CG_STEPS, **classic).fit(X, y)
+    cg = FeatureClusterRegressor(q, alpha=quick.alpha_, max_iter=CG_STEPS, **classic).fit(X, y)
     models["cg"] = cg
     k = chosen["pgs"]["n_nonzero"]
     for name, limit in (("cgpg", None), ("cgpgs", k)):
-        descent = FeatureClusterRegressor(**single, n_nonzero=limit, solver="pg", init=cg.coef_)
+        source = "pg" if limit is None else "pgs"
+        alpha = chosen[source]["alpha"]
+        descent = FeatureClusterRegressor(
+            q, alpha=alpha, n_nonzero=limit, solver="pg", init=cg.coef_
+        )
         models[name] = descent.fit(X, y)
-        chosen[name] = {**chosen["cg"], "n_nonzero": limit}
+        chosen[name] = chosen[source]
     return models, chosen
 
 

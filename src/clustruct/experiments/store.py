@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from clustruct._atomic import replacing
 from clustruct.experiments.experiment import Row
 
 __all__ = ["Store", "locked", "write_whole"]
@@ -47,21 +48,16 @@ class Store:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
             file.write(_line(row))
-            _sync(file)
+            file.flush()
+            os.fsync(file.fileno())
         self.rows[row.key] = row
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file such that it is there in full or as it was before."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            _sync(file)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
@@ -96,8 +92,3 @@ def _row(line: bytes) -> Row | None:
     if not isinstance(found, dict) or set(found) != set(_FIELDS):
         return None
     return Row(**found)
-
-
-def _sync(file: IO[bytes]) -> None:
-    file.flush()
-    os.fsync(file.fileno())

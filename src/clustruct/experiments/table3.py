@@ -9,7 +9,7 @@ from clustruct.experiments.planted_features import PLANTED, present_planted
 __all__ = ["TABLE3"]
 
 CELLS: Mapping[str, Cell] = {
-    f"σ = {noise:g}": {"n": 150, "noise": noise} for noise in (0.05, 0.1, 0.5, 1.0)
+    f"sigma = {noise:g}": {"n": 150, "noise": noise} for noise in (0.05, 0.1, 0.5, 1.0)
 }
 
 # Mean and standard deviation over 50 experiments, of 100 times the error.
@@ -31,14 +31,14 @@ PAPER = {
 def present(rows: Sequence[Row]) -> Presentation:
     """The table and a picture."""
     return present_planted(
-        rows, CELLS, PAPER, "Table 3: error along the noise", factor=100.0, axis="σ"
+        rows, CELLS, PAPER, "Table 3: error along the noise", factor=100.0, axis="sigma"
     )
 
 
 TABLE3 = Experiment(
     name="table3",
     title="Table 3: groups of features, as the noise varies",
-    about="As Table 2, at 150 samples. The column σ = 0.5 is that of n = 150 there, and the "
+    about="As Table 2, at 150 samples. The column sigma = 0.5 is that of n = 150 there, and the "
     "same repetitions.",
     measurement=PLANTED,
     cells=tuple(CELLS.values()),
@@ -47,7 +47,7 @@ TABLE3 = Experiment(
     quick_cells=tuple(CELLS.values()),
     quick_repetitions=2,
     readings=(
-        "The paper's figures are 100 times the quantity it names: at σ = 0.5 they are 100 times "
-        "those of Table 2 at n = 150.",
+        "The paper's figures are 100 times the quantity it names: at sigma = 0.5 they are 100 "
+        "times those of Table 2 at n = 150.",
     ),
 )
