@@ -72,6 +72,7 @@ def _bar(console: Console, text: str) -> Iterator[Callable[[str], None]]:
 
         def tell(line: str) -> None:
             if found := DONE.search(line):
-                progress.update(task, completed=int(found[1]), total=int(found[2]))
+                # One more than there are folds: the fit to all rows comes last.
+                progress.update(task, completed=int(found[1]), total=int(found[2]) + 1)
 
         yield tell
