@@ -80,6 +80,36 @@ def test_weights_equal_repetition(problem, loss):
     assert weighted.labels_.shape == (300,)
 
 
+@pytest.mark.parametrize("solver", ["am", "pg", "cg", "rc", "em"])
+def test_weights_equal_repetition_with_starts_on_few_columns(solver):
+    data = make_experts(200, 4, 2, noise_share=0.9, random_state=3)
+    counts = np.random.default_rng(0).integers(0, 4, 200)
+    model = cs.SampleClusterRegressor(2, solver=solver, n_init=2, random_state=0)
+    weighted = clone(model).fit(data.X, data.y, counts)
+    repeated = model.fit(np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts))
+    np.testing.assert_allclose(weighted.experts_, repeated.experts_, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_equal_repetition_with_a_gate():
+    data = make_experts(120, 3, 2, separation=2.0, random_state=1)
+    counts = np.random.default_rng(0).integers(0, 4, 120)
+    model = cs.SampleClusterRegressor(2, gate=True, random_state=0)
+    weighted = clone(model).fit(data.X, data.y, counts)
+    repeated = model.fit(np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts))
+    np.testing.assert_allclose(weighted.predict(data.X), repeated.predict(data.X), rtol=1e-4)
+    assert weighted.gate_score_.gated == pytest.approx(repeated.gate_score_.gated, rel=1e-4)
+
+
+def test_gate_does_not_depend_on_order_or_kind_of_matrix():
+    data = make_experts(100, 3, 2, separation=2.0, random_state=1)
+    model = cs.SampleClusterRegressor(2, gate=True, random_state=0)
+    answers = clone(model).fit(data.X, data.y).predict(data.X)
+    turned = clone(model).fit(data.X[::-1], data.y[::-1]).predict(data.X)
+    np.testing.assert_allclose(turned, answers, rtol=1e-4)
+    thin = model.fit(sparse.csr_matrix(data.X), data.y).predict(data.X)
+    np.testing.assert_allclose(thin, answers, rtol=1e-4)
+
+
 def test_huber_shrugs_off_outliers(problem):
     y = problem.y.copy()
     y[::30] += 50.0
