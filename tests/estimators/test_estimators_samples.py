@@ -192,6 +192,12 @@ def test_number_of_classifiers():
         ({"solver": "cg", "loss": "huber"}, "squared loss"),
         ({"solver": "am", "solver_options": {"step": 1}}, "does not know"),
         ({"solver": "em", "loss": "huber", "solver_options": {"relevance": True}}, "squared loss"),
+        (
+            {"solver": "cg", "solver_options": {"step": "long"}},
+            "'step' parameter of solver_options",
+        ),
+        ({"solver": "em", "solver_options": {"relevance": 2}}, "'relevance' parameter"),
+        ({"solver": "pg", "solver_options": {"shrink": 1.0}}, "'shrink' parameter"),
     ],
 )
 def test_clear_errors(settings, message):
