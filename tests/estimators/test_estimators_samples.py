@@ -234,6 +234,17 @@ def test_lower_bound_without_intercept():
     assert certificate.source == "residual"
 
 
+def test_a_strong_ridge_is_obeyed_where_all_features_matter():
+    data = make_experts(60, 10, 2, noise=1.0, random_state=0)
+    values = [
+        cs.SampleClusterRegressor(2, alpha=10.0, fit_intercept=free, random_state=0)
+        .fit(data.X, data.y)
+        .objective_
+        for free in (True, False)
+    ]
+    assert values[0] <= values[1]
+
+
 def test_two_lines_of_the_tones():
     try:
         X, y = fetch_tone(return_X_y=True)
