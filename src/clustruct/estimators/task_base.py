@@ -75,7 +75,7 @@ class Prices(NamedTuple):
         own = max(self.intercept, FAINT)
         return Strengths(
             each(self.alpha, 0.0),
-            each(self.mean, FAINT * own),
+            each(self.mean, FAINT * min(own, 1.0)),
             each(self.between, own),
             each(self.within, own),
         )
@@ -344,7 +344,7 @@ def check_answered(entries: Entries, names: NDArray[Any]) -> None:
     missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
     if missing.size:
         raise ValueError(
-            f"Task {names[missing[0]]!r} has no answer (of positive weight), as have "
+            f"Task {names.tolist()[missing[0]]!r} has no answer (of positive weight), as have "
             f"{missing.size - 1} others. Leave such tasks out: predictions for an unknown task are "
             "those of the mean predictor."
         )

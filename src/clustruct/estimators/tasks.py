@@ -569,6 +569,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         unknown = np.setdiff1d(answers, self.classes_)
         if unknown.size:
             raise ValueError(
-                f"y holds the class {unknown[0]!r}, which was not in `fit`. Leave such samples out."
+                f"y holds the class {unknown.tolist()[0]!r}, which was not in `fit`. Leave such "
+                "samples out."
             )
         return np.where(np.asarray(answers).reshape(-1) == self.classes_[1], 1.0, -1.0)
