@@ -128,12 +128,13 @@ class TaskCluster(BaseEstimator):
         return prepare(entries, loss, self.fit_intercept, frame)
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
+        seed = 0 if self.random_state is None else self.random_state
         return TaskProblem(
             objective=objective,
             n_clusters=min(int(n_clusters), objective.shape[0]),
             budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
             n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
+            seed=int(check_random_state(seed).randint(2**31)),
             n_jobs=self.n_jobs,
             options=check_options(self.solver, self.solver_options, OPTIONS),
         )

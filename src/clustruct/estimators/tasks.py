@@ -70,7 +70,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
+        Seed of the random starts; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
 
@@ -323,7 +323,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
+        Seed of the random starts; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
 
