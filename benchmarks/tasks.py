@@ -31,7 +31,7 @@ from report import Options, Table, Target
 Record = dict[str, Any]
 Floats = np.ndarray
 
-SPLITS, MINE_SPLITS = 10, 5
+SPLITS, MINE_SPLITS, PLANTED, DIGIT_SPLITS = 10, 5, 5, 3
 ALPHAS = np.logspace(-2, 4, 13)
 TERRAIN = (np.arange(29) >= 15).astype(int)
 # (tasks, samples a task, features)
@@ -48,8 +48,8 @@ def measure(options: Options) -> list[Record]:
     return [
         _school(few or SPLITS),
         *(_landmine(size, few or MINE_SPLITS) for size in (20, 0.8)),
-        *_planted(few or SPLITS),
-        *_digits(few or SPLITS),
+        *_planted(few or PLANTED),
+        *_digits(few or DIGIT_SPLITS),
         *_growth(options),
     ]
 
