@@ -33,6 +33,7 @@ from clustruct.estimators.inputs import (
 )
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
+from clustruct.solvers.driver import Callback
 
 __all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
@@ -84,6 +85,8 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -163,6 +166,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         solver_options: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -179,6 +183,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -302,6 +307,8 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -374,6 +381,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         solver_options: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -390,6 +398,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -25,6 +25,7 @@ from clustruct.estimators.inputs import (
 from clustruct.estimators.sample_base import SampleCluster
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
+from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 
@@ -73,6 +74,8 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         Seed of the starts, and of the folds of the gate.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -155,6 +158,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -170,6 +174,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -295,6 +300,8 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         Seed of the starts, and of the folds of the gate.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -371,6 +378,7 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -386,6 +394,7 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(

@@ -20,6 +20,7 @@ from clustruct.estimators.task_base import (
 from clustruct.estimators.task_grid import Plan, cross_validate, make_folds, select
 from clustruct.estimators.task_layouts import Reading, read_classes, read_numbers
 from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
+from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
 
@@ -171,6 +172,8 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -232,6 +235,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         super().__init__(
             n_clusters,  # type: ignore[arg-type]
@@ -251,6 +255,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
+            callback=callback,
         )
         self.cv = cv
         self.scoring = scoring
@@ -336,6 +341,8 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -400,6 +407,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         super().__init__(
             n_clusters,  # type: ignore[arg-type]
@@ -420,6 +428,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
+            callback=callback,
         )
         self.cv = cv
         self.scoring = scoring

@@ -2,9 +2,9 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,8 @@ from clustruct.estimators.inputs import (
     check_matrix,
     check_options,
     check_weights,
-    printer,
+    conclude,
+    watcher,
 )
 from clustruct.estimators.task_inputs import (
     Entries,
@@ -54,8 +55,9 @@ FAINT = 1e-8
 PRICE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")]
 
 
-class Prices(NamedTuple):
-    """Numbers for all strengths."""
+@dataclass(frozen=True)
+class Prices:
+    """Numbers for all strengths, as in the parameters ``alpha``, ``alpha_mean`` and so on."""
 
     alpha: float
     mean: float
@@ -100,6 +102,7 @@ class TaskCluster(BaseEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     # ---- Fit
@@ -132,10 +135,10 @@ class TaskCluster(BaseEstimator):
         return TaskProblem(
             objective=objective,
             n_clusters=min(int(n_clusters), objective.shape[0]),
-            budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
+            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
             seed=int(check_random_state(seed).randint(2**31)),
-            n_jobs=self.n_jobs,
+            n_jobs=self.n_jobs if self.callback is None else 1,  # steps in an order
             options=check_options(self.solver, self.solver_options, OPTIONS),
         )
 
@@ -172,6 +175,7 @@ class TaskCluster(BaseEstimator):
         self.alpha_mean_, self.alpha_between_ = prices.mean, prices.between
         self.alpha_within_, self.alpha_intercept_ = prices.within, prices.intercept
         self._prices_of_fit = prices
+        conclude(self.verbose, outcome.status, outcome.certificate)
         self._frame = prepared.frame
 
     # ---- Answers

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from clustruct.estimators.task_base import TaskCluster
 from clustruct.estimators.task_layouts import read_classes, read_numbers
 from clustruct.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
+from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
 
@@ -73,6 +74,8 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Seed of the random starts; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -169,6 +172,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -187,6 +191,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -326,6 +331,8 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         Seed of the random starts; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -411,6 +418,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -430,6 +438,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
