@@ -20,6 +20,7 @@ import readme
 import recovery
 import reviews
 import sparse
+import tasks
 import threads
 from report import Options, Target, environment
 
@@ -33,6 +34,7 @@ SECTIONS: dict[str, Any] = {
     "growth": growth,
     "reviews": reviews,
     "experts": experts,
+    "tasks": tasks,
 }
 RESULTS = Path(__file__).parent / "results"
 

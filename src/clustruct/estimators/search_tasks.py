@@ -173,7 +173,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
+        Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
@@ -342,7 +342,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
+        Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None

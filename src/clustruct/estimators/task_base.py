@@ -2,9 +2,9 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,8 +55,9 @@ FAINT = 1e-8
 PRICE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")]
 
 
-class Prices(NamedTuple):
-    """Numbers for all strengths."""
+@dataclass(frozen=True)
+class Prices:
+    """Numbers for all strengths, as in the parameters ``alpha``, ``alpha_mean`` and so on."""
 
     alpha: float
     mean: float
@@ -76,7 +77,7 @@ class Prices(NamedTuple):
         own = max(self.intercept, FAINT)
         return Strengths(
             each(self.alpha, 0.0),
-            each(self.mean, FAINT * own),
+            each(self.mean, FAINT * min(own, 1.0)),
             each(self.between, own),
             each(self.within, own),
         )
@@ -123,7 +124,6 @@ class TaskCluster(BaseEstimator):
         outcome = solve(self._problem(objective, n_clusters), self.solver)
         self.tasks_, self._layout = reading.names, reading.layout
         self._set_outcome(prepared, prices, outcome)
-        conclude(self.verbose, self.status_, self.certificate_)
 
     def _prepare(self, entries: Entries) -> Prepared:
         loss = self._loss()
@@ -131,12 +131,13 @@ class TaskCluster(BaseEstimator):
         return prepare(entries, loss, self.fit_intercept, frame)
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
+        seed = 0 if self.random_state is None else self.random_state
         return TaskProblem(
             objective=objective,
             n_clusters=min(int(n_clusters), objective.shape[0]),
             budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
+            seed=int(check_random_state(seed).randint(2**31)),
             n_jobs=self.n_jobs if self.callback is None else 1,  # steps in an order
             options=check_options(self.solver, self.solver_options, OPTIONS),
         )
@@ -174,6 +175,7 @@ class TaskCluster(BaseEstimator):
         self.alpha_mean_, self.alpha_between_ = prices.mean, prices.between
         self.alpha_within_, self.alpha_intercept_ = prices.within, prices.intercept
         self._prices_of_fit = prices
+        conclude(self.verbose, outcome.status, outcome.certificate)
         self._frame = prepared.frame
 
     # ---- Answers
@@ -347,7 +349,7 @@ def check_answered(entries: Entries, names: NDArray[Any]) -> None:
     missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
     if missing.size:
         raise ValueError(
-            f"Task {names[missing[0]]!r} has no answer (of positive weight), as have "
+            f"Task {names.tolist()[missing[0]]!r} has no answer (of positive weight), as have "
             f"{missing.size - 1} others. Leave such tasks out: predictions for an unknown task are "
             "those of the mean predictor."
         )

@@ -191,7 +191,7 @@ def _quick(problem: TaskProblem) -> TaskProblem:
     budget = replace(
         problem.budget,
         tol=max(problem.budget.tol, QUICK_TOL),
-        monitor=lambda iteration: None,
+        monitor=lambda iteration: False,
         quiet=True,
     )
     return replace(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import is_regressor
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -122,9 +123,9 @@ def _has_columns(estimator: Any, y: ArrayLike | None, tasks: Ids | None) -> bool
         raise ValueError(
             f"This {name} estimator requires y to be passed, but the target y is None."
         )
-    shape = np.shape(y)
+    shape = np.asarray(y).shape
     if tasks is None:
-        return len(shape) == 2
+        return len(shape) == 2 and (shape[1] > 1 or is_regressor(estimator))
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has {shape[1]} columns, each of them a task, and tasks was given as well. Give y "

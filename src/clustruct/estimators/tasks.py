@@ -71,7 +71,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
+        Seed of the random starts; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
@@ -328,7 +328,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
+        Seed of the random starts; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
@@ -578,6 +578,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         unknown = np.setdiff1d(answers, self.classes_)
         if unknown.size:
             raise ValueError(
-                f"y holds the class {unknown[0]!r}, which was not in `fit`. Leave such samples out."
+                f"y holds the class {unknown.tolist()[0]!r}, which was not in `fit`. Leave such "
+                "samples out."
             )
         return np.where(np.asarray(answers).reshape(-1) == self.classes_[1], 1.0, -1.0)

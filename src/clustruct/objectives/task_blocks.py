@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.objectives.task_data import Quadratics
+from clustruct.objectives.task_data import Quadratics, times
 
 __all__ = ["Profile", "Strengths", "best_centroids", "depths", "eliminate"]
 
@@ -105,13 +105,13 @@ class Profile:
     def weights(self, rows: Floats) -> Floats:
         """The best weights of each task, given its centroid."""
         W = rows.copy()
-        residual = self.h - np.einsum("tij,tj->ti", self.normal, rows)
-        W[:, self.free] += np.einsum("tij,tj->ti", self.inverse, residual[:, self.free])
+        residual = self.h - times(self.normal, rows)
+        W[:, self.free] += times(self.inverse, residual[:, self.free])
         return W
 
     def values(self, V: Floats) -> Floats:
         """``f_t(v_q)`` of every task with every centroid, K x Q."""
-        image = np.einsum("tij,qj->tqi", self.H, V)
+        image = np.matmul(V, self.H)
         return np.einsum("tqi,qi->tq", 0.5 * image - self.g[:, None], V) - self.drop[:, None]
 
 
@@ -155,9 +155,9 @@ def eliminate(model: Quadratics, strengths: Strengths) -> Profile:
     H[:, J[:, None], J] = normal[:, held][:, :, held] - lost @ across
     g = np.empty_like(model.h)
     mine = model.h[:, free]
-    g[:, free] = np.einsum("tij,tj->ti", pulled, mine)
-    g[:, held] = model.h[:, held] - np.einsum("tij,tj->ti", lost, mine)
-    drop = 0.5 * np.einsum("ti,tij,tj->t", mine, inverse, mine)
+    g[:, free] = times(pulled, mine)
+    g[:, held] = model.h[:, held] - times(lost, mine)
+    drop = 0.5 * np.einsum("ti,ti->t", mine, times(inverse, mine))
     return Profile(H, g, drop, normal, model.h, inverse, free)
 
 
@@ -216,7 +216,7 @@ def solve(A: Floats, b: Floats) -> Floats:
     """``A x = b`` for a stack of symmetric positive systems; the shortest answer if singular."""
     if _regular(A):
         return np.asarray(np.linalg.solve(A, b[..., None])[..., 0], dtype=np.float64)
-    return np.einsum("qij,qj->qi", np.linalg.pinv(A, rcond=SINGULAR, hermitian=True), b)
+    return times(inverse_of(A), b)
 
 
 def inverse_of(A: Floats) -> Floats:

@@ -15,10 +15,15 @@ from numpy.typing import NDArray
 from clustruct.design import Design
 from clustruct.losses import Loss
 
-__all__ = ["OwnRows", "Quadratics", "Rows", "SharedRows", "TaskData"]
+__all__ = ["OwnRows", "Quadratics", "Rows", "SharedRows", "TaskData", "times"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
+
+
+def times(A: Floats, x: Floats) -> Floats:
+    """``A_t x_t`` for a stack of matrices and as many vectors."""
+    return np.matmul(A, x[..., None])[..., 0]
 
 
 class Rows(Protocol):
@@ -100,7 +105,7 @@ class Quadratics:
 
     def slopes(self, W: Floats) -> Floats:
         """``G w - h`` of each task."""
-        return np.einsum("tij,tj->ti", self.G, W) - self.h
+        return times(self.G, W) - self.h
 
 
 class TaskData:
@@ -170,8 +175,10 @@ class TaskData:
         ones = np.ones_like(scores)
         bends = self.shares * self.loss.hessian_product(self.target, scores, ones)[:, 0]
         slopes = self.shares * self.loss.gradient(self.target, scores)[:, 0]
+        both = np.stack([bends, slopes], axis=1)
         G = np.empty((self.n_tasks, self.width, self.width))
         h = np.empty((self.n_tasks, self.width))
+        d = self.means.size
         before: tuple[Design, Floats, Floats] | None = None
         for t in range(self.n_tasks):
             design = self.rows.design(t)
@@ -181,24 +188,21 @@ class TaskData:
                 or before[0] is not design
                 or not np.array_equal(before[1], bends[mine])
             ):
-                before = design, bends[mine], self._gram(design, bends[mine])
-            G[t] = before[2]
-            h[t] = G[t] @ W[t] - self._adjoint(design, slopes[mine])
+                before = design, bends[mine], design.gram(bends[mine], self.means)
+            crossed = design.cross(both[mine], self.means)
+            G[t, :d, :d] = before[2]
+            slope = crossed[:, 1]
+            if self.fit_intercept:
+                G[t, :d, d] = G[t, d, :d] = crossed[:, 0]
+                G[t, d, d] = bends[mine].sum()
+                slope = np.append(slope, slopes[mine].sum())
+            h[t] = G[t] @ W[t] - slope
         return Quadratics(G, h)
 
     def _by_task(self, numbers: Floats) -> Floats:
         """Sums over the answers of each task, of which each has some."""
         sums: Floats = np.add.reduceat(numbers, self.rows.bounds[:-1])
         return sums
-
-    def _gram(self, design: Design, bends: Floats) -> Floats:
-        d = self.means.size
-        gram = np.empty((self.width, self.width))
-        gram[:d, :d] = design.gram(bends, self.means)
-        if self.fit_intercept:
-            gram[:d, d] = gram[d, :d] = design.cross(bends[:, None], self.means)[:, 0]
-            gram[d, d] = bends.sum()
-        return gram
 
     def _scores(self, W: Floats) -> Floats:
         """Scores of all answers, in one column."""
@@ -207,7 +211,3 @@ class TaskData:
         if self.fit_intercept:
             scores = scores + np.repeat(W[:, d] - W[:, :d] @ self.means, np.diff(self.rows.bounds))
         return scores[:, None]
-
-    def _adjoint(self, design: Design, slopes: Floats) -> Floats:
-        products = design.cross(slopes[:, None], self.means)[:, 0]
-        return np.append(products, slopes.sum()) if self.fit_intercept else products

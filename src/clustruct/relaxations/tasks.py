@@ -164,6 +164,18 @@ class TaskFactor:
         mixed = spreads.within * P + spreads.scale(mixture.apply(spreads.scale(P))) + common
         return B + np.einsum("tij,tj->ti", self._R, mixed).reshape(B.shape)
 
+    def blocks(self, mixture: Mixture) -> Floats:
+        """Inverses of the diagonal blocks of ``I + R Sigma(M) R'`` without its mean, one a task."""
+        spreads = self.spreads
+        own = np.zeros(self._R.shape[0])  # the diagonal of M
+        for labels, count, share in zip(
+            mixture.labels, mixture.counts, mixture.shares, strict=True
+        ):
+            own += share / np.bincount(labels, minlength=count)[labels]
+        scale = spreads.within + own[:, None] * (spreads.between - spreads.within)
+        blocks = (self._R * scale[:, None]) @ self._R.transpose(0, 2, 1)
+        return np.linalg.inv(np.eye(blocks.shape[1]) + blocks)
+
     def hull(self, labels: Labels, n_groups: int) -> "TaskHull":
         """The projector of one grouping."""
         return TaskHull(self, Mixture((), (), np.empty(0)).with_grouping(labels, n_groups, 1.0))
@@ -184,7 +196,14 @@ class TaskHull:
             matvec=lambda b: self.factor.apply(self.mixture, b.reshape(-1, 1))[:, 0],
             dtype=np.float64,
         )
-        solved = cg(operator, self.factor.target[:, 0], rtol=SOLVE_TOL, maxiter=SOLVE_STEPS)[0]
+        blocks = self.factor.blocks(self.mixture)
+        scaled = LinearOperator(
+            (size, size),
+            matvec=lambda b: (blocks @ b.reshape(*blocks.shape[:2], 1)).reshape(-1),
+            dtype=np.float64,
+        )
+        target = self.factor.target[:, 0]
+        solved = cg(operator, target, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS, M=scaled)[0]
         return solved[:, None]
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], TaskHull]":

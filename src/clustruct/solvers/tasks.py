@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 # Starts at least and at most, until the best objective was reached twice.
-STARTS = (3, 12)
+STARTS = (3, 5)
 SAME = 1e-6
 # Precision of fits whose weights are only grouped.
 ROUGH = 1e-5
