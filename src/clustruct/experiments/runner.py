@@ -5,7 +5,6 @@ processes; and each result is on disk before the next one counts, so that a run 
 was interrupted.
 """
 
-import multiprocessing
 import os
 import signal
 import time
@@ -24,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from clustruct.experiments.experiment import Experiment, Row, Task
 from clustruct.experiments.store import Store
 
-__all__ = ["Outcome", "Plan", "Progress", "run_experiments"]
+__all__ = ["Outcome", "Plan", "Progress", "perform", "run_experiments"]
 
 
 @dataclass(frozen=True)
@@ -138,6 +137,8 @@ def run_experiments(
     names = {name for name, _ in every}
     stores = {name: Store(plan.out / "results" / f"{name}.jsonl") for name in sorted(names)}
     pending = [task for (name, key), task in every.items() if key not in stores[name].rows]
+    # The first repetitions of everything first: a run that is cut short has something of all.
+    pending.sort(key=lambda task: task.repetition)
     outcome.total, outcome.done = len(every), len(every) - len(pending)
     try:
         _work(pending, stores, plan, outcome, watch)
@@ -176,14 +177,29 @@ def _work(
 def _results(
     pending: Sequence[Task], n_jobs: int
 ) -> Generator[tuple[str, str, Row | None, str], None, None]:
-    jobs = (delayed(_perform)(task, os.getpid()) for task in pending)
+    jobs = (delayed(perform)(task, os.getpid()) for task in pending)
     parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
     yield from parallel(jobs)
 
 
-def _perform(task: Task, parent: int) -> tuple[str, str, Row | None, str]:
-    """One repetition, in whatever process; an error becomes its text."""
-    if os.getpid() != parent and multiprocessing.current_process().name != "MainProcess":
+def perform(task: Task, parent: int) -> tuple[str, str, Row | None, str]:
+    """One repetition, in whatever process; an error becomes its text.
+
+    Parameters
+    ----------
+    task : Task
+    parent : int
+        Process that has asked for it.
+
+    Returns
+    -------
+    name, key : str
+        Of the measurement and of the task.
+    row : Row or None
+    error : str
+        Why there is no row.
+    """
+    if os.getpid() != parent:
         # Ctrl-C goes to all processes of a terminal; only the first one is to answer.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     name, key = task.measurement.name, task.key
