@@ -339,7 +339,9 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
     """Expectation and maximisation with the relevance prior."""
 
     def run(number: int) -> Solution[Any]:
-        W, intercept = problem.sought_experts(number)
+        # By turns: the prior finds columns by itself, and what was sought may have missed some.
+        turn, sought = divmod(number, 2)
+        W, intercept = (problem.sought_experts if sought else problem.experts)(turn)
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
         return drive(solver, _short(problem))
 
