@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         SearchResult,
         Status,
         TaskGroup,
+        TaskGroups,
         TaskSelection,
     )
 
@@ -75,6 +76,7 @@ _HOMES = {
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
     "TaskGroup": "clustruct.results",
+    "TaskGroups": "clustruct.results",
     "TaskSelection": "clustruct.results",
     "save": "clustruct.persistence.model_files",
     "load": "clustruct.persistence.model_files",
@@ -111,6 +113,7 @@ __all__ = [
     "Iteration",
     "Status",
     "TaskGroup",
+    "TaskGroups",
     "TaskSelection",
     "save",
     "load",

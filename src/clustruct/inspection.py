@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from clustruct.results import Certificate, CountSelection, Iteration, SearchResult
+from clustruct.results import Certificate, CountSelection, Iteration, SearchResult, TaskSelection
 
 __all__ = [
     "Convergence",
@@ -196,7 +196,7 @@ class Curve:
 
 def curve_of(found: Any) -> Curve | None:
     """The curve of a search, of a model that has made one, or None for one that has not."""
-    if isinstance(found, SearchResult):
+    if isinstance(found, (SearchResult, TaskSelection)):
         return _curve_of_search(found)
     if isinstance(found, CountSelection):
         chosen = int(np.flatnonzero(found.n_clusters == found.best)[0])
@@ -208,23 +208,23 @@ def curve_of(found: Any) -> Curve | None:
     estimator = final_estimator(found)
     for attribute in ("cv_results_", "selection_"):
         result = getattr(estimator, attribute, None)
-        if isinstance(result, (SearchResult, CountSelection)):
+        if isinstance(result, (SearchResult, CountSelection, TaskSelection)):
             return curve_of(result)
     return None
 
 
-def _curve_of_search(found: SearchResult) -> Curve:
+def _curve_of_search(found: SearchResult | TaskSelection) -> Curve:
     n_counts = len(found.n_clusters)
     means = found.mean_scores.reshape(n_counts, -1)
     errors = found.standard_errors.reshape(n_counts, -1)
     best = means.argmax(axis=1)
     # At the number that was taken, what was taken: the one-standard-error rule may pass the best.
-    q, a, k = found.best_index
-    best[q] = a * found.mean_scores.shape[2] + k
+    q, *others = found.best_index
+    best[q] = np.ravel_multi_index(others, found.mean_scores.shape[1:])
     rows = np.arange(n_counts)
     counts = tuple(_count_text(count) for count in found.n_clusters)
     name = found.scoring.removeprefix("neg_").replace("_", " ")
-    if found.criterion != "cv":
+    if isinstance(found, SearchResult) and found.criterion != "cv":
         name = found.criterion.upper()
     sign = -1.0 if found.scoring.startswith("neg_") else 1.0
     return Curve(counts, sign * means[rows, best], errors[rows, best], q, name, sign > 0)

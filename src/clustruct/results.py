@@ -22,6 +22,7 @@ __all__ = [
     "SearchResult",
     "Status",
     "TaskGroup",
+    "TaskGroups",
     "TaskSelection",
 ]
 
@@ -498,15 +499,19 @@ class SearchResult:
         ]
 
     def _repr_html_(self) -> str:
-        rows = sorted(self.rows(), key=lambda row: (not row["chosen"], -row["mean_score"]))
-        shown = [
-            {
-                **{name: value for name, value in row.items() if not name.startswith("fold")},
-                "chosen": "yes" if row["chosen"] else "",
-            }
-            for row in rows
-        ]
-        return _table_of(f"{self.scoring} ({self.criterion}), the best first", shown)
+        return _table_of_scores(f"{self.scoring} ({self.criterion}), the best first", self.rows())
+
+
+def _table_of_scores(title: str, rows: list[dict[str, Any]]) -> str:
+    """Points of a grid without their folds, the chosen one first, then the best."""
+    shown = [
+        {
+            **{name: value for name, value in row.items() if not name.startswith("fold")},
+            "chosen": "yes" if row["chosen"] else "",
+        }
+        for row in sorted(rows, key=lambda row: (not row["chosen"], -row["mean_score"]))
+    ]
+    return _table_of(title, shown)
 
 
 def _point(
@@ -660,6 +665,41 @@ class TaskGroup:
     intercept: float
 
 
+class TaskGroups(list[TaskGroup]):
+    """The table of groups of tasks: a list of `TaskGroup` that notebooks show as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of TaskGroup, default=()
+        The groups.
+
+    See Also
+    --------
+    TaskClusterRegressor : Its method ``clusters`` returns one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
+    >>> groups = cs.TaskClusterRegressor(2).fit(*problem.columns()).clusters()
+    >>> "8 tasks in 2 groups" in groups._repr_html_()
+    True
+    """
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                group.label,
+                group.size,
+                ", ".join(str(task) for task in group.tasks[:MOST_MEMBERS])
+                + (f", and {group.size - MOST_MEMBERS} more" if group.size > MOST_MEMBERS else ""),
+            )
+            for group in self
+        ]
+        title = f"{sum(group.size for group in self)} tasks in {len(self)} groups"
+        return table(title, ("group", "size", "tasks"), rows)
+
+
 @dataclass(frozen=True, eq=False)
 class TaskSelection:
     """Scores of a search for the number of groups of tasks and the strengths of the penalty.
@@ -706,6 +746,13 @@ class TaskSelection:
         means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
         return means
 
+    @property
+    def standard_errors(self) -> NDArray[np.float64]:
+        """Standard error of the mean, zero where there is one fold only."""
+        n_folds = self.fold_scores.shape[-1]
+        errors: NDArray[np.float64] = self.fold_scores.std(axis=-1) / np.sqrt(max(1, n_folds - 1))
+        return errors
+
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each point of the grid.
 
@@ -726,3 +773,6 @@ class TaskSelection:
             }
             for q, s in np.ndindex(means.shape)
         ]
+
+    def _repr_html_(self) -> str:
+        return _table_of_scores(f"{self.scoring}, the best first", self.rows())

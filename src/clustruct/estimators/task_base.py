@@ -35,7 +35,7 @@ from clustruct.estimators.task_layouts import Reading, missing_answers
 from clustruct.losses import LogisticLoss
 from clustruct.objectives.task_blocks import Strengths
 from clustruct.objectives.tasks import TaskObjective, TaskPoint
-from clustruct.results import TaskGroup
+from clustruct.results import TaskGroup, TaskGroups
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.outcome import Outcome
 from clustruct.solvers.task_alternation import point_of
@@ -219,16 +219,16 @@ class TaskCluster(BaseEstimator):
         known = ~missing_answers(answers)
         return answers[known], predicted[known], weights[known]
 
-    def clusters(self) -> list[TaskGroup]:
+    def clusters(self) -> TaskGroups:
         """The groups as a table: tasks and centroid of each.
 
         Returns
         -------
-        list of TaskGroup
-            The largest first.
+        TaskGroups
+            A list of `TaskGroup`, the largest first.
         """
         check_is_fitted(self)
-        return [
+        return TaskGroups(
             TaskGroup(
                 label=q,
                 size=int(self.cluster_sizes_[q]),
@@ -237,7 +237,7 @@ class TaskCluster(BaseEstimator):
                 intercept=float(self.centroid_intercepts_[q]),
             )
             for q in range(self.n_clusters_)
-        ]
+        )
 
     # ---- New tasks
 
