@@ -1,6 +1,6 @@
 """What the functions and estimators return: frozen, typed, nothing but values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,13 @@ def _group_rows(
     """Number, value and size of each group."""
     for q, (value, size) in enumerate(zip(values, sizes, strict=True)):
         yield q, _shown_weight(value), int(size)
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    every = list(names)
+    more = f", and {len(every) - MOST_MEMBERS} more" if len(every) > MOST_MEMBERS else ""
+    return ", ".join(every[:MOST_MEMBERS]) + more
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,8 +321,7 @@ class FeatureGroups(list[FeatureGroup]):
                 group.label if group.label >= 0 else "zero",
                 _shown_weight(group.weight),
                 group.size,
-                ", ".join(group.features[:MOST_MEMBERS])
-                + (f", and {group.size - MOST_MEMBERS} more" if group.size > MOST_MEMBERS else ""),
+                _some(group.features),
             )
             for group in self
         ]
@@ -499,19 +505,7 @@ class SearchResult:
         ]
 
     def _repr_html_(self) -> str:
-        return _table_of_scores(f"{self.scoring} ({self.criterion}), the best first", self.rows())
-
-
-def _table_of_scores(title: str, rows: list[dict[str, Any]]) -> str:
-    """Points of a grid without their folds, the chosen one first, then the best."""
-    shown = [
-        {
-            **{name: value for name, value in row.items() if not name.startswith("fold")},
-            "chosen": "yes" if row["chosen"] else "",
-        }
-        for row in sorted(rows, key=lambda row: (not row["chosen"], -row["mean_score"]))
-    ]
-    return _table_of(title, shown)
+        return _scores_table(f"{self.scoring} ({self.criterion})", self.rows())
 
 
 def _point(
@@ -523,6 +517,18 @@ def _point(
     """The parameters at a place of a grid."""
     q, a, k = place
     return {"n_clusters": n_clusters[q], "alpha": float(alphas[a]), "n_nonzero": n_nonzero[k]}
+
+
+def _scores_table(title: str, rows: list[dict[str, Any]]) -> str:
+    """Points of a search, without single folds, the one that was chosen and the best first."""
+    shown = [
+        {
+            **{name: value for name, value in row.items() if not name.startswith("fold")},
+            "chosen": "yes" if row["chosen"] else "",
+        }
+        for row in sorted(rows, key=lambda row: (not row["chosen"], -row["mean_score"]))
+    ]
+    return _table_of(f"{title}, the best first", shown)
 
 
 def _table_of(title: str, rows: list[dict[str, Any]]) -> str:
@@ -664,6 +670,9 @@ class TaskGroup:
     coef: NDArray[np.float64]
     intercept: float
 
+    def _repr_html_(self) -> str:
+        return TaskGroups([self])._repr_html_()
+
 
 class TaskGroups(list[TaskGroup]):
     """The table of groups of tasks: a list of `TaskGroup` that notebooks show as a table.
@@ -682,20 +691,12 @@ class TaskGroups(list[TaskGroup]):
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
     >>> groups = cs.TaskClusterRegressor(2).fit(*problem.columns()).clusters()
-    >>> "8 tasks in 2 groups" in groups._repr_html_()
-    True
+    >>> groups._repr_html_().count("<tr>")
+    3
     """
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                group.label,
-                group.size,
-                ", ".join(str(task) for task in group.tasks[:MOST_MEMBERS])
-                + (f", and {group.size - MOST_MEMBERS} more" if group.size > MOST_MEMBERS else ""),
-            )
-            for group in self
-        ]
+        rows = [(group.label, group.size, _some(map(str, group.tasks))) for group in self]
         title = f"{sum(group.size for group in self)} tasks in {len(self)} groups"
         return table(title, ("group", "size", "tasks"), rows)
 
@@ -746,13 +747,6 @@ class TaskSelection:
         means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
         return means
 
-    @property
-    def standard_errors(self) -> NDArray[np.float64]:
-        """Standard error of the mean, zero where there is one fold only."""
-        n_folds = self.fold_scores.shape[-1]
-        errors: NDArray[np.float64] = self.fold_scores.std(axis=-1) / np.sqrt(max(1, n_folds - 1))
-        return errors
-
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each point of the grid.
 
@@ -775,4 +769,4 @@ class TaskSelection:
         ]
 
     def _repr_html_(self) -> str:
-        return _table_of_scores(f"{self.scoring}, the best first", self.rows())
+        return _scores_table(self.scoring, self.rows())

@@ -152,6 +152,34 @@ def test_samples(answer_of, clustruct, tmp_path):
     assert "The gate, which tells from a row which expert answers, helps" in text
 
 
+# ---- Tasks
+
+
+def test_tasks(answer_of, clustruct, tmp_path):
+    path, out = tmp_path / "tasks.csv", tmp_path / MODEL
+    answer_of("data", "show", "made-tasks", "--out", path)
+    args = ("fit", path, "--target", "y", "--tasks", "task", "--clusters", "2,3", "--out", out)
+    found = answer_of(*args)
+    assert sum(group["size"] for group in found["model"]["groups"]) == 24
+    assert any("each task" in entry["model"] for entry in found["held_out"]["scores"])
+    told = answer_of("predict", out, path)
+    assert told["scores"]["R2"] > 0.5
+    frame = pd.read_csv(path)
+    frame.loc[0, "task"] = "a new one"
+    frame.to_csv(path, index=False)
+    status, _, err = clustruct("predict", out, path)
+    assert status == 0
+    assert f"{path}, column 'task': 1 tasks were not in the fit, as 'a new one'" in err
+    frame.drop(columns="task").to_csv(path, index=False)
+    assert "no column 'task'" in clustruct("predict", out, path)[2]
+
+
+def test_one_task_is_none(complaint_of, flats, tmp_path):
+    flats.assign(t="a").to_csv(tmp_path / "t.csv", index=False)
+    complaint = complaint_of("fit", tmp_path / "t.csv", "--target", "rent", "--tasks", "t")
+    assert "t.csv, column 't': all rows are of one task" in complaint
+
+
 # ---- What is left out, and what is refused
 
 

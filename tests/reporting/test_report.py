@@ -1,7 +1,6 @@
 """The report as a file: what it says, what it leaves out, and what it does not let through."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -118,24 +117,51 @@ def test_a_pipeline_from_text(read):
     assert "model[-1].clusters()" in text
 
 
-def test_tasks_are_mapped():
-    """What a model of tasks has to show is drawn, whichever estimator it is."""
-    from clustruct.inspection import task_map
-    from clustruct.reporting.charts import tasks_chart
-    from clustruct.reporting.tables import task_tables
+@pytest.fixture(scope="module")
+def schools():
+    """Tasks with rows of their own, one of them with a hostile name."""
+    X, y, tasks = cs.datasets.make_clustered_tasks(n_tasks=10, random_state=0).rows()
+    return X, y, np.array([EVIL, *(f"school {k}" for k in range(1, 10))])[tasks]
 
-    model = SimpleNamespace(
-        tasks_=np.array(["a", EVIL, "c"]),
-        coef_=np.array([[1.0, 2.0], [1.1, 2.0], [-3.0, 1.0]]),
-        centroids_=np.array([[1.05, 2.0], [-3.0, 1.0]]),
-        labels_=np.array([0, 0, 1]),
-    )
-    picture = tasks_chart(task_map(model))
-    assert EVIL not in picture
-    assert "&lt;script&gt;" in picture
-    groups, members = task_tables(model)
-    assert [group.size for group in groups] == [2, 1]
-    assert members.rows == [["a", 0], [EVIL, 0], ["c", 1]]
+
+def test_tasks_with_rows_of_their_own(read, schools):
+    X, y, tasks = schools
+    model = cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks)
+    text = read(model, X, y, tasks=tasks)
+    assert EVIL not in text
+    assert "Map of tasks" in text
+    seen = visible(text)
+    for rival in ("One ridge regression for all tasks", "A ridge regression for each task"):
+        assert rival in seen
+    assert "model.predict(X, tasks=ids)" in seen
+    groups = dict(embedded(text)["rows"])
+    assert groups == dict(zip(model.tasks_, model.labels_, strict=True))
+
+
+def test_tasks_in_columns(read):
+    X, Y = cs.datasets.make_clustered_tasks(n_tasks=10, random_state=0).columns()
+    Y = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, Y)
+    model = cs.TaskClusterRegressorCV((1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2)
+    text = visible(read(model.fit(X, Y), X, Y, test_size=0.5))
+    assert "A ridge regression for each task" in text
+    assert "Choice of the number of groups" in text
+
+
+def test_tasks_behind_other_steps(read, schools):
+    X, y, tasks = schools
+    model = make_pipeline(StandardScaler(), cs.TaskClusterClassifier(2))
+    model.fit(X, y > 0, taskclusterclassifier__tasks=tasks)
+    text = visible(read(model, X, y > 0, tasks=tasks))
+    assert "A logistic regression for each task" in text
+
+
+def test_classes_as_tasks(read, rng):
+    X = rng.standard_normal((120, 4))
+    y = np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)]
+    model = cs.TaskClusterClassifier(2).fit(X, y)
+    text = visible(read(model, X, y))
+    assert "3 tasks in" in text
+    assert "Accuracy" in text
 
 
 # ---- How well it does.
@@ -168,8 +194,8 @@ def test_given_samples_judge_the_model_as_it_is(read, features):
 def test_a_search_is_not_repeated(features):
     model, _, _ = features
     copy = frozen(model)
-    assert copy.n_clusters == [model.best_params_["n_clusters"]]
-    assert copy.alphas == [model.alpha_]
+    assert copy.n_clusters == model.best_params_["n_clusters"]
+    assert copy.alphas == model.alpha_
     assert not hasattr(copy, "coef_")
 
 

@@ -1,6 +1,7 @@
 """Choosing the number of groups of tasks, and the strengths of the penalty."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -64,7 +65,10 @@ class _TaskSearch(TaskCluster):
         grid = self._grid(price_scale(prepared), intercept)
         counts = _counts(self.n_clusters, entries.n_tasks)
         folds = make_folds(self.cv, reading, self.random_state)
-        scores = cross_validate(entries, folds, Plan(self, counts, grid, self.scoring), self.n_jobs)
+        unwatched = copy(self)
+        unwatched.callback = None
+        plan = Plan(unwatched, counts, grid, self.scoring)
+        scores = cross_validate(entries, folds, plan, self.n_jobs)
         name = LOSS_NAMES[self.loss]
         if self.scoring is not None:
             name = getattr(self.scoring, "__name__", repr(self.scoring))
@@ -172,7 +176,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
@@ -341,7 +345,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------

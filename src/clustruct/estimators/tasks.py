@@ -87,15 +87,15 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Their intercepts.
     labels_ : ndarray of shape (n_tasks,)
         Group of each task, the largest group first.
-    centroids_ : ndarray of shape (n_clusters_, n_features)
+    centroids_ : ndarray of shape (n_groups, n_features)
         Weights that the tasks of a group are near.
-    centroid_intercepts_ : ndarray of shape (n_clusters_,)
+    centroid_intercepts_ : ndarray of shape (n_groups,)
         Their intercepts.
     mean_coef_ : ndarray of shape (n_features,)
         Mean of the centroids over the tasks: the predictor for tasks that are not known.
     mean_intercept_ : float
         Its intercept.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Tasks in each group.
     n_clusters_ : int
         Groups in use.
@@ -346,15 +346,15 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         Their intercepts.
     labels_ : ndarray of shape (n_tasks,)
         Group of each task, the largest group first.
-    centroids_ : ndarray of shape (n_clusters_, n_features)
+    centroids_ : ndarray of shape (n_groups, n_features)
         Weights that the tasks of a group are near.
-    centroid_intercepts_ : ndarray of shape (n_clusters_,)
+    centroid_intercepts_ : ndarray of shape (n_groups,)
         Their intercepts.
     mean_coef_ : ndarray of shape (n_features,)
         Mean of the centroids over the tasks: the predictor for tasks that are not known.
     mean_intercept_ : float
         Its intercept.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
+    cluster_sizes_ : ndarray of shape (n_groups,)
         Tasks in each group.
     n_clusters_ : int
         Groups in use.

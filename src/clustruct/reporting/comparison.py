@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 MOST_ROWS = 20_000
 MOST_ENTRIES = 20_000_000
-FEWEST_ROWS = 8
+FEWEST = 8  # answers to fit or to judge by
 STRENGTHS = np.logspace(-5, 1, 7)  # of the ridge, on the scale of the mean loss
 FOLDS = 3
 
@@ -119,7 +119,7 @@ def compare(
     available = data.n
     data = _drawn(data, seed)
     if held_out is None:
-        if test_size * data.n < FEWEST_ROWS or (1.0 - test_size) * data.n < FEWEST_ROWS:
+        if min(test_size, 1.0 - test_size) * data.y.size < FEWEST or test_size * data.n < 1.0:
             return None
         data, held_out = _split(model, data, test_size, seed)
         mine = frozen(model)
@@ -157,7 +157,7 @@ def frozen(model: Any) -> Any:
         chosen["n_clusters"] = fitted.selection_.best
         settings["criterion"] = "bic"  # one number of experts is chosen without folds
     for name, value in chosen.items():
-        settings[name if name in known else f"{name}s"] = [value]
+        settings[name if name in known else f"{name}s"] = value
     if chosen and "cv" in known:
         settings["cv"] = 2
     estimator.set_params(**{name: value for name, value in settings.items() if name in known})
@@ -271,7 +271,7 @@ def _rivals(model: Any, data: Data, held_out: Data) -> tuple[list[Entry], Floats
         rival.fit(train.X, train.y)
         chances = _chances(rival, test) if kind != "tasks" else None
         entries.append(_entry(name, test, rival.predict(test.X), chances, estimator))
-    if kind == "tasks":
+    if test.tasks is not None:
         answers = _alone(train, test, classes)
         entries.append(_entry(f"A {plain} for each task", test, answers, None, estimator))
     return entries, _free_weights(rivals[1][1], model, before)

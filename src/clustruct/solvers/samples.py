@@ -51,6 +51,8 @@ STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 RELEVANCE_FEATURES, RELEVANCE_ENTRIES, RELEVANCE_SAMPLES = (5, 1000), 5_000_000, 4.0
 # Up to so many features, starts are sought on a few of them.
 SCREENED_FEATURES = 1000
+# A ridge up to this fraction of the features' mean variance hardly shrinks anything.
+WEAK_RIDGE = 0.1
 # Above this many entries of X, experts are sought on so many samples, then refined on all.
 LARGE, SUBSET = 4_000_000, 20_000
 # With so many samples for each weight, plain alternating minimisation is worth a try where it is
@@ -418,7 +420,11 @@ def _may_have_relevance(problem: SampleProblem) -> bool:
     n, d = problem.objective.design.shape
     least, most = RELEVANCE_FEATURES
     suitable = least <= d <= most and n * d <= RELEVANCE_ENTRIES
-    return problem.objective.quadratic and suitable and problem.total >= RELEVANCE_SAMPLES * d
+    if not (problem.objective.quadratic and suitable and problem.total >= RELEVANCE_SAMPLES * d):
+        return False
+    # The prior takes the place of the ridge; one that shrinks all weights was asked for.
+    _, variances = problem.objective.design.moments(problem.objective.response.shares)
+    return problem.objective.alpha <= WEAK_RIDGE * float(variances.mean())
 
 
 def _check_size(problem: SampleProblem, solver: str) -> None:
