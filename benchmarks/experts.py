@@ -333,7 +333,10 @@ def table(records: list[Record]) -> Table:
         for r in records
         if "share" not in r
     ]
-    notes += [f"growth in {name}: exponent {slope(records, name):.2f}" for name in SERIES]
+    measured = {r["part"] for r in records}
+    for name in SERIES:
+        if f"growth, {name}" in measured:
+            notes.append(f"growth in {name}: exponent {slope(records, name):.2f}")
     return Table(["part", "noise", "oracle", "auto", *SOLVERS, "auto rec.", "auto s"], rows, notes)
 
 

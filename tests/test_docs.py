@@ -13,7 +13,7 @@ from tests.test_docstrings import NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("index", "getting_started", "features", "samples", "choosing", "certificates")
-MORE_PAGES = ("algorithms", "coming_from", "plots_and_report")
+MORE_PAGES = ("algorithms", "tasks", "model_files", "coming_from", "plots_and_report")
 PICTURES = ("weights.svg", "experts.svg", "report.png")
 
 
@@ -54,7 +54,8 @@ def test_code_runs(page, tmp_path, monkeypatch):
     mpl.use("agg")
     monkeypatch.chdir(tmp_path)
     data = cs.datasets.make_experts(200, 4, 3, random_state=0)
-    run_page(page, cs=cs, X=data.X, y=data.y, n_numeric=2)
+    model = cs.FeatureClusterRegressor(2)
+    run_page(page, cs=cs, X=data.X, y=data.y, model=model, n_numeric=2)
 
 
 def test_parts_of_the_tutorial_work():

@@ -136,7 +136,29 @@ def test_sparsity_does_without_blocks(answer_of, flats_csv):
     assert sizes[-1] >= 4
 
 
+def test_several_classes(clustruct, tmp_path, quick):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd"))
+    frame["y"] = np.array(["u", "v", "w"])[np.argmax(frame[["a", "b", "c"]].to_numpy(), axis=1)]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    status, out, _ = clustruct("fit", tmp_path / "t.csv", "--target", "y", *quick)
+    assert status == 0
+    assert "weights are for the classes u, v, w, in this order" in " ".join(out.split())
+
+
 # ---- Samples
+
+
+def test_experts_on_classes(clustruct, tmp_path):
+    made = cs.datasets.make_experts(90, 3, 2, n_outputs=4, classification=True, random_state=0)
+    frame = pd.DataFrame(made.X, columns=list("abc")).assign(y=made.y)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    args = ("fit", tmp_path / "t.csv", "--target", "y", "--samples", "--clusters", "2")
+    status, out, _ = clustruct(*args)
+    assert status == 0
+    (line,) = [line for line in out.splitlines() if "best of 2 answers" in line]
+    (header,) = [line for line in out.splitlines() if "Accuracy" in line]
+    assert line.index("Experts") == header.index("model")
 
 
 def test_samples(answer_of, clustruct, tmp_path):

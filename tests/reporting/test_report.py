@@ -7,13 +7,13 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
-from clustruct.reporting.comparison import Data, compare, frozen, long
+from clustruct.reporting.comparison import Data, _linear, compare, frozen, long
 from clustruct.reporting.svg import nice_ticks, shown, tick_texts
 from tests.reporting.conftest import ENDING, EVIL, embedded
 
@@ -223,6 +223,16 @@ def test_best_answers_are_the_nearest(samples):
     assert found.rival.name == "One ridge regression for all samples"
 
 
+def test_rivals_are_not_handicapped_by_the_scale_of_the_columns(features):
+    """The strength is chosen among some that suit the columns, finely enough."""
+    _, X, y = features
+    X = X.to_numpy()
+    fine = RidgeCV(np.logspace(-3, 5, 200), scoring="neg_mean_squared_error", cv=3).fit(X, y)
+    for scale in (1e-4, 1.0, 1e4):
+        rival = _linear(Data(X * scale, y), classes=False)
+        np.testing.assert_allclose(rival.predict(X * scale), fine.predict(X), rtol=0.05, atol=0.2)
+
+
 def test_tasks_in_columns_become_rows():
     Y = np.array([[1.0, np.nan], [2.0, 3.0]])
     rows = long(Data(np.array([[7.0], [8.0]]), Y))
@@ -314,6 +324,20 @@ def test_answers_have_to_match(features, tmp_path):
     model, X, y = features
     with pytest.raises(ValueError, match=r"y has shape \(10,\), but X has 160 samples"):
         cs.report(model, X, y[:10], tmp_path / "report.html")
+
+
+def test_samples_have_to_be_those_of_the_model(features, tmp_path):
+    model, X, y = features
+    with pytest.raises(ValueError, match="feature names should match"):
+        cs.report(model, X.iloc[:, :5], y, tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_classes_have_to_be_those_of_the_model(features, tmp_path):
+    _, X, y = features
+    model = cs.FeatureClusterClassifier(2).fit(X, np.where(y > 0, "up", "down"))
+    with pytest.raises(ValueError, match=r"y holds False, but the classes .* 'down', 'up'"):
+        cs.report(model, X, y > 0, tmp_path / "report.html")
 
 
 @pytest.mark.parametrize("model", [Ridge(), cs.FeatureClusterRegressor()])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
+MOST_COLUMNS = 40  # shown, of those that are read
 LOSSES = {"regression": ("squared", "huber"), "classification": ("logistic", "squared")}
 
 
@@ -291,9 +292,6 @@ def _print_problem(problem: "Problem", scale: str, missing: str, console: Consol
     rest = len(problem.columns) - MOST_COLUMNS
     if rest > 0:
         console.say(f"... and {rest} more columns.")
-
-
-MOST_COLUMNS = 40
 
 
 def _print_trained(args: argparse.Namespace, trained: "Trained", console: Console) -> None:

@@ -124,7 +124,6 @@ class TaskCluster(BaseEstimator):
         outcome = solve(self._problem(objective, n_clusters), self.solver)
         self.tasks_, self._layout = reading.names, reading.layout
         self._set_outcome(prepared, prices, outcome)
-        conclude(self.verbose, self.status_, self.certificate_)
 
     def _prepare(self, entries: Entries) -> Prepared:
         loss = self._loss()
