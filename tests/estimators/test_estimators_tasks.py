@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
 from clustruct.datasets import make_clustered_tasks
+from clustruct.inspection import curve_of
 
 
 @pytest.fixture(scope="module")
@@ -394,6 +395,39 @@ def test_pickle_and_clone(rows, model):
     assert (again.predict(X, tasks=tasks) == model.predict(X, tasks=tasks)).all()
     assert not hasattr(clone(model), "coef_")
     assert (clone(model).fit(X, y, tasks=tasks).coef_ == model.coef_).all()
+
+
+def test_model_files(rows, model, tmp_path):
+    X, y, tasks = rows
+    joined = model.adapt(X[:3], y[:3], tasks=["new"] * 3)
+    searched = cs.TaskClusterRegressorCV((1, 2), cv=2, alpha_within=1.0, alpha_between=0.1)
+    for fitted in (model, joined, searched.fit(X, y, tasks=tasks)):
+        cs.save(fitted, tmp_path / "model")
+        again = cs.load(tmp_path / "model")
+        assert (again.predict(X, tasks=tasks) == fitted.predict(X, tasks=tasks)).all()
+        more = again.adapt(X[:3], y[:3], tasks=["newer"] * 3)
+        np.testing.assert_allclose(more.coef_[:-1], fitted.coef_)
+
+
+def test_callback_ends_the_fit(rows):
+    X, y, tasks = rows
+    told = []
+    cs.TaskClusterRegressor(2, callback=lambda step: told.append(step) or True).fit(
+        X, y, tasks=tasks
+    )
+    assert len(told) == 1
+
+
+def test_tables_and_curves(rows, model):
+    X, y, tasks = rows
+    assert "12 tasks in 2 groups" in model.clusters()._repr_html_()
+    searched = cs.TaskClusterRegressorCV((1, 2), cv=2, alpha_within=1.0, alpha_between=0.1)
+    found = searched.fit(X, y, tasks=tasks).cv_results_
+    assert "neg_squared_loss" in found._repr_html_()
+    curve = curve_of(searched)
+    assert curve.counts == ("1", "2")
+    assert curve.chosen == found.best_index[0]
+    np.testing.assert_allclose(curve.values, -found.mean_scores[:, 0])
 
 
 def test_metadata_routing(rows):

@@ -84,7 +84,6 @@ class _TaskSearch(TaskCluster):
             "alpha_mean": grid[s].mean,
             "alpha_between": grid[s].between,
             "alpha_within": grid[s].within,
-            "alpha_intercept": intercept,
         }
 
     def _grid(self, scale: float, intercept: float) -> tuple[Prices, ...]:

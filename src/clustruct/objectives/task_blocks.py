@@ -185,21 +185,21 @@ def best_centroids(profile: Profile, strengths: Strengths, labels: Labels, n_gro
     g = np.stack([profile.g[labels == q].sum(axis=0) for q in range(n_groups)])
     if n_groups == 1:
         return solve(H + np.diag(sizes[0] * mean), g)
-    T = H + (sizes[:, None] * between)[:, :, None] * np.eye(between.size)
-    alone = solve(T, g)
+    drawn = sizes[:, None] * between
+    T = H + drawn[:, :, None] * np.eye(between.size)
+    inverse = inverse_of(T)
+    alone = times(inverse, g)
     shared = between > mean  # elsewhere centroids are drawn to zero
     if not shared.any():
         return alone
-    drawn = sizes[:, None] * between
-    # Columns of ``T_q^-1 H_q``, and what they leave of the pull.
-    left = inverse_of(T) @ H
-    system = np.einsum("qi,qij->ij", drawn, left)[np.ix_(shared, shared)]
+    # Columns of ``T_q^-1 H_q``: what is left of the pull.
+    system = (drawn[:, :, None] * (inverse @ H)).sum(axis=0)[np.ix_(shared, shared)]
     cost = between[shared] * mean[shared] / (between - mean)[shared]
     system[np.diag_indices_from(system)] += sizes.sum() * cost
     right = (drawn * alone).sum(axis=0)[shared]
     center = np.zeros(between.size)
     center[shared] = solve(_symmetric(system)[None], right[None])[0]
-    return alone + solve(T, drawn * center)
+    return alone + times(inverse, drawn * center)
 
 
 def depths(A: Floats, b: Floats) -> Floats:
