@@ -33,7 +33,7 @@ from growth import watched
 from report import Options, Table, Target
 
 SEEDS = range(9000, 9040)
-FEWER_SEEDS = {"cg": 4, "am": 8, "pg": 8, "rc": 8, "rotated": 10}  # the first ones
+FEWER_SEEDS = {"cg": 10, "am": 20, "pg": 20, "rc": 20, "rotated": 20}  # the first ones
 ALPHA = 1e-4
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95)
 ROTATED = (0.5, 0.75, 0.9)

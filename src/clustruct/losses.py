@@ -179,11 +179,6 @@ class MultinomialLoss:
 def mean_hessian(loss: Loss, target: Target, scores: Floats, shares: Floats) -> Floats:
     """Second derivative of the mean loss by a common shift of all scores, ``K x K``."""
     n_outputs = scores.shape[1]
-    if isinstance(loss, MultinomialLoss):
-        # diag(mean p) - mean p p': the probabilities of all rows once, not once an output.
-        probabilities = softmax(scores, axis=1)
-        crossed = (shares[:, None] * probabilities).T @ probabilities
-        return np.diag(shares @ probabilities) - crossed
     columns = [
         shares @ loss.hessian_product(target, scores, np.broadcast_to(unit, scores.shape))
         for unit in np.eye(n_outputs)
