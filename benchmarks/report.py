@@ -24,6 +24,7 @@ class Options:
 
     quick: bool = False
     repeats: int = 7
+    size: int | None = None  # of the arrays of section kmeans; None for all sizes
 
 
 class Target(NamedTuple):
