@@ -1,0 +1,24 @@
+"""What the functions and estimators return: frozen, typed, nothing but values."""
+
+from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
+from clustruct.results.projections import Clustering1D, Projection
+from clustruct.results.samples import CountSelection, GateScore
+from clustruct.results.solving import Certificate, Iteration, Status
+from clustruct.results.tasks import TaskGroup, TaskGroups, TaskSelection
+
+__all__ = [
+    "Certificate",
+    "Clustering1D",
+    "CountSelection",
+    "FeatureGroup",
+    "FeatureGroups",
+    "FeaturePath",
+    "GateScore",
+    "Iteration",
+    "Projection",
+    "SearchResult",
+    "Status",
+    "TaskGroup",
+    "TaskGroups",
+    "TaskSelection",
+]

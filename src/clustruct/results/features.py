@@ -1,0 +1,271 @@
+"""Groups of features, and fits along a grid."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct._html import table
+from clustruct.results.tables import scores_table, shown_weight, some_of, table_of
+
+__all__ = ["FeatureGroup", "FeatureGroups", "FeaturePath", "SearchResult"]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureGroup:
+    """One row of the table of groups.
+
+    Attributes
+    ----------
+    label : int
+        Number of the group, -1 for features without weight.
+    weight : float or ndarray of shape (n_outputs,)
+        The weight that its features share.
+    size : int
+        How many features it holds.
+    features : tuple of str
+        Their names.
+
+    See Also
+    --------
+    FeatureClusterRegressor : Its method ``clusters`` returns a list of them.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.FeatureGroup(0, -1.5, 2, ("bad", "awful")).size
+    2
+    """
+
+    label: int
+    weight: float | NDArray[np.float64]
+    size: int
+    features: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        return FeatureGroups([self])._repr_html_()
+
+
+class FeatureGroups(list[FeatureGroup]):
+    """The table of groups: a list of `FeatureGroup` that notebooks show as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of FeatureGroup, default=()
+        The groups.
+
+    See Also
+    --------
+    FeatureClusterRegressor : Its method ``clusters`` returns one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> groups = cs.FeatureGroups([cs.FeatureGroup(0, -1.5, 2, ("bad", "awful"))])
+    >>> "awful" in groups._repr_html_()
+    True
+    """
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                group.label if group.label >= 0 else "zero",
+                shown_weight(group.weight),
+                group.size,
+                some_of(group.features),
+            )
+            for group in self
+        ]
+        title = f"{sum(group.size for group in self)} features in {len(self)} groups"
+        return table(title, ("group", "weight", "size", "features"), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class FeaturePath:
+    """Fits for every number of groups, alpha and number of nonzero weights.
+
+    The first three axes of every array stand for ``n_clusters``, ``alphas`` and ``n_nonzero``, in
+    the order in which they were given.
+
+    Attributes
+    ----------
+    n_clusters : tuple
+        Largest numbers of groups.
+    alphas : ndarray of shape (n_alphas,)
+        Strengths of the ridge.
+    n_nonzero : tuple
+        Largest numbers of weights that are not zero, None for no limit.
+    coefs : ndarray of shape (n_Q, n_alphas, n_k, [n_outputs,] n_features)
+        Weights.
+    intercepts : ndarray of shape (n_Q, n_alphas, n_k[, n_outputs])
+        Intercepts.
+    labels : ndarray of int, shape (n_Q, n_alphas, n_k, n_features)
+        Group of each feature, in the order of their values; -1 for weight zero by ``n_nonzero``.
+    objectives : ndarray of shape (n_Q, n_alphas, n_k)
+        Objectives reached.
+    lower_bounds : ndarray of shape (n_Q, n_alphas, n_k)
+        No weights that obey the constraint have a smaller objective.
+    converged : ndarray of bool, shape (n_Q, n_alphas, n_k)
+        Whether the solver stopped because there was no more to gain.
+
+    See Also
+    --------
+    feature_cluster_path : The function that returns it.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(100, 10, 3, random_state=0)
+    >>> path = cs.feature_cluster_path(
+    ...     problem.X, problem.y, n_clusters=(1, 2, 3), alphas=(1e-1, 1e-3)
+    ... )
+    >>> path.coefs.shape, path.objectives.shape
+    ((3, 2, 1, 10), (3, 2, 1))
+    """
+
+    n_clusters: tuple[Any, ...]
+    alphas: NDArray[np.float64]
+    n_nonzero: tuple[int | None, ...]
+    coefs: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    labels: NDArray[np.intp]
+    objectives: NDArray[np.float64]
+    lower_bounds: NDArray[np.float64]
+    converged: NDArray[np.bool_]
+
+    @property
+    def relative_gaps(self) -> NDArray[np.float64]:
+        """How far each fit can be from the best possible one, as a fraction of its objective."""
+        gaps = self.objectives - self.lower_bounds
+        return np.divide(gaps, self.objectives, where=gaps > 0.0, out=np.zeros_like(gaps))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each fit.
+
+        Returns
+        -------
+        list of dict
+            ``pandas.DataFrame(path.rows())`` makes a data frame of it.
+        """
+        gaps = self.relative_gaps
+        return [
+            {
+                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
+                "objective": float(self.objectives[place]),
+                "lower_bound": float(self.lower_bounds[place]),
+                "relative_gap": float(gaps[place]),
+                "n_clusters_in_use": int(self.labels[place].max()) + 1,
+                "converged": bool(self.converged[place]),
+            }
+            for place in np.ndindex(self.objectives.shape)
+        ]
+
+    def _repr_html_(self) -> str:
+        n_fits, n_features = self.objectives.size, self.labels.shape[-1]
+        return table_of(f"{n_fits} fits with {n_features} features", self.rows())
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """Scores of a search for the number of groups, alpha and the number of nonzero weights.
+
+    Attributes
+    ----------
+    n_clusters : tuple
+        Largest numbers of groups that were tried.
+    alphas : ndarray of shape (n_alphas,)
+        Strengths of the ridge that were tried.
+    n_nonzero : tuple
+        Largest numbers of nonzero weights that were tried, None for no limit.
+    relax : ndarray of shape (n_Q, n_alphas, n_k)
+        The fraction of alpha that was best for the values of the groups, at each point.
+    fold_scores : ndarray of shape (n_Q, n_alphas, n_k, n_folds)
+        Score on each held-out fold, with that fraction; larger is better. For ``criterion="bic"``
+        one column, the negative BIC.
+    criterion : str
+        ``"cv"``, ``"bic"`` or ``"ebic"``.
+    scoring : str
+        Name of the score.
+    rule : str
+        ``"best"`` or ``"one_se"``.
+    best_index : tuple of int
+        The point chosen: indices into ``n_clusters``, ``alphas`` and ``n_nonzero``.
+
+    See Also
+    --------
+    FeatureClusterRegressorCV : Has one of them as ``cv_results_``.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(100, 10, 3, random_state=0)
+    >>> model = cs.FeatureClusterRegressorCV((2, 3, 4), alphas=(1e-1, 1e-3), random_state=0)
+    >>> found = model.fit(problem.X, problem.y).cv_results_
+    >>> found.fold_scores.shape, found.mean_scores.shape, len(found.rows())
+    ((3, 2, 1, 5), (3, 2, 1), 6)
+    """
+
+    n_clusters: tuple[Any, ...]
+    alphas: NDArray[np.float64]
+    n_nonzero: tuple[int | None, ...]
+    relax: NDArray[np.float64]
+    fold_scores: NDArray[np.float64]
+    criterion: str
+    scoring: str
+    rule: str
+    best_index: tuple[int, int, int]
+
+    @property
+    def mean_scores(self) -> NDArray[np.float64]:
+        """Mean over the folds, of shape (n_Q, n_alphas, n_k)."""
+        means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
+        return means
+
+    @property
+    def std_scores(self) -> NDArray[np.float64]:
+        """Standard deviation over the folds."""
+        deviations: NDArray[np.float64] = self.fold_scores.std(axis=-1)
+        return deviations
+
+    @property
+    def standard_errors(self) -> NDArray[np.float64]:
+        """Standard error of the mean, zero where there is one fold only."""
+        n_folds = self.fold_scores.shape[-1]
+        return self.std_scores / np.sqrt(max(1, n_folds - 1))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each point of the grid.
+
+        Returns
+        -------
+        list of dict
+            ``pandas.DataFrame(result.rows())`` makes a data frame of it.
+        """
+        means, deviations, errors = self.mean_scores, self.std_scores, self.standard_errors
+        return [
+            {
+                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
+                "relax": float(self.relax[place]),
+                "mean_score": float(means[place]),
+                "std_score": float(deviations[place]),
+                "standard_error": float(errors[place]),
+                **{f"fold{f}_score": float(s) for f, s in enumerate(self.fold_scores[place])},
+                "chosen": place == self.best_index,
+            }
+            for place in np.ndindex(means.shape)
+        ]
+
+    def _repr_html_(self) -> str:
+        return scores_table(f"{self.scoring} ({self.criterion})", self.rows())
+
+
+def _point(
+    n_clusters: tuple[Any, ...],
+    alphas: NDArray[np.float64],
+    n_nonzero: tuple[int | None, ...],
+    place: tuple[int, ...],
+) -> dict[str, Any]:
+    """The parameters at a place of a grid."""
+    q, a, k = place
+    return {"n_clusters": n_clusters[q], "alpha": float(alphas[a]), "n_nonzero": n_nonzero[k]}
