@@ -1,0 +1,106 @@
+"""What the rest of the package may ask of ``X``, and how arrays with a row a sample are handled.
+
+Arrays as long as ``X`` (scores, targets, shares) are *rows*: they live where the rows of ``X``
+live, and only the design knows how to reach them. What is as long as a sample is wide (weights,
+means, Gram matrices) is an array of the host, of double precision.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Design", "Floats", "Labels", "Operator", "Rows", "T"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+# A NumPy array where ``X`` is one; the array of another library, or of many pieces, elsewhere.
+Rows = Any
+T = TypeVar("T")
+
+
+class Operator(Protocol):
+    """A linear map from weights to scores: what gradients and Newton steps need of ``X``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    """
+
+    shape: tuple[int, int]
+
+    def scores(self, W: Floats) -> Rows:
+        """``X W`` for a ``d x K`` matrix."""
+        ...
+
+    def adjoint(self, R: Rows) -> Floats:
+        """``X' R`` for an ``n x K`` matrix."""
+        ...
+
+    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
+        """New rows from others: the function treats each row by itself."""
+        ...
+
+    def fold(self, function: Callable[..., T], *rows: Rows) -> T:
+        """A sum over rows: the function returns an array, or a tuple of them, for those given."""
+        ...
+
+    def sweep(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """The same for functions that take the design of these rows first: one pass over ``X``.
+
+        What the function returns for different rows is added up, or put together by `combine`.
+        """
+        ...
+
+    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column."""
+        ...
+
+
+class Design(Operator, Protocol):
+    """What the rest of the package may ask of ``X`` (``n x d``).
+
+    Attributes
+    ----------
+    n_entries : int
+        Stored numbers, a measure of the cost of one product.
+    is_sparse : bool
+        Whether zeros are left out.
+    streamed : bool
+        Whether to read ``X`` costs more than to compute with it.
+    """
+
+    n_entries: int
+    is_sparse: bool
+    streamed: bool
+
+    def gram(self, shares: Rows, means: Floats) -> Floats:
+        """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
+        ...
+
+    def cross(self, R: Rows, means: Floats) -> Floats:
+        """``(X - 1 m')' R`` for given ``m``, as exact as `gram` whatever the precision of ``X``."""
+        ...
+
+    def group_sums(self, labels: Labels, n_groups: int) -> Rows:
+        """``X Z``: the columns of each group added up, those with label -1 left out."""
+        ...
+
+    def over(self, rows: Rows) -> "Design":
+        """The design whose matrix is the given rows, ``n x Q``."""
+        ...
+
+    def rows(self, index: Labels) -> "Design":
+        """Some of the rows, as a design of their own."""
+        ...
+
+    def row_products(self, B: Rows) -> Rows:
+        """``[b_i1 x_i, ..., b_iK x_i]`` for each row ``b_i`` of an ``n x K`` matrix, dense."""
+        ...
