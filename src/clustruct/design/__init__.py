@@ -7,11 +7,10 @@ cluster or on a GPU is a new design, not a new solver.
 
 from typing import Any
 
-from scipy.sparse import issparse
-
 from clustruct.design.dense import CHUNK_BYTES, DenseDesign
 from clustruct.design.grouped import GroupedDesign, assignment
-from clustruct.design.protocols import Design, Operator, Rows
+from clustruct.design.local import local_design
+from clustruct.design.protocols import Design, LocalDesign, Operator, Rows
 from clustruct.design.sparse import SparseDesign
 
 __all__ = [
@@ -19,6 +18,7 @@ __all__ = [
     "DenseDesign",
     "Design",
     "GroupedDesign",
+    "LocalDesign",
     "Operator",
     "Rows",
     "SparseDesign",
@@ -27,6 +27,6 @@ __all__ = [
 ]
 
 
-def as_design(X: Any) -> Design:
-    """The design for a validated matrix: a NumPy array, or CSR or CSC."""
-    return SparseDesign(X) if issparse(X) else DenseDesign(X)
+def as_design(X: Any) -> LocalDesign:
+    """The design for a validated matrix of the host: a NumPy array, or CSR or CSC."""
+    return local_design(X)

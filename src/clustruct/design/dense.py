@@ -22,7 +22,12 @@ class LocalRows:
         """The function itself."""
         return function(*rows)
 
-    def fold(self, function: Callable[..., T], *rows: Rows) -> T:
+    def fold(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
         """The function itself."""
         return function(*rows)
 

@@ -27,14 +27,20 @@ class GroupedDesign:
         self._labels = labels
         self._assignment = assignment(labels, n_groups)
         self.shape: tuple[int, int] = (design.shape[0], n_groups)
+        self.streamed = design.streamed
 
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """As of ``X``."""
         return self._design.map(function, *rows)
 
-    def fold(self, function: Callable[..., T], *rows: Rows) -> T:
+    def fold(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
         """As of ``X``."""
-        return self._design.fold(function, *rows)
+        return self._design.fold(function, *rows, combine=combine)
 
     def sweep(
         self,

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Design", "Floats", "Labels", "Operator", "Rows", "T"]
+__all__ = ["Design", "Floats", "Labels", "LocalDesign", "Operator", "Rows", "T"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -27,9 +27,12 @@ class Operator(Protocol):
     ----------
     shape : tuple of int
         Rows and columns.
+    streamed : bool
+        Whether to read ``X`` costs more than to compute with it.
     """
 
     shape: tuple[int, int]
+    streamed: bool
 
     def scores(self, W: Floats) -> Rows:
         """``X W`` for a ``d x K`` matrix."""
@@ -43,8 +46,16 @@ class Operator(Protocol):
         """New rows from others: the function treats each row by itself."""
         ...
 
-    def fold(self, function: Callable[..., T], *rows: Rows) -> T:
-        """A sum over rows: the function returns an array, or a tuple of them, for those given."""
+    def fold(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """A sum over rows: the function returns an array, or a tuple of them, for those given.
+
+        What it returns for different rows is added up, or put together by `combine`.
+        """
         ...
 
     def sweep(
@@ -53,10 +64,7 @@ class Operator(Protocol):
         *rows: Rows,
         combine: Callable[[T, T], T] | None = None,
     ) -> T:
-        """The same for functions that take the design of these rows first: one pass over ``X``.
-
-        What the function returns for different rows is added up, or put together by `combine`.
-        """
+        """The same for functions that take the design of these rows first: one pass over ``X``."""
         ...
 
     def moments(self, shares: Rows) -> tuple[Floats, Floats]:
@@ -73,13 +81,10 @@ class Design(Operator, Protocol):
         Stored numbers, a measure of the cost of one product.
     is_sparse : bool
         Whether zeros are left out.
-    streamed : bool
-        Whether to read ``X`` costs more than to compute with it.
     """
 
     n_entries: int
     is_sparse: bool
-    streamed: bool
 
     def gram(self, shares: Rows, means: Floats) -> Floats:
         """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
@@ -97,7 +102,11 @@ class Design(Operator, Protocol):
         """The design whose matrix is the given rows, ``n x Q``."""
         ...
 
-    def rows(self, index: Labels) -> "Design":
+
+class LocalDesign(Design, Protocol):
+    """What may be asked in addition where rows are arrays of the host."""
+
+    def rows(self, index: Labels) -> "LocalDesign":
         """Some of the rows, as a design of their own."""
         ...
 

@@ -18,11 +18,11 @@ from clustruct.design import as_design
 from clustruct.estimators.blocks import choose_constraint
 from clustruct.estimators.grid import Method, choose_objective
 from clustruct.estimators.inputs import (
-    check_matrix,
     check_options,
     check_start,
     printer,
 )
+from clustruct.estimators.intake import Intake, map_rows, take_matrix
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup
 from clustruct.solvers.driver import Answer, Budget
@@ -55,9 +55,13 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    def _fit_design(self, X: Any, response: Response) -> None:
-        """Solve for a validated matrix and set the attributes."""
-        design = as_design(X)
+    def _respond(self, samples: Intake) -> Response:
+        """What the scores are held against."""
+        raise NotImplementedError
+
+    def _fit_samples(self, samples: Intake) -> None:
+        """Solve for validated samples and set the attributes."""
+        design, response = samples.design, self._respond(samples)
         constraint = choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self.blocks
         )
@@ -109,7 +113,11 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
             One column a group, in the order of `cluster_values_`.
         """
         check_is_fitted(self)
-        matrix = check_matrix(self, X)
+        matrix = take_matrix(self, X)
+        return map_rows(self._sums, matrix, self.n_clusters_, matrix.dtype)
+
+    def _sums(self, matrix: Any) -> Floats:
+        """Group sums of a validated matrix of the host."""
         sums = as_design(matrix).group_sums(self.labels_, self.n_clusters_)
         return sums.astype(matrix.dtype, copy=False)
 

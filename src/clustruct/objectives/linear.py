@@ -104,6 +104,8 @@ class LinearObjective:
         With ``H`` that of the mean loss by the scores, it is
         ``X' (H - H 1 (1'H 1)^-1 1'H) X + penalty``; the middle term is for the best intercept.
         """
+        if self.design.streamed:
+            return self._streamed_hessian(point)
         design, loss = self.design, self.response.loss
         scores = self._shift(design.scores(point.W), point.intercept)
         rows = (self.response.target, scores, self.response.shares)
@@ -121,6 +123,42 @@ class LinearObjective:
                 lambda m, y, z, s: s[:, None] * loss.hessian_product(y, z, m), moved, *rows
             )
             return design.adjoint(bent) + self.penalties[:, None] * direction
+
+        return product
+
+    def _streamed_hessian(self, point: Point) -> Callable[[Floats], Floats]:
+        """The same with one pass over ``X`` a product.
+
+        The middle term is known before: with ``C_k = X' H e_k`` the shift of the intercept is
+        ``(1'H 1)^-1`` times the numbers ``<C_k, direction>``. Scores are computed anew on the way.
+        """
+        design, loss, penalties = self.design, self.response.loss, self.penalties[:, None]
+        rows = (self.response.target, self.response.shares)
+        W, intercept, n_outputs = point.W, point.intercept, self.shape[1]
+        inner, tilts = np.zeros((n_outputs, n_outputs)), np.zeros((n_outputs, *self.shape))
+
+        def tilt(X: Operator, y: Rows, s: Rows) -> tuple[Floats, Floats]:
+            z = X.scores(W) + intercept
+            columns = [
+                s[:, None] * loss.hessian_product(y, z, np.broadcast_to(unit, z.shape))
+                for unit in np.eye(n_outputs)
+            ]
+            together = X.adjoint(np.hstack(columns)).reshape(-1, n_outputs, n_outputs)
+            return together.transpose(1, 0, 2), mean_hessian(loss, y, z, s)
+
+        if self.response.fit_intercept:
+            tilts, bends = design.sweep(tilt, *rows)
+            inner[:] = np.linalg.pinv(bends)
+
+        def product(direction: Floats) -> Floats:
+            shift = inner @ np.tensordot(tilts, direction, axes=2)
+
+            def bend(X: Operator, y: Rows, s: Rows) -> Floats:
+                both = X.scores(np.hstack([W, direction]))
+                z, moved = both[:, :n_outputs] + intercept, both[:, n_outputs:] - shift
+                return X.adjoint(s[:, None] * loss.hessian_product(y, z, moved))
+
+            return design.sweep(bend, *rows) + penalties * direction
 
         return product
 

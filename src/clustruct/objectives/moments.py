@@ -88,6 +88,8 @@ class Moments:
     def about_mean(cls, design: Design, target: Rows, weights: Rows) -> "Moments":
         """Moments of weighted rows about their means."""
         total = float(design.fold(lambda w: namespace(w).sum(w), weights))
+        if total <= 0.0:
+            return cls.about_zero(design, target, weights)
         if abs(total - 1.0) < SAME_TOTAL:
             total = 1.0  # all rows together, but for rounding
         x_sums = total * design.moments(design.map(lambda w: w / total, weights))[0]
