@@ -13,10 +13,12 @@ from scipy import special
 
 __all__ = [
     "beside",
+    "cast",
     "column_dots",
     "device_of",
     "expit",
     "indicator",
+    "log_softmax",
     "logsumexp",
     "namespace",
     "row_dots",
@@ -58,6 +60,13 @@ def beside(values: NDArray[Any], x: Array) -> Array:
     if isinstance(x, np.ndarray):
         return values
     return namespace(x).asarray(np.ascontiguousarray(values), device=device_of(x))
+
+
+def cast(x: Array, dtype: Any) -> Array:
+    """The same numbers in another precision; no copy where it is theirs already."""
+    if isinstance(x, np.ndarray):
+        return x.astype(dtype, copy=False)
+    return namespace(x).astype(x, dtype, copy=False)
 
 
 def row_dots(a: Array, b: Array) -> Array:
@@ -118,6 +127,13 @@ def softmax(x: Array) -> Array:
     xp = namespace(x)
     powers = xp.exp(x - xp.max(x, axis=1, keepdims=True))
     return powers / xp.sum(powers, axis=1, keepdims=True)
+
+
+def log_softmax(x: Array) -> Array:
+    """Logarithms of `softmax`."""
+    if isinstance(x, np.ndarray):
+        return special.log_softmax(x, axis=1)
+    return x - logsumexp(x)[:, None]
 
 
 def _compat() -> Any:

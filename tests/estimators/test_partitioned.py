@@ -244,13 +244,13 @@ CLUSTER = """
     import clustruct as cs
 
     def slowly(block):
-        time.sleep(0.02)
+        time.sleep(0.005)
         return block
 
     def problem():
         rng = np.random.default_rng(0)
-        X = rng.standard_normal((1200, 12)) + 1.0
-        y = X @ np.repeat([1.0, -1.0], 6) + rng.standard_normal(1200) > 0
+        X = rng.standard_normal((600, 12)) + 1.0
+        y = X @ np.repeat([1.0, -1.0], 6) + rng.standard_normal(600) > 0
         return X, y
 
     def pieces(X):
@@ -258,7 +258,7 @@ CLUSTER = """
         return X.map_blocks(slowly, dtype=float, meta=np.empty((0, 0)))
 
     def model():
-        return cs.FeatureClusterClassifier(2, solver="pg")
+        return cs.FeatureClusterClassifier(2, solver="greedy")
 
     if __name__ == "__main__":
         X, y = problem()

@@ -9,6 +9,7 @@ from typing import Any
 
 from clustruct.design.dense import CHUNK_BYTES, DenseDesign
 from clustruct.design.grouped import GroupedDesign, assignment
+from clustruct.design.kinds import is_elsewhere
 from clustruct.design.local import local_design
 from clustruct.design.protocols import Design, LocalDesign, Operator, Rows
 from clustruct.design.sparse import SparseDesign
@@ -22,6 +23,7 @@ __all__ = [
     "Operator",
     "Rows",
     "SparseDesign",
+    "any_design",
     "as_design",
     "assignment",
 ]
@@ -29,4 +31,13 @@ __all__ = [
 
 def as_design(X: Any) -> LocalDesign:
     """The design for a validated matrix of the host: a NumPy array, or CSR or CSC."""
+    return local_design(X)
+
+
+def any_design(X: Any) -> Design:
+    """The same, or that of an array of another library."""
+    if is_elsewhere(X):
+        from clustruct.design.device import DeviceDesign
+
+        return DeviceDesign(X)
     return local_design(X)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from clustruct.design.local import aligned, local_design, local_matrix
@@ -31,12 +30,13 @@ class BlockDesign:
     """
 
     streamed = True
+    on_host = False
+    is_sparse = False
 
     def __init__(self, blocks: Sequence[Piece], heights: Sequence[int], width: int) -> None:
         self._blocks = tuple(blocks)
         self.heights = tuple(heights)
         self.shape: tuple[int, int] = (sum(heights), width)
-        self.is_sparse = False
         self.n_entries = self.shape[0] * width
         self.n_passes = 0
         self._blamed = False
@@ -88,8 +88,10 @@ class BlockDesign:
         self.n_passes += 1
         return self._total(self._on_blocks(function, rows), combine)
 
-    def split(self, rows: NDArray[Any]) -> Pieces:
-        """Rows that are an array of the host, in pieces."""
+    def place(self, rows: Any) -> Pieces:
+        """In the same pieces."""
+        if isinstance(rows, Pieces):
+            return rows
         local = np.split(rows, np.cumsum(self.heights)[:-1])
         if cluster() is None:
             return Pieces.of(local, rows.shape)
@@ -100,7 +102,7 @@ class BlockDesign:
     def scores(self, W: Floats) -> Pieces:
         """``X W``, kept where the blocks are."""
         if not W.any():  # where all fits begin, and nothing has to be read
-            return self.split(np.zeros((self.shape[0], W.shape[1])))
+            return self.place(np.zeros((self.shape[0], W.shape[1])))
         return self._rows_of(lambda X: X.scores(W))
 
     def adjoint(self, R: Rows) -> Floats:
@@ -123,6 +125,10 @@ class BlockDesign:
     def group_sums(self, labels: Labels, n_groups: int) -> Pieces:
         """``X Z``, kept where the blocks are."""
         return self._rows_of(lambda X: X.group_sums(labels, n_groups), (self.shape[0], n_groups))
+
+    def weights(self, values: Floats) -> Floats:
+        """As they are."""
+        return values
 
     def over(self, rows: Pieces) -> "BlockDesign":
         """The same pieces of other columns."""

@@ -17,6 +17,11 @@ class LocalRows:
     """Rows that are NumPy arrays: all of them are treated at once."""
 
     streamed = False
+    on_host = True
+
+    def place(self, rows: Any) -> Rows:
+        """They are there."""
+        return rows
 
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """The function itself."""
@@ -39,6 +44,10 @@ class LocalRows:
     ) -> T:
         """The function of this design."""
         return function(self, *rows)
+
+    def weights(self, values: Floats) -> Floats:
+        """As they are."""
+        return values
 
     def over(self, rows: Floats) -> "DenseDesign":
         """An array is a design already."""

@@ -29,6 +29,10 @@ class GroupedDesign:
         self.shape: tuple[int, int] = (design.shape[0], n_groups)
         self.streamed = design.streamed
 
+    def place(self, rows: Any) -> Rows:
+        """As of ``X``."""
+        return self._design.place(rows)
+
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """As of ``X``."""
         return self._design.map(function, *rows)

@@ -55,7 +55,7 @@ def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:
     if not is_partitioned(rows):
         rows = np.asarray(rows)
         _check_length(rows, design, name)
-        return design.split(rows)
+        return design.place(rows)
     array = _with_known_rows(rows)
     _check_length(array, design, name)
     array = array.rechunk((design.heights, *((-1,) * (array.ndim - 1))))

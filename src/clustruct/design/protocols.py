@@ -42,6 +42,10 @@ class Operator(Protocol):
         """``X' R`` for an ``n x K`` matrix."""
         ...
 
+    def place(self, rows: Any) -> Rows:
+        """Rows that are a NumPy array, where those of ``X`` are."""
+        ...
+
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """New rows from others: the function treats each row by itself."""
         ...
@@ -81,10 +85,13 @@ class Design(Operator, Protocol):
         Stored numbers, a measure of the cost of one product.
     is_sparse : bool
         Whether zeros are left out.
+    on_host : bool
+        Whether rows are NumPy arrays.
     """
 
     n_entries: int
     is_sparse: bool
+    on_host: bool
 
     def gram(self, shares: Rows, means: Floats) -> Floats:
         """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
@@ -96,6 +103,10 @@ class Design(Operator, Protocol):
 
     def group_sums(self, labels: Labels, n_groups: int) -> Rows:
         """``X Z``: the columns of each group added up, those with label -1 left out."""
+        ...
+
+    def weights(self, values: Floats) -> Any:
+        """Weights as users get them: where ``X`` is, and in its precision if that is elsewhere."""
         ...
 
     def over(self, rows: Rows) -> "Design":

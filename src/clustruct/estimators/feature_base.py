@@ -14,7 +14,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from clustruct.design import as_design
+from clustruct.arrays import beside, cast
+from clustruct.design import Rows, any_design
 from clustruct.estimators.blocks import choose_constraint
 from clustruct.estimators.grid import Method, choose_objective
 from clustruct.estimators.inputs import (
@@ -38,6 +39,9 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
 
     n_clusters: Any  # one value here, a sequence of them for a search
     n_nonzero: Any
+    coef_: Any
+    intercept_: Any
+    cluster_values_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
@@ -67,6 +71,9 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         )
         method = self._method((design.shape[1], response.n_outputs))
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
+        self.coef_, self.cluster_values_ = map(design.weights, (self.coef_, self.cluster_values_))
+        if np.ndim(self.intercept_):
+            self.intercept_ = design.weights(self.intercept_)
 
     def _method(self, shape: tuple[int, int]) -> Method:
         """How to fit weights of that shape."""
@@ -91,7 +98,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
     def _set_answer(self, answer: Answer) -> None:
         """Weights and groups."""
         self.labels_, values = ordered_groups(answer)
-        self._weights = answer.point.W
+        self._weights, self._offset = answer.point.W, answer.point.intercept
         self.cluster_values_ = values if self._many_outputs() else values[:, 0]
         self.cluster_sizes_ = np.bincount(
             self.labels_[self.labels_ >= 0], minlength=values.shape[0]
@@ -117,9 +124,14 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         return map_rows(self._sums, matrix, self.n_clusters_, matrix.dtype)
 
     def _sums(self, matrix: Any) -> Floats:
-        """Group sums of a validated matrix of the host."""
-        sums = as_design(matrix).group_sums(self.labels_, self.n_clusters_)
-        return sums.astype(matrix.dtype, copy=False)
+        """Group sums of a validated matrix."""
+        sums = any_design(matrix).group_sums(self.labels_, self.n_clusters_)
+        return cast(sums, matrix.dtype)
+
+    def _scores(self, matrix: Any) -> Rows:
+        """Scores with the intercept, for a validated matrix."""
+        scores = any_design(matrix).scores(self._weights)
+        return scores + beside(self._offset, scores)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` returns.

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
 from sklearn.base import (
     ClassifierMixin,
     RegressorMixin,
@@ -17,12 +16,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClas
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from clustruct.design import as_design
+from clustruct.arrays import beside, log_softmax, namespace, softmax, to_host
 from clustruct.estimators.feature_base import FeatureCluster
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
@@ -220,7 +218,8 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
             lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.answers
         )
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        return Response(target, loss, n_outputs, samples.shares, self.fit_intercept)
+        place = samples.design.place
+        return Response(place(target), loss, n_outputs, place(samples.shares), self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
         """Predict answers.
@@ -240,10 +239,9 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         return map_rows(self._answers, take_matrix(self, X), width)
 
     def _answers(self, matrix: Any) -> Floats:
-        """Answers for a validated matrix of the host."""
-        scores = as_design(matrix).scores(self._weights)
-        answers: Floats = scores[:, 0] if self._single else scores
-        return answers + self.intercept_
+        """Answers for a validated matrix."""
+        scores = self._scores(matrix)
+        return scores[:, 0] if self._single else scores
 
     def to_sklearn(self) -> LinearRegression:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
@@ -449,7 +447,8 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
             shares = design.map(lambda s: s / total, shares)
         loss, n_outputs = class_loss(classes.size, self.loss)
         target = design.map(partial(class_targets, n_classes=classes.size, loss=self.loss), codes)
-        return Response(target, loss, n_outputs, shares, self.fit_intercept)
+        place = design.place
+        return Response(place(target), loss, n_outputs, place(shares), self.fit_intercept)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Scores of the classes.
@@ -469,8 +468,8 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         return map_rows(self._decide, take_matrix(self, X), width)
 
     def _decide(self, matrix: Any) -> Floats:
-        """Scores for a validated matrix of the host."""
-        scores = as_design(matrix).scores(self._weights) + self.intercept_
+        """Scores for a validated matrix."""
+        scores = self._scores(matrix)
         return scores if self._many_outputs() else scores[:, 0]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -490,10 +489,11 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
 
     def _choose(self, matrix: Any) -> NDArray[Any]:
-        """Classes for a validated matrix of the host."""
+        """Classes for a validated matrix; numbers are beside it, strings on the host."""
         scores = self._decide(matrix)
-        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-        return self.classes_[best]
+        best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
+        classes = self.classes_[to_host(best).astype(np.intp)]
+        return beside(classes, matrix) if classes.dtype.kind in "biuf" else classes
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -525,7 +525,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return self._of_scores(X, partial(log_softmax, axis=1))
+        return self._of_scores(X, log_softmax)
 
     def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
         """A function of the scores of all classes."""
@@ -536,7 +536,10 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     def _class_scores(self, matrix: Any) -> Floats:
         """One score a class, also where there are two."""
         scores = self._decide(matrix)
-        return scores if scores.ndim == 2 else np.stack([np.zeros_like(scores), scores], axis=1)
+        if scores.ndim == 2:
+            return scores
+        xp = namespace(scores)
+        return xp.stack([xp.zeros_like(scores), scores], axis=1)
 
     def to_sklearn(self) -> LogisticRegression | RidgeClassifier:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.

@@ -8,11 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from clustruct.design import Design, Rows, as_design
-from clustruct.design.kinds import is_partitioned
-from clustruct.estimators.inputs import MATRIX_CHECKS, weigh_rows
+from clustruct.arrays import namespace, to_host
+from clustruct.design import Design, Rows, any_design, as_design
+from clustruct.design.kinds import is_elsewhere, is_partitioned
+from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
 
 __all__ = ["Intake", "map_rows", "take_matrix", "take_samples"]
+
+
+MISSING_Y = "{} requires y to be passed, but the target y is None."
 
 
 class Intake(NamedTuple):
@@ -35,6 +39,8 @@ def take_samples(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLik
     """Samples, answers and weights of a fit, validated."""
     if is_partitioned(X):
         return _take_pieces(model, X, y, sample_weight)
+    if is_elsewhere(X):
+        return _take_array(model, X, y, sample_weight)
     matrix, answers = model._check_data(X, y)
     matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
     return Intake(as_design(matrix), answers, shares)
@@ -44,6 +50,8 @@ def take_matrix(model: Any, X: ArrayLike) -> Any:
     """A matrix to predict from, validated; pieces are validated when they are computed."""
     if is_partitioned(X):
         return _as_array(model, X, reset=False)
+    if is_elsewhere(X):
+        return _validate_array(model, X, reset=False)
     return validate_data(model, X, reset=False, **MATRIX_CHECKS)
 
 
@@ -79,15 +87,32 @@ def _checked(function: Any, block: Any) -> Any:
     return function(check_array(block, **MATRIX_CHECKS))
 
 
+def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
+    """The same for arrays of other libraries: ``X`` stays where it is."""
+    matrix = _validate_array(model, X, reset=True)
+    n = int(matrix.shape[0])
+    if y is None:
+        raise ValueError(MISSING_Y.format(type(model).__name__))
+    _, answers = type(model)()._check_data(np.zeros((n, 1)), to_host(y))
+    weights = None if sample_weight is None else to_host(sample_weight)
+    weights = check_weights(np.zeros((n, 1)), weights)
+    shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    return Intake(any_design(matrix), answers, shares)
+
+
+def _validate_array(model: Any, X: Any, *, reset: bool) -> Any:
+    """Finite, with two axes, of single or double precision."""
+    xp = namespace(X)
+    return validate_data(model, X, "no_validation", reset=reset, dtype=(xp.float64, xp.float32))
+
+
 def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
     """The same for collections of Dask: nothing but their first chunk is loaded here."""
     from clustruct.design.partitioned import block_design, block_rows
 
     _as_array(model, X, reset=True)
     if y is None:
-        raise ValueError(
-            f"{type(model).__name__} requires y to be passed, but the target y is None."
-        )
+        raise ValueError(MISSING_Y.format(type(model).__name__))
     design = block_design(X)
     answers = block_rows(design, y, "y")
     _check_answers(design, answers)

@@ -211,7 +211,9 @@ class LinearObjective:
             return -float(conjugate) - 0.5 * tau**2 * explained / alpha
 
         longest = MAX_STRETCH if self.quadratic else 1.0
-        best = minimize_scalar(lambda tau: -bound(tau), bounds=(0.0, longest), method="bounded")
+        best = minimize_scalar(
+            lambda tau: -bound(float(tau)), bounds=(0.0, longest), method="bounded"
+        )
         return max(0.0, -float(best.fun), bound(1.0))
 
     def minimum(self, tol: float, start: Floats | None = None) -> Point:
