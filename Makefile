@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint format typecheck bench docs clean distclean
+.PHONY: help demo test test-slow lint format typecheck bench docs clean distclean browser
 
 help:
 	@echo 'make demo       show the exact projections at work, with a picture'
@@ -28,7 +28,7 @@ help:
 demo: $(VENV)/.kernels
 	@$(BIN)/clustruct demo
 
-test: lint typecheck
+test: lint typecheck browser
 	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
 	CLUSTRUCT_UNCOMPILED=1 $(BIN)/python -m pytest --numprocesses auto tests/kernels $(ARGS)
 
@@ -62,6 +62,15 @@ clean:
 
 distclean: clean
 	rm -rf $(VENV)
+
+# The tests of the report look at it in a browser. They take one that is there; where there is none,
+# root on Debian gets one, and elsewhere those tests are skipped and say so.
+APT := DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20
+browser:
+	@command -v chromium > /dev/null && command -v chromedriver > /dev/null || { \
+		test "`id -u`" = 0 && command -v apt-get > /dev/null && { \
+			echo 'Installing chromium, for the tests of the report'; \
+			{ $(APT) update; $(APT) install -y chromium chromium-driver; } > /dev/null 2>&1; }; } || true
 
 # ---- The environment. Each stamp file says that a step was done; a step is done again when what
 # it depends on has changed.

@@ -24,6 +24,14 @@ def one_thread():
         yield
 
 
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    """Figures that a test or an example opened are closed, if there is anything to close."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def run_python(tmp_path):
     """A function that runs code, or a module with arguments, in a Python process of its own."""

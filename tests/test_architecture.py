@@ -12,7 +12,8 @@ ROOT = Path(clustruct.__file__).parent
 
 # From the ground up. A new module fails the test until it has its place here.
 FLOORS = (
-    {"kernels", "results", "_arguments", "_console", "arrays"},
+    {"kernels", "_arguments", "_atomic", "_console", "_html", "arrays"},
+    {"results"},
     {"rows"},
     {"projections", "losses", "design", "datasets"},
     {"constraints"},
@@ -21,7 +22,9 @@ FLOORS = (
     {"solvers"},
     {"estimators"},
     {"inspection", "persistence"},
-    {"report", "experiments", "demo"},
+    {"plot"},
+    {"reporting", "experiments"},
+    {"demo"},
     {"cli"},
     {"__main__"},
 )

@@ -191,6 +191,7 @@ def test_wheel_holds_compiled_modules_and_sources(tmp_path):
     expected = {f"clustruct/kernels/{path.name}" for path in FOLDER.glob("*.p[yx]*")}
     assert {name for name in expected if not name.endswith(".pyd")} <= names
     assert "clustruct/py.typed" in names
+    assert "clustruct/reporting/templates/report.html" in names
     assert not kernels_with(names, ".c")
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
-    from clustruct import datasets
+    from clustruct import datasets, plot
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
     from clustruct.estimators.path import feature_cluster_path
     from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
         SampleClusterClassifierCV,
         SampleClusterRegressorCV,
     )
+    from clustruct.persistence.model_files import load, save
     from clustruct.projections import kmeans_1d, project_clustered
+    from clustruct.reporting.build import report
     from clustruct.results import (
         Certificate,
         Clustering1D,
         CountSelection,
         FeatureGroup,
+        FeatureGroups,
         FeaturePath,
         GateScore,
         Iteration,
@@ -52,6 +55,7 @@ _HOMES = {
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
     "FeatureGroup": "clustruct.results",
+    "FeatureGroups": "clustruct.results",
     "FeaturePath": "clustruct.results",
     "SearchResult": "clustruct.results",
     "GateScore": "clustruct.results",
@@ -59,7 +63,11 @@ _HOMES = {
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
+    "save": "clustruct.persistence.model_files",
+    "load": "clustruct.persistence.model_files",
     "datasets": "clustruct",
+    "plot": "clustruct",
+    "report": "clustruct.reporting.build",
 }
 
 __all__ = [
@@ -77,6 +85,7 @@ __all__ = [
     "Clustering1D",
     "Projection",
     "FeatureGroup",
+    "FeatureGroups",
     "FeaturePath",
     "SearchResult",
     "GateScore",
@@ -84,7 +93,11 @@ __all__ = [
     "Certificate",
     "Iteration",
     "Status",
+    "save",
+    "load",
     "datasets",
+    "plot",
+    "report",
     "__version__",
 ]
 

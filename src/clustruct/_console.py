@@ -1,12 +1,13 @@
 """What commands print with: tables, number lines and progress, as the terminal at hand allows."""
 
+import io
 import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 _GAP = "  "
 _ASCII = str.maketrans("•┃█", "o|#")
@@ -63,7 +64,12 @@ class Console:
         table.add_column(header[-1])
         for row in rows:
             table.add_row(*row)
-        RichConsole(file=self._out, width=self.width, markup=False, highlight=False).print(table)
+        # By way of a string: rich itself would end the program when the reader has gone away.
+        page = io.StringIO()
+        terminal = self._out is not None and self._out.isatty()
+        plain: dict[str, Any] = {"width": self.width, "markup": False, "highlight": False}
+        RichConsole(file=page, force_terminal=terminal, **plain).print(table)
+        self.say(page.getvalue().removesuffix("\n"))
         return True
 
     def number_line(self, lines: Sequence[tuple[str, Sequence[float], float]]) -> None:
@@ -82,10 +88,20 @@ class Console:
         ends = f"{low:<+10.3g}", f"{high:>+10.3g}"
         self.say(f"{'':>{margin}}{_GAP}{ends[0]}{'':{cells - 20}}{ends[1]}")
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody can see progress: whether standard error is a terminal."""
+        return self._err is not None and self._err.isatty()
+
+    def note(self, text: str) -> None:
+        """Print a line for people that is no part of the answer, to standard error."""
+        if self._err is not None:
+            print(text, file=self._err)
+
     @contextmanager
     def progress(self, text: str) -> Iterator[None]:
         """Show what is being done while the block runs, on a terminal only."""
-        if self._err is None or not self._err.isatty():
+        if self._err is None or not self.is_watched:
             yield
             return
         self._err.write(f"{text} ...")

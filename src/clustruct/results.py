@@ -1,16 +1,20 @@
 """What the functions and estimators return: frozen, typed, nothing but values."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._html import table
+
 __all__ = [
     "Certificate",
     "Clustering1D",
     "CountSelection",
     "FeatureGroup",
+    "FeatureGroups",
     "FeaturePath",
     "GateScore",
     "Iteration",
@@ -18,6 +22,24 @@ __all__ = [
     "SearchResult",
     "Status",
 ]
+
+
+MOST_MEMBERS = 20  # names of a group that a table shows
+
+
+def _shown_weight(weight: float | NDArray[Any]) -> float | str:
+    """A weight for a table: one number, or several in a row."""
+    if np.ndim(weight) == 0:
+        return float(weight)
+    return ", ".join(f"{value:.4g}" for value in np.asarray(weight).reshape(-1))
+
+
+def _group_rows(
+    values: NDArray[Any], sizes: NDArray[np.intp]
+) -> Iterator[tuple[int | str, float | str, int]]:
+    """Number, value and size of each group."""
+    for q, (value, size) in enumerate(zip(values, sizes, strict=True)):
+        yield q, _shown_weight(value), int(size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +73,11 @@ class Clustering1D:
     centers: NDArray[np.float64]
     sizes: NDArray[np.intp]
     inertia: float
+
+    def _repr_html_(self) -> str:
+        title = f"{self.labels.size} numbers in {self.centers.size} groups, inertia"
+        rows = list(_group_rows(self.centers, self.sizes))
+        return table(f"{title} {self.inertia:.4g}", ("group", "center", "size"), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +114,15 @@ class Projection:
     centers: NDArray[Any]
     sq_distance: float
     exact: bool
+
+    def _repr_html_(self) -> str:
+        proof = "nearest point" if self.exact else "near point"
+        title = f"{proof}, squared distance {self.sq_distance:.4g}"
+        sizes = np.bincount(self.labels[self.labels >= 0], minlength=len(self.centers))
+        rows = list(_group_rows(self.centers, sizes))
+        if (self.labels < 0).any():
+            rows.append(("zero", 0.0, int((self.labels < 0).sum())))
+        return table(title, ("group", "value", "size"), rows)
 
 
 @dataclass(frozen=True)
@@ -128,6 +164,25 @@ class Certificate:
         gap = objective - lower_bound
         relative = gap / objective if objective > 0.0 else 0.0
         return cls(objective, lower_bound, gap, relative, source)
+
+    @property
+    def in_words(self) -> str:
+        """What it proves, as a sentence."""
+        percent = 100.0 * self.relative_gap
+        if self.relative_gap <= 1e-9:
+            return "The best possible: no choice of groups has a smaller objective."
+        if not self.lower_bound > 0.0:
+            return "Nothing is proved about how much better another choice of groups could be."
+        amount = f"{percent:.2g} %" if percent < 10.0 else f"{percent:.0f} %"
+        return (
+            f"Within {amount} of the best possible: "
+            "no choice of groups can lower the objective by more than that."
+        )
+
+    def _repr_html_(self) -> str:
+        row = (self.objective, self.lower_bound, self.gap, self.relative_gap, self.source)
+        header = ("objective", "lower bound", "gap", "relative gap", "source")
+        return table(self.in_words, header, [row])
 
 
 @dataclass(frozen=True)
@@ -191,6 +246,9 @@ class Status:
     objectives: tuple[tuple[str, float], ...]
     message: str
 
+    def _repr_html_(self) -> str:
+        return table(self.message, ("solver", "objective"), self.objectives)
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureGroup:
@@ -222,6 +280,44 @@ class FeatureGroup:
     weight: float | NDArray[np.float64]
     size: int
     features: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        return FeatureGroups([self])._repr_html_()
+
+
+class FeatureGroups(list[FeatureGroup]):
+    """The table of groups: a list of `FeatureGroup` that notebooks show as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of FeatureGroup, default=()
+        The groups.
+
+    See Also
+    --------
+    FeatureClusterRegressor : Its method ``clusters`` returns one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> groups = cs.FeatureGroups([cs.FeatureGroup(0, -1.5, 2, ("bad", "awful"))])
+    >>> "awful" in groups._repr_html_()
+    True
+    """
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                group.label if group.label >= 0 else "zero",
+                _shown_weight(group.weight),
+                group.size,
+                ", ".join(group.features[:MOST_MEMBERS])
+                + (f", and {group.size - MOST_MEMBERS} more" if group.size > MOST_MEMBERS else ""),
+            )
+            for group in self
+        ]
+        title = f"{sum(group.size for group in self)} features in {len(self)} groups"
+        return table(title, ("group", "weight", "size", "features"), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +399,10 @@ class FeaturePath:
             }
             for place in np.ndindex(self.objectives.shape)
         ]
+
+    def _repr_html_(self) -> str:
+        n_fits, n_features = self.objectives.size, self.labels.shape[-1]
+        return _table_of(f"{n_fits} fits with {n_features} features", self.rows())
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,6 +495,17 @@ class SearchResult:
             for place in np.ndindex(means.shape)
         ]
 
+    def _repr_html_(self) -> str:
+        rows = sorted(self.rows(), key=lambda row: (not row["chosen"], -row["mean_score"]))
+        shown = [
+            {
+                **{name: value for name, value in row.items() if not name.startswith("fold")},
+                "chosen": "yes" if row["chosen"] else "",
+            }
+            for row in rows
+        ]
+        return _table_of(f"{self.scoring} ({self.criterion}), the best first", shown)
+
 
 def _point(
     n_clusters: tuple[Any, ...],
@@ -405,6 +516,11 @@ def _point(
     """The parameters at a place of a grid."""
     q, a, k = place
     return {"n_clusters": n_clusters[q], "alpha": float(alphas[a]), "n_nonzero": n_nonzero[k]}
+
+
+def _table_of(title: str, rows: list[dict[str, Any]]) -> str:
+    """Dictionaries with the same keys as a table."""
+    return table(title, [name.replace("_", " ") for name in rows[0]], [[*r.values()] for r in rows])
 
 
 @dataclass(frozen=True)
@@ -442,6 +558,11 @@ class GateScore:
     def helps(self) -> bool:
         """Whether the gated answer is better than the constant one."""
         return self.gated < self.constant
+
+    def _repr_html_(self) -> str:
+        row = (self.constant, self.gated, self.best, self.sharpness)
+        title = f"The gate {'helps' if self.helps else 'does not help'}"
+        return table(title, ("loss without it", "with it", "best expert", "sharpness"), [row])
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,3 +603,19 @@ class CountSelection:
     standard_errors: NDArray[np.float64]
     losses: NDArray[np.float64]
     best: int
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                int(count),
+                float(value),
+                float(error),
+                float(loss),
+                "yes" if count == self.best else "",
+            )
+            for count, value, error, loss in zip(
+                self.n_clusters, self.values, self.standard_errors, self.losses, strict=True
+            )
+        ]
+        header = ("experts", self.criterion, "standard error", "loss of the best", "chosen")
+        return table(f"{self.best} experts chosen by {self.criterion}", header, rows)

@@ -113,7 +113,7 @@ def test_a_device_without_memory_is_told(problem, monkeypatch):
         (lambda X, y: (X, None), "requires y"),
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X[:, 0], y), "Expected 2D"),
-        (lambda X, y: (X * np.inf, y), "infinity"),
+        (lambda X, y: (X * 0.0 + np.inf, y), "infinity"),
     ],
 )
 def test_bad_input_is_told(change, message, library, problem):

@@ -274,7 +274,9 @@ def test_verbose_prints_every_step(capsys):
     assert capsys.readouterr().out == ""
     for verbose in (1, True):
         model = FeatureClusterRegressor(3, solver="pg", init="zeros", verbose=verbose).fit(X, y)
-        lines = capsys.readouterr().out.splitlines()
+        *lines, message, proof = capsys.readouterr().out.splitlines()
+        assert message == model.status_.message
+        assert proof == model.certificate_.in_words
         assert len(lines) == len(model.trace_)
         for line, iteration in zip(lines, model.trace_, strict=True):
             assert line.split()[:2] == ["pg", str(iteration.number)]

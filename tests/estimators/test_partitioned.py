@@ -172,6 +172,28 @@ def test_unknown_and_empty_chunks(problem):
     assert_same(made("squared").fit(halves, y), made("squared").fit(X, y))
 
 
+def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, monkeypatch):
+    X, y = problem
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    whole = made("squared").fit(mapped, y)  # fits, and is taken as it is
+    monkeypatch.setattr("clustruct.design.partitioned.CHUNK_BYTES", 100 * D * 8)
+    for module in ("pieces", "partitioned"):
+        monkeypatch.setattr(f"clustruct.design.{module}.available_bytes", lambda: 1000.0)
+    reads = []
+    read = np.fromfile
+
+    def counted(*arguments, **options):
+        reads.append(options["count"])
+        return read(*arguments, **options)
+
+    monkeypatch.setattr("clustruct.design.partitioned.np.fromfile", counted)
+    assert_same(made("squared").fit(mapped, y), whole)
+    assert reads == [100 * D] * 7  # six chunks, and the first to see what it is
+    part = mapped[::2]  # no longer the whole of the file
+    assert_same(made("squared").fit(part, y[::2]), made("squared").fit(X[::2], y[::2]))
+
+
 def test_paths_take_pieces(problem):
     X, y = problem
     grid = {"n_clusters": (2, 3), "alphas": (1.0, 0.01), "random_state": 0}

@@ -116,6 +116,23 @@ def test_monitor_sees_every_step_as_it_is_taken():
     assert (np.diff([i.seconds for i in seen]) >= 0).all()
 
 
+@pytest.mark.parametrize(("at", "ending"), [(0, "at once"), (1, "after 1 step")])
+def test_monitor_can_end_it_without_a_warning(at, ending):
+    solver = Scripted(Step(3.0), Step(2.0), Step(1.0), Step(0.0))
+    solution = drive(solver, Budget(10, 1e-3, lambda iteration: iteration.number == at))
+    assert solver.taken == at
+    assert solution.stopped
+    assert not solution.converged
+    assert solution.answer.point.value == 3.0 - at
+    assert solution.message == f"scripted: stopped by the callback {ending}"
+
+
+def test_monitor_that_speaks_up_at_the_end_changes_nothing():
+    solution = drive(Scripted(Step(3.0), Step(2.0, done=True)), Budget(9, 0.0, lambda i: i.number))
+    assert solution.converged
+    assert not solution.stopped
+
+
 def test_what_is_missing_is_named():
     class Bare:
         def at(self): ...

@@ -8,7 +8,6 @@ under a temporary name until it is complete and checked.
 import hashlib
 import os
 import sys
-import tempfile
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from pathlib import Path
 from shutil import copyfileobj
 from typing import BinaryIO
 
-__all__ = ["DataFile", "PathLike", "locate"]
+from clustruct._atomic import PathLike, replacing
 
-PathLike = str | os.PathLike[str]
+__all__ = ["DataFile", "PathLike", "locate"]
 
 VARIABLE = "CLUSTRUCT_DATA"
 TIMEOUT = 60  # seconds without an answer until a download is given up
@@ -108,15 +107,12 @@ def _download(file: DataFile, url: str, folder: Path) -> Path:
         f"Try again, or get it from {file.source} and put it in a folder that the environment "
         f"variable {VARIABLE} names."
     )
-    handle, name = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=folder)
-    partial = Path(name)
-    try:
-        with open(handle, "wb") as target:
+    path = folder / file.name
+    with replacing(path) as partial:
+        with partial.open("wb") as target:
             _copy(url, target, file.name, otherwise)
         _check(file, partial, f"What was downloaded from {url}", otherwise)
-        return partial.replace(folder / file.name)
-    finally:
-        partial.unlink(missing_ok=True)
+    return path
 
 
 def _copy(url: str, target: BinaryIO, name: str, remedy: str) -> None:

@@ -2,13 +2,19 @@
 
 from typing import Any
 
+import dask
+import dask.array as da
 import numpy as np
+from numpy.typing import NDArray
 
 from clustruct.design.blocks import BlockDesign
 from clustruct.design.kinds import is_partitioned
 from clustruct.design.pieces import Pieces, available_bytes, keep
 
-__all__ = ["block_design", "block_rows"]
+__all__ = ["block_design", "block_rows", "in_chunks"]
+
+# Size of the pieces in which a file is read.
+CHUNK_BYTES = 1 << 26
 
 
 def block_design(X: Any) -> BlockDesign:
@@ -36,6 +42,42 @@ def block_design(X: Any) -> BlockDesign:
     if design.survey() <= available_bytes():
         design.hold()
     return design
+
+
+def in_chunks(X: np.memmap[Any, Any]) -> Any:
+    """A mapped file as a Dask array that reads it chunk by chunk.
+
+    Mapped pages stay in memory for as long as there is room; what is read is freed after use.
+
+    Parameters
+    ----------
+    X : memmap of shape (n, d)
+
+    Returns
+    -------
+    dask.array.Array
+    """
+    height = max(1, CHUNK_BYTES // max(1, X.shape[1] * X.itemsize))
+    read = dask.delayed(_read_rows, pure=False)
+    parts = [
+        da.from_delayed(
+            read(str(X.filename), X.offset, X.dtype, first, rows, X.shape[1]),
+            (rows, X.shape[1]),
+            X.dtype,
+        )
+        for first in range(0, X.shape[0], height)
+        if (rows := min(height, X.shape[0] - first))
+    ]
+    return da.concatenate(parts, axis=0)
+
+
+def _read_rows(
+    path: str, offset: int, dtype: Any, first: int, rows: int, width: int
+) -> NDArray[Any]:
+    """Some rows of a matrix in a file."""
+    start = offset + first * width * dtype.itemsize
+    values = np.fromfile(path, dtype=dtype, count=rows * width, offset=start)
+    return values.reshape(rows, width)
 
 
 def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:

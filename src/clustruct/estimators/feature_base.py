@@ -21,11 +21,12 @@ from clustruct.estimators.grid import Method, choose_objective
 from clustruct.estimators.inputs import (
     check_options,
     check_start,
-    printer,
+    conclude,
+    watcher,
 )
 from clustruct.estimators.intake import Intake, map_rows, take_matrix
 from clustruct.objectives.linear import Response
-from clustruct.results import FeatureGroup
+from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Answer, Budget
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
 
@@ -57,6 +58,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         "solver_options": [Mapping, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     def _respond(self, samples: Intake) -> Response:
@@ -74,12 +76,13 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         self.coef_, self.cluster_values_ = map(design.weights, (self.coef_, self.cluster_values_))
         if np.ndim(self.intercept_):
             self.intercept_ = design.weights(self.intercept_)
+        conclude(self.verbose, self.status_, self.certificate_)
 
     def _method(self, shape: tuple[int, int]) -> Method:
         """How to fit weights of that shape."""
         return Method(
             solver=self.solver,
-            budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
+            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             start=check_start(self.init, shape),
             n_starts=None if self.n_init == "auto" else self.n_init,
             seed=int(check_random_state(self.random_state).randint(2**31)),
@@ -149,12 +152,13 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([f"group{q}" for q in range(self.n_clusters_)], dtype=object)
 
-    def clusters(self) -> list[FeatureGroup]:
+    def clusters(self) -> FeatureGroups:
         """The groups as a table: value, size and feature names of each.
 
         Returns
         -------
-        list of FeatureGroup
+        FeatureGroups
+            A list of `FeatureGroup`.
             In the order of their values; the features without weight, if any, come last with
             label -1. ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
         """
@@ -165,7 +169,9 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         order = np.argsort(self.labels_, kind="stable")
         bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
         groups = [self._group(members, names) for members in np.split(order, bounds)]
-        return groups if groups[0].label >= 0 else [*groups[1:], groups[0]]
+        if groups[0].label < 0:
+            groups = [*groups[1:], groups[0]]
+        return FeatureGroups(groups)
 
     def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
         """The group of some features, which share a label."""

@@ -32,6 +32,7 @@ from clustruct.estimators.inputs import (
 from clustruct.estimators.intake import Intake, map_rows, take_matrix, take_samples
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
+from clustruct.solvers.driver import Callback
 
 __all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
@@ -83,6 +84,8 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -162,6 +165,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         solver_options: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -178,6 +182,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -307,6 +312,8 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -379,6 +386,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         solver_options: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -395,6 +403,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

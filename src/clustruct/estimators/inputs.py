@@ -9,7 +9,8 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from clustruct.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, Target
-from clustruct.results import Iteration
+from clustruct.results import Certificate, Iteration, Status
+from clustruct.solvers.driver import Callback
 
 __all__ = [
     "MATRIX_CHECKS",
@@ -21,8 +22,10 @@ __all__ = [
     "class_loss",
     "class_targets",
     "class_weights",
+    "conclude",
     "printer",
     "total_weight",
+    "watcher",
     "weigh_rows",
     "with_features_of",
 ]
@@ -164,3 +167,24 @@ def printer(verbose: int | bool) -> Callable[[Iteration], None]:
         f"{i.solver:>6} {i.number:5d}  objective {i.objective:.8g}  step {i.step:.3g}  "
         f"{i.seconds:.2f} s"
     )
+
+
+def watcher(verbose: int | bool, callback: Callback | None) -> Callback:
+    """What is told of each step: a printer, and the user's callback until it has had enough."""
+    tell = printer(verbose)
+    enough = False
+
+    def watch(iteration: Iteration) -> bool:
+        nonlocal enough
+        tell(iteration)
+        if callback is not None and not enough:
+            enough = bool(callback(iteration))
+        return enough
+
+    return watch
+
+
+def conclude(verbose: int | bool, status: Status, certificate: Certificate) -> None:
+    """Print how a fit ended, and what is proved of it."""
+    if verbose:
+        print(f"{status.message}\n{certificate.in_words}")

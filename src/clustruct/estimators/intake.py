@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from clustruct.arrays import namespace, to_host
 from clustruct.design import Design, Rows, any_design, as_design
-from clustruct.design.kinds import is_elsewhere, is_partitioned
+from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
 from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
 
 __all__ = ["Intake", "map_rows", "take_matrix", "take_samples"]
@@ -35,8 +35,12 @@ class Intake(NamedTuple):
     shares: Rows
 
 
-def take_samples(model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Intake:
+def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Intake:
     """Samples, answers and weights of a fit, validated."""
+    if is_large_map(X):
+        from clustruct.design.partitioned import in_chunks
+
+        X = in_chunks(X)
     if is_partitioned(X):
         return _take_pieces(model, X, y, sample_weight)
     if is_elsewhere(X):

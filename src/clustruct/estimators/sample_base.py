@@ -15,7 +15,8 @@ from clustruct.design import as_design
 from clustruct.estimators.gate import Gate, fit_gate
 from clustruct.estimators.inputs import (
     check_options,
-    printer,
+    conclude,
+    watcher,
 )
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples import Panel, SampleObjective
@@ -45,6 +46,7 @@ class SampleCluster(BaseEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     def _fit_response(self, X: Any, response: Response, total: float) -> None:
@@ -70,11 +72,11 @@ class SampleCluster(BaseEstimator):
         problem = SampleProblem(
             objective=objective,
             n_clusters=int(self.n_clusters),
-            budget=Budget(self.max_iter, self.tol, printer(self.verbose)),
+            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
             seed=seed,
             total=total,
-            n_jobs=self.n_jobs,
+            n_jobs=self.n_jobs if self.callback is None else 1,  # steps in an order
             options=check_options(self.solver, self.solver_options, OPTIONS),
         )
         outcome = solve(problem, self.solver)
@@ -87,6 +89,7 @@ class SampleCluster(BaseEstimator):
         self.status_ = outcome.status
         self.n_iter_ = outcome.status.n_iter
         self.trace_ = outcome.trace
+        conclude(self.verbose, self.status_, self.certificate_)
         self._set_experts()
         self._set_gate(X, objective, panel, seed)
 

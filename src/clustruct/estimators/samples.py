@@ -26,6 +26,7 @@ from clustruct.estimators.inputs import (
 from clustruct.estimators.sample_base import SampleCluster
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
+from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 
@@ -74,6 +75,8 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         Seed of the starts, and of the folds of the gate.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -156,6 +159,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -171,6 +175,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -296,6 +301,8 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         Seed of the starts, and of the folds of the gate.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
 
     Attributes
     ----------
@@ -372,6 +379,7 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -387,6 +395,7 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(

@@ -15,6 +15,7 @@ from clustruct.estimators.grid import (
     Count,
 )
 from clustruct.estimators.search_base import Search, constraints_of
+from clustruct.solvers.driver import Callback
 
 __all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
 
@@ -86,6 +87,8 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     verbose : int or bool, default=0
         1 writes a line to standard error for each fold that is done, with the time spent and left;
         2 also prints each step of the final fit.
+    callback : callable, default=None
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
@@ -198,6 +201,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         solver_options: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alphas = alphas
@@ -221,6 +225,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -319,6 +324,8 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     verbose : int or bool, default=0
         1 writes a line to standard error for each fold that is done, with the time spent and left;
         2 also prints each step of the final fit.
+    callback : callable, default=None
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
@@ -407,6 +414,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         solver_options: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.alphas = alphas
@@ -430,6 +438,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

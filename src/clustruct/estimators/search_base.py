@@ -21,7 +21,7 @@ from clustruct.estimators.grid import (
     fit_grid,
     warn_of_unconverged,
 )
-from clustruct.estimators.inputs import check_groups, check_weights, weigh_rows
+from clustruct.estimators.inputs import check_groups, check_weights, watcher, weigh_rows
 from clustruct.estimators.intake import Intake
 from clustruct.estimators.selection import bic, partition_price, select
 from clustruct.objectives.features import FeatureObjective
@@ -99,7 +99,8 @@ class Search(FeatureCluster):
         )
         relax = _check_relax(self.relax)
         scoring = self._default_scoring() if self.scoring is None else self.scoring
-        plan = Plan(self._as_plain(), classes, grid, method, self.search_solver, relax, scoring)
+        quiet = method.quietly(method.solver)
+        plan = Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
         scores, unconverged = cross_validate(data, folds, plan, self.n_jobs, self.verbose)
         warn_of_unconverged(unconverged, scores[..., 0, :].size, self.max_iter)
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
@@ -148,9 +149,8 @@ class Search(FeatureCluster):
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
         grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
-        if not int(self.verbose) > 1:
-            silent = replace(method.budget, monitor=lambda iteration: None)
-            method = replace(method, budget=silent)
+        watch = watcher(int(self.verbose) > 1, self.callback)
+        method = replace(method, budget=replace(method.budget, monitor=watch))
         ((_, outcome),) = fit_grid(objective, grid, self.blocks, method)
         self.relax_ = float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
@@ -168,7 +168,7 @@ class Search(FeatureCluster):
         """The same model without a search, which stands for a fit on a fold."""
         mine = self.get_params(deep=False)
         shared = {name: mine[name] for name in self._plain._get_param_names() if name in mine}
-        return self._plain(**{**shared, "n_clusters": 1, "n_nonzero": None})
+        return self._plain(**{**shared, "n_clusters": 1, "n_nonzero": None, "callback": None})
 
 
 def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, ...]:

@@ -26,7 +26,7 @@ from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterR
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.noise import noise_of
 from clustruct.results import CountSelection
-from clustruct.solvers.driver import Budget, drive
+from clustruct.solvers.driver import Budget, Callback, drive
 from clustruct.solvers.evidence import bic, icl
 from clustruct.solvers.mixture import MixtureEM
 
@@ -74,12 +74,16 @@ class _CountSearch(BaseEstimator):
             self.criterion, np.array(counts, dtype=np.intp), values, errors, losses, counts[best]
         )
 
-    def _model(self, n_clusters: int, seed: int, *, gate: bool = False) -> Any:
-        """The plain model with that many experts."""
+    def _model(
+        self, n_clusters: int, seed: int, *, gate: bool = False, watched: bool = True
+    ) -> Any:
+        """The plain model with that many experts, its steps told to the callback or not."""
         parameters = self.get_params(deep=False)
         names = self._plain._get_param_names()
         settings = {name: parameters[name] for name in names}
         settings |= {"n_clusters": n_clusters, "random_state": seed}
+        if not watched:
+            settings["callback"] = None
         if not gate:
             settings["gate"] = None
         elif hasattr(self.gate, "fit"):
@@ -123,9 +127,9 @@ class _CountSearch(BaseEstimator):
             others, sample = (
                 (matrix[index], answers[index], weights[index]) for index in (rest, held)
             )
-            single = self._model(1, seed).fit(*others)
+            single = self._model(1, seed, watched=False).fit(*others)
             for c, count in enumerate(counts):
-                model = self._model(count, seed).fit(*others)
+                model = self._model(count, seed, watched=False).fit(*others)
                 losses[f, c] = model.best_loss(*sample)
                 values[f, c] = self._compared(model, single, *sample)
         errors = values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
@@ -186,6 +190,8 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         Seed.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
@@ -241,6 +247,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         super().__init__(
             n_clusters,  # type: ignore[arg-type]
@@ -257,6 +264,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
+            callback=callback,
         )
         self.criterion = criterion
         self.cv = cv
@@ -332,6 +340,8 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         Seed.
     verbose : int or bool, default=0
         Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
@@ -387,6 +397,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
+        callback: Callback | None = None,
     ) -> None:
         super().__init__(
             n_clusters,  # type: ignore[arg-type]
@@ -403,6 +414,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
+            callback=callback,
         )
         self.criterion = criterion
         self.cv = cv

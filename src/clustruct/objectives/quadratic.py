@@ -92,6 +92,10 @@ class QuadraticObjective:
         """``G + alpha``, as a function of the direction."""
         return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
 
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Second derivative along a direction."""
+        return float(np.vdot(direction, self.hessian(point)(direction)))
+
     def curvatures(self) -> Floats:
         """The diagonal of the second derivative."""
         return np.diagonal(self.gram) + self.penalties

@@ -18,7 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 from clustruct.objectives.point import Point
 from clustruct.results import Iteration
 
-__all__ = ["Answer", "Budget", "Solution", "Solver", "State", "drive"]
+__all__ = ["Answer", "Budget", "Callback", "Solution", "Solver", "State", "drive"]
+
+# Is told of a step, and says True where no further one is wanted.
+Callback = Callable[[Iteration], bool | None]
 
 
 class State(Protocol):
@@ -83,14 +86,14 @@ class Budget:
     max_iter : int
     tol : float
     monitor : callable
-        Called with every `Iteration`.
+        Called with every `Iteration`; the loop ends where it returns True.
     quiet : bool
         Whether the caller sees to solvers that did not converge, as where there are hundreds.
     """
 
     max_iter: int
     tol: float
-    monitor: Callable[[Iteration], None]
+    monitor: Callback
     quiet: bool = False
 
 
@@ -106,6 +109,8 @@ class Solution(Generic[S]):
         The last iterate.
     trace : tuple of Iteration
     converged : bool
+    stopped : bool
+        Whether the monitor ended it.
     """
 
     solver: str
@@ -113,14 +118,18 @@ class Solution(Generic[S]):
     state: S
     trace: tuple[Iteration, ...]
     converged: bool
+    stopped: bool = False
 
     @property
     def message(self) -> str:
         """How it ended, in words."""
         steps = self.trace[-1].number
+        if self.converged:
+            ending = "converged"
+        else:
+            ending = f"stopped by {'the callback' if self.stopped else 'max_iter'}"
         if not steps:
-            return f"{self.solver}: done at once"
-        ending = "converged" if self.converged else "stopped by max_iter"
+            return f"{self.solver}: {ending if self.stopped else 'done'} at once"
         return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
 
 
@@ -144,21 +153,22 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
     begin = time.perf_counter()
     trace: list[Iteration] = []
 
-    def record(number: int, state: S) -> None:
+    def record(number: int, state: S) -> bool:
         seconds = time.perf_counter() - begin
         trace.append(Iteration(solver.name, number, state.objective, state.step, seconds))
-        budget.monitor(trace[-1])
+        return bool(budget.monitor(trace[-1]))
 
     state = solver.start()
-    record(0, state)
+    stopped = record(0, state)
     converged = state.done
-    while not converged and len(trace) <= budget.max_iter:
+    while not converged and not stopped and len(trace) <= budget.max_iter:
         following = solver.advance(state)
         if following.objective < state.objective or not following.done:
-            record(len(trace), following)
+            stopped = record(len(trace), following)
         state = following
         converged = state.done or state.gain <= budget.tol
-    if not converged and not budget.quiet:
+    stopped = stopped and not converged
+    if not converged and not stopped and not budget.quiet:
         warnings.warn(
             f"Solver {solver.name!r} stopped after max_iter={budget.max_iter} steps with a "
             f"relative gain of {state.gain:.2g} in the last one, above tol={budget.tol:g}. "
@@ -166,4 +176,4 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
             ConvergenceWarning,
             stacklevel=2,
         )
-    return Solution(solver.name, solver.answer(state), state, tuple(trace), converged)
+    return Solution(solver.name, solver.answer(state), state, tuple(trace), converged, stopped)

@@ -21,7 +21,7 @@ from clustruct.objectives.samples import SampleObjective
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.protocols import require
 
-__all__ = ["Blend", "MixtureEM", "cooling_factors", "log_likelihood", "settle"]
+__all__ = ["HEAT", "Blend", "MixtureEM", "cooling_factors", "log_likelihood", "settle"]
 
 Floats = NDArray[np.float64]
 

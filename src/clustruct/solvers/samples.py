@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.constraints import ScaledClustered
+from clustruct.losses import MultinomialLoss
 from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.noise import Noise, noise_of
 from clustruct.objectives.samples import Panel, SampleObjective
@@ -22,11 +23,12 @@ from clustruct.solvers.alternating import AlternatingMinimisation
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.evidence import bic
-from clustruct.solvers.mixture import MixtureEM
+from clustruct.solvers.mixture import HEAT, MixtureEM
 from clustruct.solvers.outcome import Attempt, Outcome, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.regression_clustering import RegressionClustering
 from clustruct.solvers.relevance import RelevanceEM
+from clustruct.solvers.screening import Screening, views
 from clustruct.solvers.starts import draw_experts, search
 
 __all__ = ["OPTIONS", "RECIPES", "SampleProblem", "panel_of", "solve"]
@@ -35,7 +37,7 @@ Floats = NDArray[np.float64]
 
 # Starts at least and at most, until the best objective was reached twice. Without cooling, poor
 # solutions may be reached twice as well.
-COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS = (2, 16), (2, 3), (5, 40)
+COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS = (2, 16), (2, 3), (5, 20)
 # A start of expectation and maximisation gets so many steps; the best one then as many as it needs.
 SHORT_STEPS, SHORT_TOL = 50, 1e-5
 # Two objectives are the same: relative for losses, in nats for likelihoods.
@@ -47,6 +49,8 @@ RELAXED_TOL = 1e-2
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 # The relevance prior needs features to choose from, a dense matrix, and samples for each feature.
 RELEVANCE_FEATURES, RELEVANCE_ENTRIES, RELEVANCE_SAMPLES = (5, 1000), 5_000_000, 4.0
+# Up to so many features, starts are sought on a few of them.
+SCREENED_FEATURES = 1000
 # Above this many entries of X, experts are sought on so many samples, then refined on all.
 LARGE, SUBSET = 4_000_000, 20_000
 # With so many samples for each weight, plain alternating minimisation is worth a try where it is
@@ -101,10 +105,41 @@ class SampleProblem:
         constant = float(response.shares @ self.objective.costs(*none)[:, 0])
         return noise_of(response.loss, response.n_outputs, constant)
 
+    @cached_property
+    def screening(self) -> Screening | None:
+        """What finds starts on a few columns; None for classes, or too many columns."""
+        n, d = self.objective.design.shape
+        if n > SUBSET:
+            return self.subset().screening
+        if d > SCREENED_FEATURES or isinstance(self.objective.response.loss, MultinomialLoss):
+            return None
+        return Screening(self.objective, self.total)
+
     def experts(self, number: int) -> tuple[Floats, Floats]:
         """The random start of that number, the same for every solver."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        return draw_experts(self.objective, self.pooled, self.noise, self.n_clusters, rng)
+        return draw_experts(
+            self.objective, self.pooled, self.noise, self.n_clusters, self._rng(number)
+        )
+
+    def view(self, number: int) -> tuple[str, int] | None:
+        """The columns or directions on which that start is sought; None for a random start.
+
+        Where there are many features, alternating minimisation and its kin cannot leave the groups
+        that they start from; mixtures can, after a while.
+        """
+        looks = views(self.objective.shape[0], self.n_clusters)
+        turn = number % (len(looks) + 1)
+        return None if turn == len(looks) or self.screening is None else looks[turn]
+
+    def sought_experts(self, number: int) -> tuple[Floats, Floats]:
+        """The start of that number, sought on a few columns, or now and then a random one."""
+        view = self.view(number)
+        if view is None or self.screening is None:
+            return self.experts(number)
+        return self.screening.experts(*view, self.n_clusters, self._rng(number))
+
+    def _rng(self, number: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
 
     def subset(self) -> "SampleProblem":
         """The same problem on some of the samples, drawn by weight."""
@@ -187,7 +222,7 @@ def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -
 
 def _am(problem: SampleProblem) -> list[Attempt]:
     def run(number: int) -> Solution[Any]:
-        W, intercept = problem.experts(number)
+        W, intercept = problem.sought_experts(number)
         solver = AlternatingMinimisation(problem.objective, W, intercept, problem.n_clusters)
         return drive(solver, _quiet(problem))
 
@@ -204,7 +239,7 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
         # The paper begins at zero, which is a single group; its best expert is the pooled fit.
         begin = objective.rows(problem.pooled)
         if number > 0:
-            begin = objective.rows(objective.panel(*problem.experts(number)))
+            begin = objective.rows(objective.panel(*problem.sought_experts(number - 1)))
         settings = {**STRIDE, **problem.options}
         solver = ProjectedGradient(objective, constraint, begin, **settings)
         descended = drive(solver, _quiet(problem))
@@ -220,22 +255,26 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
 def _cg(problem: SampleProblem) -> list[Attempt]:
     _check_size(problem, "cg")
     objective = problem.objective
-    factor = SampleFactor(objective)
+    n_starts = PLAIN_STARTS[0] if problem.n_starts is None else problem.n_starts
+    starts = (objective.panel(*problem.sought_experts(number)) for number in range(n_starts))
+    begin = min(starts, key=lambda panel: panel.value)
     constraint = ScaledClustered(problem.n_clusters, objective.roots)
-    together = factor.hull(np.zeros(objective.roots.size, dtype=np.intp), 1)
     settings = {"step": "classic", **problem.options}
     solver = ConditionalGradient(
-        objective, constraint, factor, factor.adjoint(together.solve()), **settings
+        objective, constraint, SampleFactor(objective), objective.rows(begin), **settings
     )
     budget = replace(problem.budget, tol=max(problem.budget.tol, RELAXED_TOL))
     relaxed = drive(solver, budget)
-    refined = _refined(problem, panel_of(relaxed.answer))
-    return [Attempt("cg", (relaxed, refined), relaxed.state.bound)]
+    # Every grouping that is mixed in could be the rounding: the first one, too.
+    refined = [_refined(problem, panel) for panel in (panel_of(relaxed.answer), begin)]
+    best = min(refined, key=lambda solution: solution.state.objective)
+    remark = f"from the best of {n_starts} start{'s' * (n_starts != 1)}"
+    return [Attempt("cg", (relaxed, best), relaxed.state.bound, remark)]
 
 
 def _rc(problem: SampleProblem) -> list[Attempt]:
     def run(number: int) -> Solution[Any]:
-        W, intercept = problem.experts(number)
+        W, intercept = problem.sought_experts(number)
         return drive(RegressionClustering(problem.objective, W, intercept), _short(problem))
 
     best, remark = _best_of(problem, run, PLAIN_STARTS)
@@ -290,7 +329,7 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
     """Expectation and maximisation with the relevance prior."""
 
     def run(number: int) -> Solution[Any]:
-        W, intercept = problem.experts(number)
+        W, intercept = problem.sought_experts(number)
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
         return drive(solver, _short(problem))
 
@@ -306,7 +345,10 @@ def _plain_em(problem: SampleProblem, relevant: Attempt | None) -> Attempt:
     objective, noise = problem.objective, problem.noise
 
     def run(number: int) -> Solution[Any]:
-        return drive(MixtureEM(objective, noise, *problem.experts(number)), _short(problem))
+        # Only a random start has to be cooled down.
+        heat = HEAT if problem.view(number) is None else 1.0
+        begin = problem.sought_experts(number)
+        return drive(MixtureEM(objective, noise, *begin, heat=heat), _short(problem))
 
     if relevant is not None and relevant.remark.endswith(REACHED_TWICE):
         begin, remark = panel_of(relevant.answer), "from the experts of the relevance prior"

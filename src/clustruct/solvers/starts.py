@@ -99,6 +99,8 @@ def search(
             batch = Parallel(n_jobs=width, prefer="threads")(delayed(run)(i) for i in numbers)
         for solution in batch:
             found.append(solution)
+            if solution.stopped:
+                return found
             if n_starts is None and len(found) >= least and _reached_twice(found, slack):
                 return found
     return found

@@ -1,0 +1,102 @@
+"""The command line: parse, call, print; no mathematics.
+
+Every command prints tables for people or, with ``--json``, one JSON object for programs. It exits
+with 0, with 1 on bad data, with 2 on bad usage, with 130 when interrupted, and shows a traceback
+only with ``--debug``. Each command has a module of its own, which is named in `COMMANDS`.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from clustruct import __version__
+from clustruct._console import Console
+from clustruct.cli import data, demo, fit, predict, report
+from clustruct.cli.messages import BadUsage
+from clustruct.cli.options import Command, add_common
+
+__all__ = ["main", "parser"]
+
+BAD_DATA = 1
+BAD_USAGE = 2
+INTERRUPTED = 130
+PIPE_CLOSED = 141  # what shells report for a program that a closed pipe has ended
+
+COMMANDS = (demo, fit, predict, report, data)
+EXAMPLES = """\
+examples:
+  clustruct demo
+  clustruct fit flats.csv --target rent --out flats.clustruct --report flats.html
+  clustruct predict flats.clustruct new.csv --out rents.csv"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process if None.
+
+    Returns
+    -------
+    int
+        The exit status. Bad usage that the parser sees raises ``SystemExit(2)`` instead.
+    """
+    args = parser().parse_args(argv)
+    console = Console()
+    command: Command = args.command
+    try:
+        with warnings.catch_warnings():
+            if not args.debug:
+                warnings.showwarning = _warn
+            command(args, console)
+        console.flush()
+    except BrokenPipeError:
+        console.abandon()
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        console.note("clustruct: interrupted; no file was left half-written")
+        return INTERRUPTED
+    except BadUsage as error:
+        print(f"clustruct: {error}\nclustruct {args.name} --help says more.", file=sys.stderr)
+        return BAD_USAGE
+    except Exception as error:
+        if args.debug:
+            raise
+        _complain(error)
+        return BAD_DATA
+    return 0
+
+
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Say what a warning says, without the lines of code that people have not written."""
+    print(f"clustruct: warning: {message}", file=sys.stderr)
+
+
+def _complain(error: Exception) -> None:
+    """Say what is wrong; an error that no user can have caused is named and asks for a report."""
+    if isinstance(error, (ValueError, OSError, ImportError)):
+        print(f"clustruct: error: {error}", file=sys.stderr)
+    else:
+        name = type(error).__name__
+        print(f"clustruct: unexpected {name}: {error} (--debug shows where)", file=sys.stderr)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    top = argparse.ArgumentParser(
+        prog="clustruct",
+        description="Linear models whose features, samples or tasks share weights in groups.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"clustruct {__version__}")
+    top.set_defaults(json=False, debug=False)
+    add_common(top)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        module.add(commands)
+    return top

@@ -1,0 +1,37 @@
+"""How commands complain: what is wrong, where, and what to do about it."""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["BadUsage", "did_you_mean", "listed", "needs_extra"]
+
+
+class BadUsage(ValueError):
+    """Arguments that do not go together; the command ends with status 2."""
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The names that are most like one that is not there, and otherwise the first few of them."""
+    known = [str(other) for other in names]
+    folded = {other.casefold(): other for other in reversed(known)}
+    if name.casefold() in folded:
+        return f"Did you mean {folded[name.casefold()]!r}?"
+    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(repr(folded[other]) for other in near)}?"
+    return f"There are: {listed(known)}."
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Names in one line, the first few of many."""
+    every = [str(name) for name in names]
+    rest = len(every) - most
+    return ", ".join(every[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def needs_extra(package: str, purpose: str, extra: str) -> ImportError:
+    """What to raise where a package is not installed."""
+    return ImportError(
+        f"{purpose} needs {package}, which is not installed. `pip install 'clustruct[{extra}]'` "
+        "installs it."
+    )

@@ -1,0 +1,186 @@
+"""Which model a command line stands for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.cli.messages import BadUsage
+
+__all__ = ["Settings", "check_use", "choose_model", "has_tasks"]
+
+# Numbers of groups to choose from: fewer of the large ones, which differ less from each other.
+GROUPS = (2, 3, 4, 5, 6, 8, 10, 12, 15)
+MOST_EXPERTS, MOST_TASK_GROUPS = 8, 6
+N_FOLDS = 5
+# Use and kind of target -> where the model is, with and without a search.
+HOMES = {
+    ("features", "regression"): ("features.FeatureClusterRegressor", "search"),
+    ("features", "classification"): ("features.FeatureClusterClassifier", "search"),
+    ("samples", "regression"): ("samples.SampleClusterRegressor", "search_samples"),
+    ("samples", "classification"): ("samples.SampleClusterClassifier", "search_samples"),
+    ("tasks", "regression"): ("tasks.TaskClusterRegressor", "search_tasks"),
+    ("tasks", "classification"): ("tasks.TaskClusterClassifier", "search_tasks"),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line says of the model; None leaves a choice to the search.
+
+    Attributes
+    ----------
+    use : str
+        "features", "samples" or "tasks".
+    clusters : sequence of int or None
+        Numbers of groups to try.
+    nonzero : int or None
+        Most features with a weight; 0 for no limit.
+    alpha : float or None
+    loss : str or None
+    seed : int
+    """
+
+    use: str = "features"
+    clusters: Sequence[int] | None = None
+    nonzero: int | None = None
+    alpha: float | None = None
+    loss: str | None = None
+    seed: int = 0
+
+
+def choose_model(
+    settings: Settings,
+    kind: str,
+    shape: tuple[int, int],
+    y: NDArray[Any],
+    blocks: NDArray[Any] | None,
+    n_tasks: int | None = None,
+) -> Any:
+    """The model that settings and samples call for, not fitted.
+
+    Parameters
+    ----------
+    settings : Settings
+    kind : str
+        "regression" or "classification".
+    shape : tuple of int
+        Of the matrix of samples.
+    y : ndarray
+        Targets to fit to.
+    blocks : ndarray or None
+        Block of each column, for features.
+    n_tasks : int or None
+        Number of tasks, for tasks.
+
+    Returns
+    -------
+    estimator
+    """
+    common: dict[str, Any] = {"random_state": settings.seed}
+    if settings.loss is not None:
+        common["loss"] = settings.loss
+    if settings.use == "features":
+        return _of_features(settings, kind, shape[1], y, blocks, common)
+    if settings.nonzero:
+        raise BadUsage(f"--nonzero goes with --features only, not with --{settings.use}.")
+    if settings.use == "samples":
+        return _of_samples(settings, kind, y, common)
+    return _of_tasks(settings, kind, n_tasks or 1, y, common)
+
+
+def has_tasks() -> bool:
+    """Whether there are models for tasks."""
+    return find_spec("clustruct.estimators.tasks") is not None
+
+
+def check_use(tasks: bool) -> None:
+    """Complain of a use that there is no model for, before any work is done."""
+    if tasks and not has_tasks():
+        raise ValueError(
+            "this release of clustruct has no models for tasks. Update clustruct, or leave out "
+            "--tasks."
+        )
+
+
+def _load(use: str, kind: str, search: bool) -> Any:
+    """The class of a model."""
+    plain, home = HOMES[use, kind]
+    module, name = plain.split(".")
+    where = f"clustruct.estimators.{home if search else module}"
+    return getattr(import_module(where), f"{name}CV" if search else name)
+
+
+def _of_features(
+    settings: Settings,
+    kind: str,
+    n_features: int,
+    y: NDArray[Any],
+    blocks: NDArray[Any] | None,
+    common: dict[str, Any],
+) -> Any:
+    if settings.nonzero:
+        blocks = None  # there is no exact projection for both
+    least = 1 if blocks is None else len(set(blocks))
+    if settings.clusters is None:
+        extra = (least - 1 + count for count in GROUPS if count <= max(2, n_features))
+        counts = sorted({max(1, min(count, n_features)) for count in extra})
+    else:
+        counts = [q for q in settings.clusters if q >= least]
+        if not counts:
+            raise BadUsage(
+                f"--clusters {max(settings.clusters)} is too few: the columns are in {least} "
+                "blocks (the numbers, and each category or text), which share no weights. Give at "
+                f"least {least}, or --nonzero, which does without blocks."
+            )
+    common["blocks"] = None if blocks is None else blocks.astype(str)
+    nonzero = settings.nonzero or None
+    if len(counts) == 1 and settings.alpha is not None and settings.nonzero is not None:
+        model = _load("features", kind, False)
+        return model(counts[0], alpha=settings.alpha, n_nonzero=nonzero, **common)
+    if settings.nonzero is None and blocks is None and settings.clusters is None:
+        nonzero = _numbers_of_nonzero(n_features)
+    alphas = "auto" if settings.alpha is None else (settings.alpha,)
+    model = _load("features", kind, True)
+    folds = _n_folds(kind, y)
+    return model(tuple(counts), alphas=alphas, n_nonzero=nonzero, cv=folds, **common)
+
+
+def _numbers_of_nonzero(n_features: int) -> Any:
+    """All features or a quarter of them; all where there are few."""
+    return None if n_features < 12 else (None, n_features // 4)
+
+
+def _of_samples(settings: Settings, kind: str, y: NDArray[Any], common: dict[str, Any]) -> Any:
+    most = MOST_EXPERTS if kind == "regression" else min(MOST_EXPERTS, np.unique(y).size - 1)
+    counts = list(range(1, most + 1)) if settings.clusters is None else list(settings.clusters)
+    if kind == "classification" and min(counts) > most:
+        raise BadUsage(
+            f"--clusters {min(counts)}: with {most + 1} classes there can be {most} experts at "
+            "most, as more could answer every class. Give fewer."
+        )
+    if settings.alpha is not None:
+        common["alpha"] = settings.alpha
+    if len(counts) == 1:
+        return _load("samples", kind, False)(counts[0], gate=True, **common)
+    return _load("samples", kind, True)(tuple(counts), gate=True, **common)
+
+
+def _of_tasks(
+    settings: Settings, kind: str, n_tasks: int, y: NDArray[Any], common: dict[str, Any]
+) -> Any:
+    model = _load("tasks", kind, True)
+    most = min(MOST_TASK_GROUPS, n_tasks)
+    counts = range(1, most + 1) if settings.clusters is None else settings.clusters
+    return model(tuple(counts), cv=_n_folds(kind, y), **common)
+
+
+def _n_folds(kind: str, y: NDArray[Any]) -> int:
+    """Five, or fewer where a class or the table has fewer rows."""
+    if kind == "classification":
+        return int(max(2, min(N_FOLDS, np.unique(y, return_counts=True)[1].min())))
+    return int(max(2, min(N_FOLDS, y.size)))

@@ -1,0 +1,131 @@
+"""What the options of several commands have in common."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from clustruct._console import Console
+
+__all__ = [
+    "Command",
+    "add_command",
+    "add_common",
+    "add_table_options",
+    "clusters",
+    "non_negative",
+    "nonzero",
+    "output",
+    "share",
+    "strength",
+    "whole",
+]
+
+Command = Callable[[argparse.Namespace, Console], None]
+
+
+def add_command(
+    commands: Any, name: str, command: Command, purpose: str, *examples: str
+) -> argparse.ArgumentParser:
+    """A parser for a command, with its purpose and examples in the help."""
+    title = "example" if len(examples) == 1 else "examples"
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=purpose,
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        epilog="\n  ".join((f"{title}:", *examples)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=command, name=name)
+    add_common(parser)
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Options that may stand before or after the name of the command."""
+    unset = argparse.SUPPRESS  # or the command's default would undo what stands before its name
+    parser.add_argument("--json", action="store_true", default=unset, help="print JSON")
+    parser.add_argument(
+        "--debug", action="store_true", default=unset, help="show the traceback of an error"
+    )
+
+
+def add_table_options(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    """The table to read, and how."""
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help="CSV, TSV, Parquet, Arrow, JSON lines or libsvm (.svm) file, compressed or not; "
+        "- for standard input",
+    )
+    parser.add_argument("--format", choices=formats, help="format, where the name does not tell")
+    parser.add_argument(
+        "--encoding", default="utf-8", metavar="NAME", help="of text files (default: %(default)s)"
+    )
+
+
+def clusters(text: str) -> list[int] | None:
+    """``auto``, a number, numbers with commas, or a range with a colon."""
+    if text == "auto":
+        return None
+    first, colon, last = text.partition(":")
+    try:
+        counts = (
+            list(range(int(first), int(last) + 1))
+            if colon
+            else [int(part) for part in text.split(",")]
+        )
+    except ValueError:
+        counts = []
+    if not counts or min(counts) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of: auto, 5, 2:15 or 2,4,8")
+    return counts
+
+
+def nonzero(text: str) -> int | None:
+    """``auto``, ``all``, or a number; 0 stands for all."""
+    if text == "auto":
+        return None
+    return 0 if text == "all" else whole(text)
+
+
+def strength(text: str) -> float | None:
+    """``auto``, or a number that is not negative."""
+    return None if text == "auto" else non_negative(text)
+
+
+def whole(text: str) -> int:
+    """A whole number that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def non_negative(text: str) -> float:
+    """A number that is not negative."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
+    return number
+
+
+def share(text: str) -> float:
+    """A number from 0 up to, but not including, 1."""
+    number = non_negative(text)
+    if number >= 1.0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no share: give a number below 1, such as 0.2"
+        )
+    return number
+
+
+def output(text: str) -> Path:
+    """A file to write, in a folder that is there: better known before the work than after."""
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a folder" if path.is_dir() else f"would be in {path.parent}, which is no folder"
+        raise argparse.ArgumentTypeError(f"{text!r} {what}")
+    return path

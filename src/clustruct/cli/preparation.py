@@ -1,0 +1,155 @@
+"""From columns to a matrix: a plain ``ColumnTransformer``, so that models take the table as it is.
+
+Numbers and dates (as days) are filled with the median and scaled to mean 0 and deviation 1: a
+weight is then what a deviation of its column changes, which is what makes weights of different
+columns comparable enough to be shared. Categories become columns of zeros and ones, text becomes
+TF-IDF.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, RobustScaler, StandardScaler
+
+from clustruct.cli.columns import Column
+from clustruct.estimators.columns import DateToDays, FilledText
+
+__all__ = ["SCALES", "blocks_of", "fit_columns", "how"]
+
+SCALES = {
+    "standard": (StandardScaler, "mean 0, deviation 1"),
+    "robust": (RobustScaler, "median 0, middle half 1"),
+    "maxabs": (MaxAbsScaler, "largest 1"),
+    "none": (None, "as it is"),
+}
+NUMBERS = "numbers"
+MOST_LEVELS = 100
+MOST_WORDS = 20_000
+DENSE_LEVELS = 500  # more than that, and zeros are not stored
+
+
+def how(column: Column, scale: str, missing: str) -> str:
+    """What is done to a column, in words."""
+    filled = "filled with the median, " if column.n_missing and missing == "impute" else ""
+    if column.kind == "number":
+        return filled + SCALES[scale][1]
+    if column.kind == "date":
+        return f"days, {filled}{SCALES[scale][1]}"
+    if column.kind == "category":
+        levels = min(column.n_distinct + bool(column.n_missing), MOST_LEVELS)
+        return f"{levels} columns of 0 and 1"
+    return "TF-IDF of its words" if column.kind == "text" else column.reason
+
+
+def fit_columns(
+    frame: Any, columns: Sequence[Column], scale: str, missing: str, source: str
+) -> Any:
+    """The transformer that makes a matrix of the columns, fitted.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its values are as `as_kind` gives them.
+    columns : sequence of Column
+        Those to use.
+    scale, missing : str
+        As on the command line.
+    source : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    ColumnTransformer
+    """
+    of_kind = {kind: [c for c in columns if c.kind == kind] for kind in ("number", "date")}
+    words = [column for column in columns if column.kind == "text"]
+    categories = [column for column in columns if column.kind == "category"]
+    levels = sum(min(column.n_distinct, MOST_LEVELS) for column in categories)
+    sparse = bool(words) or levels > DENSE_LEVELS
+    parts: list[tuple[str, Any, Any]] = []
+    if of_kind["number"]:
+        names = [column.name for column in of_kind["number"]]
+        parts.append((NUMBERS, _numeric(scale, missing), names))
+    if of_kind["date"]:
+        names = [column.name for column in of_kind["date"]]
+        parts.append(("dates", _numeric(scale, missing, DateToDays()), names))
+    for column in categories:
+        encoder = OneHotEncoder(
+            handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS, sparse_output=sparse
+        )
+        parts.append((_part_name(column.name, parts), encoder, [column.name]))
+    for column in words:
+        pipeline = make_pipeline(FilledText(), _vectorizer(len(frame)))
+        parts.append((_part_name(column.name, parts), pipeline, [column.name]))
+    transformer = ColumnTransformer(
+        parts, sparse_threshold=float(sparse), verbose_feature_names_out=False
+    )
+    if not sparse:
+        transformer.set_output(transform="pandas")  # so that the model knows the names
+    return _fitted(transformer, frame, words, source)
+
+
+def _numeric(scale: str, missing: str, *first: Any) -> Any:
+    scaler = SCALES[scale][0]
+    steps = [
+        *first,
+        *([SimpleImputer(strategy="median")] if missing == "impute" else []),
+        *([scaler()] if scaler is not None else []),
+    ]
+    return make_pipeline(*steps) if steps else "passthrough"
+
+
+def _vectorizer(n_rows: int) -> TfidfVectorizer:
+    """Words neither rare nor in half of all texts, which are those of the language itself."""
+    rare = 1 if n_rows < 50 else 2 if n_rows < 1000 else 5
+    return TfidfVectorizer(min_df=rare, max_df=0.5, max_features=MOST_WORDS, sublinear_tf=True)
+
+
+def _part_name(name: str, parts: Sequence[tuple[str, Any, Any]]) -> str:
+    """The name of a column as that of its part, where scikit-learn allows it."""
+    plain = name.replace("__", "_")
+    taken = {part[0] for part in parts}
+    return plain if plain not in taken else f"{plain} ({len(parts)})"
+
+
+def _fitted(transformer: Any, frame: Any, words: Sequence[Column], source: str) -> Any:
+    try:
+        transformer.fit(frame)
+    except ValueError as error:
+        if "vocabulary" in str(error) or "no terms remain" in str(error):
+            raise ValueError(
+                f"{source}, column {words[0].name!r}: no words are left when rare ones and those "
+                "in half of the rows are gone. Say that it is no text: "
+                f"--category {words[0].name!r}, --drop {words[0].name!r}."
+            ) from error
+        if "not unique" not in str(error):
+            raise
+        transformer.set_params(verbose_feature_names_out=True).fit(frame)
+    try:
+        transformer.get_feature_names_out()
+    except ValueError:  # the same name from two columns
+        transformer.set_params(verbose_feature_names_out=True).fit(frame)
+    return transformer
+
+
+def blocks_of(transformer: Any) -> NDArray[np.object_] | None:
+    """For each column of the matrix the block in which weights are shared; None if there is one.
+
+    Numbers and dates are one block, the columns of a category are another, and so are the words of
+    a column of text.
+    """
+    parts = {
+        name: place
+        for name, place in transformer.output_indices_.items()
+        if place.stop > place.start
+    }
+    ids = np.empty(max(place.stop for place in parts.values()), dtype=object)
+    for name, place in parts.items():
+        ids[place] = NUMBERS if name == "dates" else name
+    return ids if len(set(ids)) > 1 else None

@@ -1,0 +1,109 @@
+"""``clustruct report``: an HTML page about a saved model."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clustruct._console import Console
+from clustruct.cli.messages import needs_extra
+from clustruct.cli.options import add_command, add_table_options, output
+
+if TYPE_CHECKING:
+    from clustruct.reporting.comparison import Data
+
+__all__ = ["add", "check_report", "has_report", "write_report"]
+
+
+def add(commands: Any) -> None:
+    """Tell the parser of the command."""
+    from clustruct.cli.streams import FORMATS
+
+    parser = add_command(
+        commands,
+        "report",
+        run,
+        "write an HTML report about a saved model and a table with answers",
+        "clustruct report flats.clustruct flats.csv --out flats.html",
+    )
+    parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
+    add_table_options(parser, FORMATS)
+    parser.add_argument(
+        "--out",
+        type=output,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="HTML file to write (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace, console: Console) -> None:
+    """Load, read, write."""
+    check_report()
+    with console.progress("reading"):
+        from clustruct.cli.application import load_model, read_rows
+
+        saved = load_model(args.model)
+        rows = read_rows(saved, args, console)
+    if rows.y is None:
+        raise ValueError(
+            f"{rows.source} has no column {saved.target!r}, which the model predicts and the "
+            "report compares with. Give a table with the answers."
+        )
+    with console.progress("writing the report"):
+        from clustruct.reporting.comparison import Data
+
+        write_report(
+            saved.model,
+            Data(rows.X, rows.y, rows.tasks),
+            args.out,
+            title=f"{saved.target} from {rows.source}",
+            model_file=args.model,
+            feature_names=saved.feature_names,
+        )
+    if args.json:
+        console.say(json.dumps({"report": str(args.out), "rows": len(rows.y)}))
+    else:
+        console.say(f"Report: {args.out}")
+
+
+def has_report() -> bool:
+    """Whether what reports are made with is installed."""
+    return find_spec("jinja2") is not None
+
+
+def check_report() -> None:
+    """Complain where what reports are made with is not installed."""
+    if not has_report():
+        raise needs_extra("jinja2", "a report", "report")
+
+
+def write_report(
+    model: Any,
+    data: "Data",
+    path: Path,
+    *,
+    title: str,
+    model_file: Path | str | None,
+    held_out: "Data | None" = None,
+    feature_names: Sequence[str] | None = None,
+) -> None:
+    """The report, as the library writes it."""
+    from clustruct.reporting.build import report
+
+    others: dict[str, Any] = {}
+    if held_out is not None:
+        others = {"X_test": held_out.X, "y_test": held_out.y, "tasks_test": held_out.tasks}
+    report(
+        model,
+        data.X,
+        data.y,
+        path,
+        tasks=data.tasks,
+        title=title,
+        model_file=model_file,
+        feature_names=feature_names,
+        **others,
+    )

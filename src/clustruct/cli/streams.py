@@ -1,0 +1,225 @@
+"""From the name of a file to its bytes: unpacked, and seen to be what the name says."""
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from clustruct.cli.messages import BadUsage, did_you_mean, listed, needs_extra
+
+__all__ = ["FORMATS", "Source", "format_of", "open_source"]
+
+# How names end, and what that says of the content.
+ENDINGS = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".svm": "svm",
+    ".libsvm": "svm",
+    ".svmlight": "svm",
+}
+FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
+NAMES = {
+    "csv": "CSV",
+    "tsv": "TSV",
+    "parquet": "Parquet",
+    "arrow": "Arrow",
+    "jsonl": "JSON lines",
+    "svm": "libsvm",
+}
+PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+# How files begin. The binary formats of tables come first, then those of compression.
+TABLE_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+PACKED_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+OTHER_MAGIC = {
+    b"PK\x03\x04": "a zip archive (an Excel workbook is one)",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+}
+STDIN = "-"
+START = 1 << 16
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a table is read from.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    format : str
+        One of `FORMATS`.
+    stream : binary stream
+        The content, unpacked; it can be read from the start again.
+    start : bytes
+        The first of it.
+    """
+
+    name: str
+    format: str
+    stream: IO[bytes]
+    start: bytes
+
+    @property
+    def format_name(self) -> str:
+        """The format, as people write it."""
+        return NAMES[self.format]
+
+
+def format_of(name: str) -> str | None:
+    """The format that the name of a file stands for, compressed or not."""
+    path = Path(name)
+    if path.suffix.lower() in PACKED:
+        path = path.with_suffix("")
+    return ENDINGS.get(path.suffix.lower())
+
+
+@contextmanager
+def open_source(name: str, wanted: str | None = None) -> Iterator[Source]:
+    """Open a file, or standard input for ``-``.
+
+    Parameters
+    ----------
+    name : str
+    wanted : str, optional
+        The format, where the name does not tell.
+
+    Yields
+    ------
+    Source
+
+    Raises
+    ------
+    ValueError
+        If the content is not what it should be.
+    """
+    known = wanted or format_of(name)
+    if name == STDIN and known is None:
+        raise BadUsage(
+            f"standard input has no name that tells its format. Give --format: {listed(FORMATS)}."
+        )
+    label = "standard input" if name == STDIN else name
+    with _raw(name) as raw, _unpacked(raw, label) as stream:
+        start = _start(stream, label)
+        yield Source(label, _agreed(known, start, label, name != STDIN), stream, start)
+
+
+def _raw(name: str) -> IO[bytes]:
+    """The bytes as they are."""
+    if name == STDIN:
+        return io.BytesIO(sys.stdin.buffer.read())
+    path = Path(name)
+    if path.is_dir():
+        raise IsADirectoryError(f"{name} is a folder. Name a file in it.")
+    if not path.exists():
+        near = _near_files(path)
+        raise FileNotFoundError(f"{name} does not exist. {near}".rstrip())
+    return path.open("rb")
+
+
+def _near_files(path: Path) -> str:
+    """Files in the same folder that may have been meant."""
+    folder = path.parent
+    names = [found.name for found in folder.iterdir()] if folder.is_dir() else []
+    text = did_you_mean(path.name, names)
+    return text if text.startswith("Did") else "Mend the name."
+
+
+def _unpacked(raw: IO[bytes], label: str) -> IO[bytes]:
+    """The content of a file that may be compressed; its first bytes tell, not its name."""
+    start = raw.read(8)
+    raw.seek(0)
+    packing = next((name for magic, name in PACKED_MAGIC.items() if start.startswith(magic)), None)
+    said = PACKED.get(Path(label).suffix.lower())
+    if said is not None and packing is None and start:
+        raise ValueError(
+            f"{label} is not compressed by {said}, as its name says. "
+            f"Rename it without {Path(label).suffix}, or get it again."
+        )
+    if packing is None:
+        return raw
+    if packing == "zstd":
+        return io.BytesIO(_zstd(raw, label))
+    openers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+    return cast(IO[bytes], openers[packing](raw, "rb"))
+
+
+def _zstd(raw: IO[bytes], label: str) -> bytes:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise needs_extra("pyarrow", "a file compressed by zstd", "cli") from None
+    try:
+        content: bytes = pa.CompressedInputStream(pa.PythonFile(raw), "zstd").read()
+    except OSError as error:
+        raise ValueError(_cannot_unpack(label, error)) from error
+    return content
+
+
+def _cannot_unpack(label: str, error: Exception) -> str:
+    return f"{label} cannot be unpacked: {error}. Get an undamaged copy."
+
+
+def _start(stream: IO[bytes], label: str) -> bytes:
+    try:
+        start = stream.read(START)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise ValueError(_cannot_unpack(label, error)) from error
+    stream.seek(0)
+    if not start.strip():
+        raise ValueError(f"{label} is empty. Name a file with a table in it.")
+    return start
+
+
+def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:
+    """The format, if what the name says and what the content shows agree."""
+    found = next((name for magic, name in TABLE_MAGIC.items() if start.startswith(magic)), None)
+    if said is None and found is None:
+        raise ValueError(
+            f"{label} has no ending that tells its format. Give --format: {listed(FORMATS)}."
+        )
+    if found is not None:
+        if said not in (None, found):
+            raise ValueError(
+                f"{label} is said to be {NAMES[str(said)]}, but begins like {NAMES[found]}. "
+                f"Give --format {found}."
+            )
+        return found
+    assert said is not None
+    other = next((what for magic, what in OTHER_MAGIC.items() if start.startswith(magic)), None)
+    if other is None and said in TABLE_MAGIC.values():
+        other = "something else"
+    if other is None and b"\0" in start:
+        other = "a binary file of another kind"
+    if other is not None:
+        remedy = "Name the right file" if named else "Send the right file"
+        raise ValueError(
+            f"{label} is no {NAMES[said]} file but {other}. {remedy}, or save the table as CSV."
+        )
+    return said

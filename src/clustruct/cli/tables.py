@@ -1,0 +1,308 @@
+"""Reading and writing tables: CSV, TSV, Parquet, Arrow, JSON lines and libsvm."""
+
+import csv
+import io
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct._atomic import replacing
+from clustruct.cli.messages import listed, needs_extra
+from clustruct.cli.streams import Source, format_of
+
+__all__ = ["SparseTable", "read_sparse", "read_table", "write_table"]
+
+SEPARATORS = (",", ";", "\t", "|")
+MOST_COLUMNS = 10**8
+# A number with a decimal comma, between semicolons or at the ends of a line.
+DECIMAL_COMMA = re.compile(rb"(?:^|;)\s*-?[0-9]+,[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
+DECIMAL_POINT = re.compile(rb"(?:^|;)\s*-?[0-9]+\.[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
+
+
+def pandas() -> Any:
+    """The package that holds tables, or word of how to get it."""
+    try:
+        import pandas as pd
+        import pyarrow  # noqa: F401  (what pandas reads Parquet and Arrow with)
+    except ImportError as error:
+        raise needs_extra(error.name or "pandas", "reading tables", "cli") from None
+    return pd
+
+
+def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "utf-8") -> Any:
+    """A table as a data frame with unique names of columns.
+
+    Parameters
+    ----------
+    source : Source
+        Of any format but libsvm.
+    as_text : collection of str
+        Columns whose values stay as they are written, be they numbers or not.
+    encoding : str
+        Of CSV and TSV.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    ValueError
+        If the content is not a table of the format.
+    """
+    readers: dict[str, Callable[[], Any]] = {
+        "csv": lambda: _read_csv(source, as_text, encoding),
+        "tsv": lambda: _read_csv(source, as_text, encoding),
+        "jsonl": lambda: _read_json_lines(source, as_text),
+        "parquet": lambda: _read_arrow(source, "read_parquet"),
+        "arrow": lambda: _read_arrow(source, "read_feather"),
+    }
+    frame = readers[source.format]()
+    frame.columns = [str(name) for name in frame.columns]
+    _check_names(source.name, list(frame.columns))
+    if not len(frame):
+        raise ValueError(f"{source.name} has columns but no rows. Give a table with rows.")
+    return frame
+
+
+def _check_names(name: str, columns: list[str]) -> None:
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{name} has {Counter(columns)[twice[0]]} columns named {twice[0]!r}. "
+            "Give each column a name of its own in the first line."
+        )
+
+
+# ---- CSV and TSV
+
+
+def _read_csv(source: Source, as_text: Collection[str], encoding: str) -> Any:
+    pd = pandas()
+    header, separator = _header(source, encoding)
+    _check_names(source.name, header)
+    known = [name for name in as_text if name in header]
+    comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
+        DECIMAL_POINT.findall(source.start)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                source.stream,
+                sep=separator,
+                decimal="," if comma else ".",
+                dtype=dict.fromkeys(known, str),
+                encoding=_with_mark(encoding),
+                index_col=False,
+                low_memory=False,
+                skipinitialspace=True,
+            )
+        except UnicodeDecodeError as error:
+            raise ValueError(_not_encoded(source.name, encoding)) from error
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            raise ValueError(_ragged(source.name, str(error), len(header))) from error
+        except EOFError as error:
+            raise ValueError(f"{source.name} ends too early. Get an undamaged copy.") from error
+
+
+def _header(source: Source, encoding: str) -> tuple[list[str], str]:
+    """The names in the first line, and what stands between them."""
+    try:
+        text = source.start.decode(_with_mark(encoding), errors="strict")
+    except UnicodeDecodeError as error:
+        if error.start < len(source.start) - 4:  # else a character is cut at the end
+            raise ValueError(_not_encoded(source.name, encoding)) from error
+        text = source.start[: error.start].decode(_with_mark(encoding))
+    first = next(line for line in text.splitlines() if line.strip())
+    separator = "\t" if source.format == "tsv" else max(SEPARATORS, key=first.count)
+    names = next(csv.reader(io.StringIO(text.lstrip()), delimiter=separator, skipinitialspace=True))
+    return [name or f"Unnamed: {place}" for place, name in enumerate(names)], separator
+
+
+def _with_mark(encoding: str) -> str:
+    """The encoding that drops the mark which some programs write first."""
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+
+
+def _not_encoded(name: str, encoding: str) -> str:
+    return (
+        f"{name} is not text in {encoding}. If it comes from an older program, "
+        "give --encoding cp1252 (or another); otherwise it may be no text at all."
+    )
+
+
+def _ragged(name: str, reason: str, n_columns: int) -> str:
+    """The complaint of pandas in our words."""
+    found = re.search(r"Expected \d+ fields in line (\d+), saw (\d+)", reason)
+    if found:
+        return (
+            f"{name}, line {found[1]}: {found[2]} fields, where the first line has {n_columns}. "
+            "Mend the line; text that holds the separator needs quotes."
+        )
+    if "Length of header" in reason:
+        return (
+            f"{name}: rows have more fields than the first line, which has {n_columns}. "
+            "Give every column a name in the first line."
+        )
+    return f"{name} is no table: {reason.strip()}. Mend the file."
+
+
+# ---- JSON lines, Parquet, Arrow
+
+
+def _read_json_lines(source: Source, as_text: Collection[str]) -> Any:
+    rows = []
+    for number, line in enumerate(source.stream, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{source.name}, line {number}: no JSON. Give one object a line, such as "
+                '{"age": 31, "city": "Lyon"}.'
+            ) from error
+        if not isinstance(row, dict):
+            raise ValueError(
+                f"{source.name}, line {number}: no JSON object. Give one object a line."
+            )
+        rows.append(row)
+    frame = pandas().DataFrame(rows)
+    for name in as_text:
+        if name in frame:
+            frame[name] = [
+                value if value is None or value != value else str(value) for value in frame[name]
+            ]
+    return frame
+
+
+def _read_arrow(source: Source, reader: str) -> Any:
+    pd = pandas()
+    import pyarrow as pa
+
+    content = source.stream
+    if not isinstance(content, io.BufferedReader):
+        content = io.BytesIO(content.read())
+    try:
+        frame = getattr(pd, reader)(content)
+    except (pa.ArrowInvalid, pa.ArrowException, OSError, ValueError) as error:
+        raise ValueError(
+            f"{source.name} cannot be read as {source.format_name}: {str(error).splitlines()[0]}. "
+            "Get an undamaged copy."
+        ) from error
+    return frame.reset_index(drop=True)
+
+
+# ---- libsvm
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTable:
+    """The content of a libsvm file.
+
+    Attributes
+    ----------
+    X : csr_matrix
+        Samples.
+    y : ndarray
+        The number before each sample.
+    base : int
+        The number of the first column in the file, 0 or 1.
+    """
+
+    X: Any
+    y: NDArray[np.float64]
+    base: int
+
+
+def read_sparse(
+    source: Source, n_features: int | None = None, base: int | None = None
+) -> SparseTable:
+    """A libsvm file.
+
+    Parameters
+    ----------
+    source : Source
+    n_features : int, optional
+        Columns that there must be; as many as the file has if not given.
+    base : int, optional
+        Number of the first column; 1 if not given, unless column 0 occurs.
+
+    Returns
+    -------
+    SparseTable
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(source.stream, zero_based=True)
+    except (ValueError, UnicodeDecodeError, OverflowError) as error:
+        raise ValueError(_bad_line(source)) from error
+    if not X.shape[0]:
+        raise ValueError(f"{source.name} has no rows. Give a table with rows.")
+    if base is None:
+        base = 0 if X.shape[1] and X[:, [0]].nnz else 1
+    if base and X.shape[1] and X[:, [0]].nnz:
+        raise ValueError(
+            f"{source.name} has a column 0, and the columns of the model begin with 1. "
+            "Number the columns as in the file that the model was fitted to."
+        )
+    X = X[:, base:]
+    most = MOST_COLUMNS if n_features is None else n_features
+    if X.shape[1] > most:
+        raise ValueError(
+            f"{source.name} has a column {X.shape[1] - 1 + base}, and the last one that "
+            f"{'can be' if n_features is None else 'the model knows'} is {most - 1 + base}. "
+            "Number the columns as in the file that the model was fitted to."
+        )
+    if n_features is not None:
+        X.resize(X.shape[0], n_features)
+    return SparseTable(X, y, base)
+
+
+def _bad_line(source: Source) -> str:
+    """Which line of a libsvm file is not one."""
+    source.stream.seek(0)
+    entry = re.compile(rb"^\s*[-+0-9.eE]+(\s+(qid|[0-9]+):[-+0-9.eEinfaINFA]+)*\s*(#.*)?$")
+    for number, line in enumerate(source.stream, start=1):
+        if line.strip() and not line.lstrip().startswith(b"#") and not entry.match(line):
+            shown = line.strip()[:40].decode("utf-8", errors="replace")
+            return (
+                f"{source.name}, line {number}: {shown!r} is not in libsvm's form. "
+                "Give a number and then column:value pairs, such as `1 3:0.5 7:2`."
+            )
+    return (
+        f"{source.name} is not in libsvm's form: columns must be numbered upwards in every line. "
+        "Mend the file."
+    )
+
+
+# ---- Writing
+
+
+def write_table(frame: Any, path: Path) -> None:
+    """Write a data frame in the format that the name of the file stands for."""
+    writers: dict[str | None, Callable[[Path], Any]] = {
+        "csv": lambda partial: frame.to_csv(partial, index=False),
+        "tsv": lambda partial: frame.to_csv(partial, index=False, sep="\t"),
+        "jsonl": lambda partial: frame.to_json(
+            partial, orient="records", lines=True, double_precision=15
+        ),
+        "parquet": lambda partial: frame.to_parquet(partial, index=False),
+        "arrow": lambda partial: frame.to_feather(partial),
+    }
+    wanted = format_of(path.name)
+    if wanted not in writers or path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst"):
+        endings = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
+        raise ValueError(f"{path} has no ending that can be written. End it in {listed(endings)}.")
+    with replacing(path) as partial:
+        writers[wanted](partial)

@@ -1,0 +1,449 @@
+"""What fitted models have to show: the numbers behind plots and reports, drawn by others.
+
+Everything here takes a fitted estimator of the package, a pipeline that ends in one, or a search
+that found one, and returns plain arrays in the order in which people read them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from clustruct.results import Certificate, CountSelection, Iteration, SearchResult
+
+__all__ = [
+    "Convergence",
+    "Curve",
+    "ExpertLines",
+    "Levels",
+    "Stage",
+    "TaskMap",
+    "convergence_of",
+    "curve_of",
+    "expert_lines",
+    "feature_names",
+    "final_estimator",
+    "kind_of",
+    "levels_of",
+    "require_kind",
+    "steps_before",
+    "task_map",
+    "thinned",
+]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+# An attribute that only fitted models of a kind have.
+KINDS = {"cluster_values_": "features", "experts_": "samples", "tasks_": "tasks"}
+# Solvers that descend on a likelihood or on harmonic means, not on the objective.
+OTHER_UNITS = frozenset({"em", "em, relevance prior", "rc"})
+
+
+def final_estimator(model: Any) -> Any:
+    """The estimator of this package inside a pipeline or a search of scikit-learn."""
+    if hasattr(model, "best_estimator_"):
+        return final_estimator(model.best_estimator_)
+    if hasattr(model, "steps"):
+        return final_estimator(model.steps[-1][1])
+    return model
+
+
+def steps_before(model: Any) -> Any:
+    """What a pipeline does before the estimator, or None."""
+    if hasattr(model, "best_estimator_"):
+        return steps_before(model.best_estimator_)
+    if hasattr(model, "steps") and len(model.steps) > 1:
+        return model[:-1]
+    return None
+
+
+def kind_of(model: Any) -> str:
+    """What a fitted model groups: "features", "samples" or "tasks"."""
+    estimator = final_estimator(model)
+    for attribute, kind in KINDS.items():
+        if hasattr(estimator, attribute):
+            return kind
+    name = type(estimator).__name__
+    if name.startswith(("FeatureCluster", "SampleCluster", "TaskCluster")):
+        raise NotFittedError(f"This {name} is not fitted yet. Call its method `fit` first.")
+    raise ValueError(
+        f"model must be a fitted estimator of clustruct or a pipeline that ends in one, got {name}."
+    )
+
+
+def require_kind(model: Any, *kinds: str) -> Any:
+    """The estimator of a model, if it groups one of these; else an error that says what it does."""
+    kind = kind_of(model)
+    if kind not in kinds:
+        name = type(final_estimator(model)).__name__
+        raise ValueError(
+            f"This shows models of {' or '.join(kinds)}, and {name} "
+            f"groups {kind}. Choose another plot, such as clustruct.plot.clusters."
+        )
+    return final_estimator(model)
+
+
+def feature_names(model: Any, given: Sequence[str] | None = None) -> NDArray[np.object_]:
+    """Names of the features that the estimator sees: those given, or as far as the model knows."""
+    estimator, before = final_estimator(model), steps_before(model)
+    n_features = int(estimator.n_features_in_)
+    names: Any = given
+    if given is not None and len(given) != n_features:
+        raise ValueError(
+            f"feature_names holds {len(given)} names, but the model has {n_features} features. "
+            "Give one name for each."
+        )
+    if names is None and before is not None:
+        try:
+            names = before.get_feature_names_out()
+        except (AttributeError, ValueError, NotFittedError):
+            names = None
+    if names is None or len(names) != n_features:
+        names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{j}" for j in range(n_features)]
+    return np.array([str(name) for name in names], dtype=object)
+
+
+def thinned(order: Labels, most: int) -> Labels:
+    """At most so many entries of an order, evenly, its first and last among them."""
+    if order.size <= most:
+        return order
+    return order[np.round(np.linspace(0, order.size - 1, most)).astype(np.intp)]
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Weights of features and the levels that they share.
+
+    Attributes
+    ----------
+    names : ndarray of str, shape (d,)
+    weights : ndarray of shape (d, K)
+    labels : ndarray of int, shape (d,)
+        -1 for the zero group.
+    values : ndarray of shape (Q, K)
+    sizes : ndarray of int, shape (Q,)
+    """
+
+    names: NDArray[np.object_]
+    weights: Floats
+    labels: Labels
+    values: Floats
+    sizes: Labels
+
+    @property
+    def n_zero(self) -> int:
+        """Features without weight."""
+        return int((self.labels < 0).sum())
+
+    @property
+    def magnitudes(self) -> Floats:
+        """The weight itself for one output, its length with its first output's sign for several."""
+        if self.values.shape[1] == 1:
+            return self.values[:, 0]
+        return np.linalg.norm(self.values, axis=1)
+
+    def members(self, label: int) -> Labels:
+        """Features of a group."""
+        return np.flatnonzero(self.labels == label)
+
+
+def levels_of(model: Any, names: Sequence[str] | None = None) -> Levels:
+    """Levels of a model of features."""
+    estimator = require_kind(model, "features")
+    labels = np.asarray(estimator.labels_)
+    values = np.asarray(estimator.cluster_values_, dtype=np.float64)
+    values = values.reshape(len(estimator.cluster_sizes_), -1)
+    weights = np.where(labels[:, None] >= 0, values[labels], 0.0)
+    return Levels(
+        feature_names(model, names), weights, labels, values, np.asarray(estimator.cluster_sizes_)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """How good a model is for every number of groups.
+
+    Attributes
+    ----------
+    counts : tuple of str
+        What was tried, as text, since a number of groups may be a mapping of blocks.
+    values, deviations : ndarray of shape (n_counts,)
+        For each of them the best over all else that was searched, and its standard error.
+    chosen : int
+        Index of the number that was taken.
+    name : str
+        What the values are.
+    larger_is_better : bool
+    """
+
+    counts: tuple[str, ...]
+    values: Floats
+    deviations: Floats
+    chosen: int
+    name: str
+    larger_is_better: bool
+
+
+def curve_of(found: Any) -> Curve | None:
+    """The curve of a search, of a model that has made one, or None for one that has not."""
+    if isinstance(found, SearchResult):
+        return _curve_of_search(found)
+    if isinstance(found, CountSelection):
+        chosen = int(np.flatnonzero(found.n_clusters == found.best)[0])
+        counts = tuple(str(q) for q in found.n_clusters)
+        name = "loss of the best answer, compared"
+        if found.criterion != "cv":
+            name = found.criterion.upper()
+        return Curve(counts, found.values, found.standard_errors, chosen, name, False)
+    estimator = final_estimator(found)
+    for attribute in ("cv_results_", "selection_"):
+        result = getattr(estimator, attribute, None)
+        if isinstance(result, (SearchResult, CountSelection)):
+            return curve_of(result)
+    return None
+
+
+def _curve_of_search(found: SearchResult) -> Curve:
+    n_counts = len(found.n_clusters)
+    means = found.mean_scores.reshape(n_counts, -1)
+    errors = found.standard_errors.reshape(n_counts, -1)
+    best = means.argmax(axis=1)
+    # At the number that was taken, what was taken: the one-standard-error rule may pass the best.
+    q, a, k = found.best_index
+    best[q] = a * found.mean_scores.shape[2] + k
+    rows = np.arange(n_counts)
+    counts = tuple(_count_text(count) for count in found.n_clusters)
+    name = found.scoring.removeprefix("neg_").replace("_", " ")
+    if found.criterion != "cv":
+        name = found.criterion.upper()
+    sign = -1.0 if found.scoring.startswith("neg_") else 1.0
+    return Curve(counts, sign * means[rows, best], errors[rows, best], q, name, sign > 0)
+
+
+def _count_text(count: Any) -> str:
+    if count is None:
+        return "any"
+    if isinstance(count, int | np.integer):
+        return str(count)
+    return ", ".join(f"{block}: {number}" for block, number in dict(count).items())
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Steps of one solver: its name, the objective after each step, the seconds since it began."""
+
+    solver: str
+    objectives: Floats
+    seconds: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """How a fit came about.
+
+    Attributes
+    ----------
+    stages : tuple of Stage
+        Solvers in the order in which they ran.
+    other_units : tuple of Stage
+        Those before them that descend on something else, such as a likelihood.
+    certificate : Certificate
+        What is proved of the end.
+    message : str
+        All of it in words.
+    """
+
+    stages: tuple[Stage, ...]
+    other_units: tuple[Stage, ...]
+    certificate: Certificate | None
+    message: str
+
+    @property
+    def bound(self) -> float | None:
+        """What is proved, if it is about what was descended on.
+
+        It is not where the values of the groups were fitted anew with a smaller ridge.
+        """
+        if self.certificate is None or not self.certificate.lower_bound > 0.0:
+            return None
+        last = float(self.stages[-1].objectives[-1])
+        same = last <= self.certificate.objective * (1.0 + 1e-6)
+        return self.certificate.lower_bound if same else None
+
+
+def convergence_of(model: Any) -> Convergence:
+    """The steps of a fit, solver by solver."""
+    kind_of(model)  # complains of what is no fitted model
+    estimator = final_estimator(model)
+    stages = []
+    for solver, steps in groupby(_numbered(estimator.trace_), key=lambda pair: pair[0]):
+        iterations = [iteration for _, iteration in steps]
+        stages.append(
+            Stage(
+                solver[1],
+                np.array([iteration.objective for iteration in iterations]),
+                np.array([iteration.seconds for iteration in iterations]),
+            )
+        )
+    shared = [stage for stage in stages if stage.solver not in OTHER_UNITS]
+    others = [stage for stage in stages if stage.solver in OTHER_UNITS]
+    if not shared:
+        shared, others = others, []
+    certificate = getattr(estimator, "certificate_", None)
+    return Convergence(tuple(shared), tuple(others), certificate, estimator.status_.message)
+
+
+def _numbered(trace: Sequence[Iteration]) -> list[tuple[tuple[int, str], Iteration]]:
+    """Each iteration with its run: a run begins with number 0."""
+    run, numbered = 0, []
+    for iteration in trace:
+        run += iteration.number == 0
+        numbered.append(((run, iteration.solver), iteration))
+    return numbered
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertLines:
+    """Lines of experts along one feature, and the samples about them.
+
+    Attributes
+    ----------
+    feature : str
+        The feature.
+    x, y : ndarray of shape (n,)
+        Its values, and the answers less what the sample's expert makes of the other features.
+    labels : ndarray of int, shape (n,)
+        Expert of each sample.
+    slopes, intercepts : ndarray of shape (Q,)
+        The lines.
+    n_samples : int
+        How many samples there were before some were drawn.
+    partial : bool
+        Whether there are other features.
+    """
+
+    feature: str
+    x: Floats
+    y: Floats
+    labels: Labels
+    slopes: Floats
+    intercepts: Floats
+    n_samples: int
+    partial: bool
+
+
+def expert_lines(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    feature: int | str | None = None,
+    names: Sequence[str] | None = None,
+    most: int = 2000,
+) -> ExpertLines:
+    """Lines of a regression by experts, along the feature in which they differ most.
+
+    Samples are drawn evenly where there are more than ``most`` of them.
+    """
+    estimator = require_kind(model, "samples")
+    experts = np.asarray(estimator.experts_)
+    if experts.ndim != 2 or hasattr(estimator, "classes_"):
+        raise ValueError(
+            "Lines can be drawn for regressions with one output only. "
+            'Choose kind="weights" instead.'
+        )
+    known = feature_names(model, names)
+    before = steps_before(model)
+    target = np.asarray(y, dtype=np.float64).reshape(-1)
+    rows = thinned(np.arange(target.size), most)
+    sample, shown = _safe_indexing(X, rows), target[rows]
+    if before is not None:
+        sample = before.transform(sample)
+    matrix = check_array(sample, accept_sparse="csc")
+    j = _feature_index(feature, known, experts, matrix)
+    labels = estimator.assign(sample, shown)
+    answers = estimator.predict_experts(sample)[np.arange(rows.size), labels]
+    x = np.asarray(matrix[:, [j]].toarray() if issparse(matrix) else matrix[:, j]).reshape(-1)
+    intercepts = np.asarray(estimator.intercepts_, dtype=np.float64)
+    return ExpertLines(
+        feature=str(known[j]),
+        x=x,
+        y=shown - answers + intercepts[labels] + x * experts[labels, j],
+        labels=labels,
+        slopes=experts[:, j],
+        intercepts=intercepts,
+        n_samples=target.size,
+        partial=experts.shape[1] > 1,
+    )
+
+
+def _feature_index(
+    feature: int | str | None, names: NDArray[np.object_], experts: Floats, X: Any
+) -> int:
+    """The feature asked for, or the one whose contributions differ most between experts."""
+    if feature is None:
+        spread = mean_variance_axis(X, axis=0)[1] if issparse(X) else X.var(axis=0)
+        return int(np.argmax(np.sqrt(spread) * experts.std(axis=0)))
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(
+                f"There is no feature {feature!r}. Known are: {', '.join(names[:10])}."
+            )
+        return int(np.flatnonzero(names == feature)[0])
+    if not -len(names) <= feature < len(names):
+        raise ValueError(f"feature={feature} is out of range: there are {len(names)} features.")
+    return int(feature) % len(names)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskMap:
+    """Tasks in the plane in which their predictors differ most.
+
+    Attributes
+    ----------
+    names : ndarray of str, shape (K,)
+    points : ndarray of shape (K, 2)
+    labels : ndarray of int, shape (K,)
+    centroids : ndarray of shape (Q, 2)
+    shares : tuple of float
+        The part of the variance of the predictors along each of the two axes.
+    """
+
+    names: NDArray[np.object_]
+    points: Floats
+    labels: Labels
+    centroids: Floats
+    shares: tuple[float, float]
+
+
+def task_map(model: Any) -> TaskMap:
+    """Principal components of the predictors of tasks."""
+    estimator = require_kind(model, "tasks")
+    tasks = np.array([str(task) for task in estimator.tasks_], dtype=object)
+    predictors = np.asarray(estimator.coef_, dtype=np.float64).reshape(tasks.size, -1)
+    centroids = np.asarray(estimator.centroids_, dtype=np.float64)
+    centroids = centroids.reshape(-1, predictors.shape[1])
+    middle = predictors.mean(axis=0)
+    _, lengths, axes = np.linalg.svd(predictors - middle, full_matrices=False)
+    plane = np.zeros((2, predictors.shape[1]))
+    plane[: min(2, len(axes))] = axes[:2]
+    total = float((lengths**2).sum()) or 1.0
+    parts = np.zeros(2)
+    parts[: min(2, lengths.size)] = lengths[:2] ** 2 / total
+    return TaskMap(
+        tasks,
+        (predictors - middle) @ plane.T,
+        np.asarray(estimator.labels_),
+        (centroids - middle) @ plane.T,
+        (float(parts[0]), float(parts[1])),
+    )

@@ -1,0 +1,175 @@
+"""The zip archive of a model file: written at once, read with suspicion.
+
+The member ``manifest.json`` names the format, its version, the packages that wrote the file, and
+the size and SHA-256 of every other member. Nothing is unpacked before the names and the declared
+sizes have been looked at, and nothing is parsed before its SHA-256 has been.
+"""
+
+import hashlib
+import json
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clustruct._atomic import replacing
+
+__all__ = ["FORMAT", "VERSION", "Archive", "read_archive", "write_archive"]
+
+FORMAT = "clustruct model"
+VERSION = 1
+MANIFEST = "manifest.json"
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip can say: equal models give equal bytes
+_NAME = re.compile(r"manifest\.json|model\.json|arrays/[0-9]{1,9}\.npy")
+_MOST_MEMBERS = 1_000_000
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+# What Python's zip reader raises on archives that are damaged in one way or another.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
+GET_ANOTHER = "Get an undamaged copy, or save the model again"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The members of a model file, and what its manifest tells beside their sums.
+
+    Attributes
+    ----------
+    members : dict of bytes
+        By name, the manifest left out.
+    packages : dict of str
+        Versions of the packages that wrote it.
+    """
+
+    members: dict[str, bytes]
+    packages: dict[str, str]
+
+
+def write_archive(path: Path, archive: Archive) -> None:
+    """Write a model file; it is there whole, or not at all."""
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "packages": archive.packages,
+        "members": {name: _sum(data) for name, data in archive.members.items()},
+    }
+    first = json.dumps(manifest, indent=1).encode("ascii")
+    with replacing(path) as partial, zipfile.ZipFile(partial, "w") as target:
+        for name, data in ((MANIFEST, first), *archive.members.items()):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            target.writestr(info, data)
+
+
+def read_archive(path: Path, max_size: int) -> Archive:
+    """The members of a model file, checked against the manifest.
+
+    Raises
+    ------
+    ValueError
+        If it is no model file, a damaged one, too large, or of a later version.
+    """
+    with path.open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as source:
+                infos = _checked_infos(source, max_size)
+                members = {name: source.read(info) for name, info in infos.items()}
+        except _Refusal as refusal:
+            raise ValueError(str(refusal)) from None
+        except _DAMAGE as error:
+            raise ValueError(_not_an_archive(path, error)) from error
+    manifest = _manifest(members.pop(MANIFEST))
+    sums = manifest["members"]
+    if set(sums) != set(members):
+        raise ValueError(f"its members are not those that its manifest names. {GET_ANOTHER}")
+    for name, data in members.items():
+        if sums[name] != _sum(data):
+            raise ValueError(f"the SHA-256 of {name} is not that of its manifest. {GET_ANOTHER}")
+    return Archive(members, manifest["packages"])
+
+
+class _Refusal(Exception):
+    """A reason not to read on, apart from those that the zip reader has."""
+
+
+def _checked_infos(source: zipfile.ZipFile, max_size: int) -> dict[str, zipfile.ZipInfo]:
+    """What the archive holds, before any of it is unpacked."""
+    infos = source.infolist()
+    if len(infos) > _MOST_MEMBERS:
+        raise _Refusal(f"it has {len(infos)} members, which no model needs. {GET_ANOTHER}")
+    by_name = {info.filename: info for info in infos}
+    if MANIFEST not in by_name:
+        raise _Refusal(
+            f"it is a zip archive without {MANIFEST}, so that `clustruct.save` did not write it. "
+            "Name a file that it wrote"
+        )
+    strange = [name for name in by_name if not _NAME.fullmatch(name)]
+    if strange or len(by_name) < len(infos):
+        name = repr(strange[0][:80]) if strange else "a name twice"
+        raise _Refusal(f"it has a member that no model file has: {name}. {GET_ANOTHER}")
+    if any(i.flag_bits & _ENCRYPTED or i.compress_type not in _METHODS for i in infos):
+        raise _Refusal(f"it is packed in a way that model files are not. {GET_ANOTHER}")
+    size = sum(info.file_size for info in infos)
+    if size > max_size:
+        raise _Refusal(
+            f"it would take {size:,} bytes, more than the {max_size:,} allowed. If you trust where "
+            f"it came from, allow more: clustruct.load(path, max_size={size})"
+        )
+    return by_name
+
+
+def _manifest(data: bytes) -> dict[str, Any]:
+    """The manifest, if it is one that this version understands."""
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"its manifest is no JSON. {GET_ANOTHER}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ValueError(f"its manifest is not that of a model file. {GET_ANOTHER}")
+    version = manifest.get("version")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its manifest names no version. {GET_ANOTHER}")
+    if version > VERSION:
+        raise ValueError(
+            f"it has version {version} of the format, and this release of clustruct reads up to "
+            f"{VERSION}. Update clustruct"
+        )
+    if not _is_table(manifest.get("members"), dict) or not _is_table(manifest.get("packages"), str):
+        raise ValueError(f"its manifest is incomplete. {GET_ANOTHER}")
+    return manifest
+
+
+def _is_table(value: object, kind: type) -> bool:
+    return isinstance(value, dict) and all(isinstance(entry, kind) for entry in value.values())
+
+
+def _sum(data: bytes) -> Mapping[str, Any]:
+    """What the manifest tells of a member."""
+    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _not_an_archive(path: Path, error: Exception) -> str:
+    """What to say of a file that cannot be unpacked."""
+    with path.open("rb") as stream:
+        start = stream.read(4)
+    if not start:
+        return "it is empty. Save the model again"
+    if not start.startswith(b"PK"):
+        what = "a pickle" if start[:1] == b"\x80" else "something else"
+        return f"it is no model file but {what}. Name a file that `clustruct.save` wrote"
+    return f"it is damaged: {error}. {GET_ANOTHER}"

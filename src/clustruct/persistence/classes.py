@@ -1,0 +1,196 @@
+"""The classes that a model file may name, and what holds for their objects.
+
+Estimators, results and what else fitted models are made of come from the rooms that define them:
+whatever a module of `clustruct.estimators` or `clustruct.results` lists in ``__all__``. Of
+scikit-learn, those are allowed whose fitted state is plain values.
+"""
+
+import dataclasses
+import enum
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import clustruct.estimators
+from clustruct.estimators.feature_base import FeatureCluster
+
+__all__ = ["class_of", "make", "name_of", "state_of"]
+
+_OWN = "clustruct."
+_FOREIGN = {
+    f"sklearn.{module}.{name}": f"sklearn.{module}"
+    for module, names in {
+        "compose": ("ColumnTransformer", "TransformedTargetRegressor"),
+        "decomposition": ("PCA", "TruncatedSVD"),
+        "discriminant_analysis": ("LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"),
+        "dummy": ("DummyClassifier", "DummyRegressor"),
+        "feature_extraction": ("DictVectorizer",),
+        "feature_extraction.text": (
+            "CountVectorizer",
+            "HashingVectorizer",
+            "TfidfTransformer",
+            "TfidfVectorizer",
+        ),
+        "feature_selection": ("VarianceThreshold",),
+        "impute": ("MissingIndicator", "SimpleImputer"),
+        "linear_model": ("LinearRegression", "LogisticRegression", "Ridge", "RidgeClassifier"),
+        "model_selection": (
+            "GroupKFold",
+            "KFold",
+            "LeaveOneGroupOut",
+            "LeaveOneOut",
+            "PredefinedSplit",
+            "RepeatedKFold",
+            "RepeatedStratifiedKFold",
+            "ShuffleSplit",
+            "StratifiedGroupKFold",
+            "StratifiedKFold",
+            "StratifiedShuffleSplit",
+            "TimeSeriesSplit",
+        ),
+        "naive_bayes": ("BernoulliNB", "ComplementNB", "GaussianNB", "MultinomialNB"),
+        "pipeline": ("FeatureUnion", "Pipeline"),
+        "preprocessing": (
+            "Binarizer",
+            "FunctionTransformer",
+            "LabelBinarizer",
+            "LabelEncoder",
+            "MaxAbsScaler",
+            "MinMaxScaler",
+            "Normalizer",
+            "OneHotEncoder",
+            "OrdinalEncoder",
+            "PolynomialFeatures",
+            "RobustScaler",
+            "StandardScaler",
+        ),
+    }.items()
+    for name in names
+}
+# Settings that would have a model write or read files, with the only value that is let in.
+_HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
+
+
+@cache
+def _own() -> dict[str, type]:
+    """Our own classes, by the names that files have for them."""
+    modules = [import_module("clustruct.results")]
+    for found in pkgutil.iter_modules(clustruct.estimators.__path__):
+        modules.append(import_module(f"clustruct.estimators.{found.name}"))
+    return {
+        f"{_OWN}{name}": value
+        for module in modules
+        for name in getattr(module, "__all__", ())
+        if isinstance(value := getattr(module, name), type) and _is_holder(value)
+    }
+
+
+def _is_holder(kind: type) -> bool:
+    """Whether objects of a class hold values and nothing else."""
+    estimator = hasattr(kind, "get_params")
+    return estimator or dataclasses.is_dataclass(kind) or issubclass(kind, enum.Enum)
+
+
+def name_of(kind: type) -> str | None:
+    """The name of a class in model files; None for one that they must not hold."""
+    for name in (f"{_OWN}{kind.__name__}", *_foreign_names(kind.__name__)):
+        if (name in _own() or name in _FOREIGN) and class_of(name) is kind:
+            return name
+    return None
+
+
+def _foreign_names(short: str) -> list[str]:
+    return [name for name in _FOREIGN if name.endswith(f".{short}")]
+
+
+def class_of(name: str) -> type:
+    """The class that a model file names.
+
+    Raises
+    ------
+    ValueError
+        If it is not on the list.
+    """
+    if name in _own():
+        return _own()[name]
+    if name in _FOREIGN:
+        kind: type = getattr(import_module(_FOREIGN[name]), name.rpartition(".")[2])
+        return kind
+    raise ValueError(f"it names the class {name!r:.80}, which no model file may hold")
+
+
+def state_of(value: Any) -> dict[str, Any]:
+    """All that an object holds."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return dict(vars(value))
+
+
+def make(kind: type, state: Mapping[str, Any]) -> Any:
+    """An object with that state; nothing of its class is called but what makes it empty.
+
+    Raises
+    ------
+    ValueError
+        If no object that was saved can have that state.
+    """
+    _check_state(kind, state)
+    made: Any = object.__new__(kind)
+    for name, value in state.items():
+        object.__setattr__(made, name, value)  # which frozen dataclasses have, too
+    if isinstance(made, FeatureCluster):
+        _check_groups(made)
+    if "vocabulary_" in state:
+        _check_vocabulary(kind, state["vocabulary_"])
+    return made
+
+
+def _check_state(kind: type, state: Mapping[str, Any]) -> None:
+    """Refuse what is missing, what would hide a method, and what would touch files."""
+    if dataclasses.is_dataclass(kind):
+        needed = {field.name for field in dataclasses.fields(kind)}
+    else:
+        names = getattr(kind, "_get_param_names", None)
+        needed = set() if names is None else set(names())
+    missing = sorted(needed - set(state))
+    if missing:
+        raise ValueError(f"a {kind.__name__} in it has no {missing[0]!r}")
+    for name in state:
+        hidden = getattr(kind, name, None)
+        data = isinstance(hidden, property) or callable(hidden)
+        if not name.isidentifier() or name.startswith("__") or (data and name not in needed):
+            raise ValueError(f"a {kind.__name__} in it has an attribute {name!r:.40}")
+    for name, harmless in _HARMLESS.items():
+        if name in needed and state[name] != harmless:
+            raise ValueError(
+                f"a {kind.__name__} has {name}={state[name]!r:.80}, which reads or writes files; "
+                f"model files hold {name}={harmless!r} only"
+            )
+
+
+def _check_groups(model: FeatureCluster) -> None:
+    """Compiled code takes the groups of the features at their word."""
+    labels = getattr(model, "labels_", None)
+    if labels is None:
+        return
+    counts = getattr(model, "n_features_in_", None), getattr(model, "n_clusters_", None)
+    if (
+        not isinstance(labels, np.ndarray)
+        or labels.dtype != np.intp
+        or not all(type(count) is int for count in counts)
+        or labels.shape != counts[:1]
+        or not all(-1 <= label < counts[1] for label in (labels.min(), labels.max()))
+    ):
+        raise ValueError(f"the groups of a {type(model).__name__} in it are impossible")
+
+
+def _check_vocabulary(kind: type, vocabulary: Any) -> None:
+    """Words are numbered from zero, or text would become a matrix with columns beyond its end."""
+    if not isinstance(vocabulary, dict) or {int(n) for n in vocabulary.values()} != set(
+        range(len(vocabulary))
+    ):
+        raise ValueError(f"the words of a {kind.__name__} in it are not numbered from zero")

@@ -1,0 +1,125 @@
+"""The map of tasks."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from clustruct.inspection import TaskMap, task_map
+from clustruct.plot._axes import colour_of, dress, marker_of, note, shorten
+from clustruct.plot._display import Display
+
+__all__ = ["TasksDisplay", "tasks"]
+
+
+class TasksDisplay(Display):
+    """Tasks in the plane in which their predictors differ most, with the middle of each group.
+
+    Parameters
+    ----------
+    result : TaskMap
+        Places of the tasks, as `clustruct.inspection.task_map` gives them.
+    max_names : int, default=40
+        Write no names where there are more tasks than this.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the plot.
+    figure_ : matplotlib Figure
+        Figure of the axes.
+
+    See Also
+    --------
+    tasks : Makes one of a fitted model and draws it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import clustruct as cs
+    >>> from clustruct.inspection import TaskMap
+    >>> places = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 0.0]])
+    >>> names = np.array(["a", "b", "c"], dtype=object)
+    >>> found = TaskMap(names, places, np.array([0, 0, 1]), places[[0, 2]], (0.9, 0.1))
+    >>> cs.plot.TasksDisplay(found).plot().ax_.get_title("left")
+    '3 tasks in 2 groups'
+    """
+
+    def __init__(self, result: TaskMap, *, max_names: int = 40) -> None:
+        self.result = result
+        self.max_names = max_names
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, max_names: int = 40, ax: Any = None) -> Self:
+        """Draw the tasks of a fitted model.
+
+        Parameters
+        ----------
+        model : estimator or Pipeline
+            A fitted model of tasks.
+        max_names : int, default=40
+            Write no names where there are more tasks than this.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        TasksDisplay
+            With `ax_` and `figure_`.
+        """
+        return cls(task_map(model), max_names=max_names).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        found = self.result
+        groups = np.unique(found.labels)
+        for label in groups.tolist():
+            mine = found.labels == label
+            colour = colour_of(label)
+            middle = found.centroids[label] if label < len(found.centroids) else None
+            if middle is not None:
+                for place in found.points[mine]:
+                    ax.plot(*zip(middle, place, strict=True), color=colour, alpha=0.25, linewidth=1)
+                ax.scatter(*middle, s=120, color=colour, marker="P", edgecolor="white", zorder=4)
+            ax.scatter(*found.points[mine].T, s=24, color=colour, marker=marker_of(label), zorder=3)
+        if found.names.size <= self.max_names:
+            for name, place in zip(found.names, found.points, strict=True):
+                ax.annotate(
+                    shorten(name),
+                    place,
+                    xytext=(4, 3),
+                    textcoords="offset points",
+                    fontsize="x-small",
+                )
+        else:
+            note(ax, "too many tasks to name")
+        first, second = found.shares
+        dress(
+            ax,
+            title=f"{found.names.size:,} tasks in {groups.size} groups",
+            x=f"first component of the predictors ({first:.0%})",
+            y=f"second component ({second:.0%})",
+        )
+
+
+def tasks(model: Any, *, max_names: int = 40, ax: Any = None) -> TasksDisplay:
+    """Draw the map of tasks: the plane in which their predictors differ most.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model of tasks.
+    max_names : int, default=40
+        Write no names where there are more tasks than this; the plot says so.
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure if None.
+
+    Returns
+    -------
+    TasksDisplay
+        With `ax_` and `figure_`.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.plot.tasks(model)  # doctest: +SKIP
+    """
+    return TasksDisplay.from_estimator(model, max_names=max_names, ax=ax)

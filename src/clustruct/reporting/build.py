@@ -1,0 +1,167 @@
+"""From a fitted model to a file."""
+
+import json
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clustruct import __version__
+from clustruct._arguments import as_number
+from clustruct._atomic import replacing
+from clustruct.inspection import kind_of
+from clustruct.reporting.comparison import Data, compare
+from clustruct.reporting.content import Page, describe
+
+__all__ = ["report"]
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    path: str | os.PathLike[str],
+    *,
+    tasks: ArrayLike | None = None,
+    X_test: Any = None,
+    y_test: ArrayLike | None = None,
+    tasks_test: ArrayLike | None = None,
+    test_size: float = 0.25,
+    feature_names: Sequence[str] | None = None,
+    title: str | None = None,
+    search: Any = None,
+    model_file: str | os.PathLike[str] | None = None,
+    random_state: int = 0,
+) -> Path:
+    """Write a report on a fitted model: one HTML file that needs no network.
+
+    It tells what was fitted and how well it does on held-out samples beside models without groups,
+    shows the groups with their members, the choice of their number and the convergence, warns of
+    what matters, and ends with lines to copy. Of large data it shows a part, and says so.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model of features, samples or tasks, or a pipeline that ends in one.
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        The samples it was fitted to.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Their answers.
+    path : str or path-like
+        The file to write, which appears when it is complete.
+    tasks : array-like of shape (n_samples,), default=None
+        The task of each sample, for models that were fitted with them.
+    X_test : {array-like, sparse matrix, data frame}, default=None
+        Held-out samples to judge the model by.
+    y_test : array-like, default=None
+        Their answers.
+    tasks_test : array-like, default=None
+        Their tasks.
+    test_size : float, default=0.25
+        Without held-out samples, this part of ``X`` is held out, and a copy of the model is fitted
+        to the rest. 0 leaves the comparison out.
+    feature_names : sequence of str, default=None
+        Names of the features; those that the model knows if None.
+    title : str, default=None
+        Title of the report.
+    search : SearchResult or CountSelection, default=None
+        The search that chose the number of groups, if the model does not hold it.
+    model_file : str or path-like, default=None
+        Where the model was saved, for the lines to copy.
+    random_state : int, default=0
+        Seed of what is held out and drawn.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(100, 10, 3, random_state=0)
+    >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cs.report(model, problem.X, problem.y, pathlib.Path(folder, "report.html"))
+    ...     text = path.read_text(encoding="utf-8")
+    >>> text.startswith("<!DOCTYPE html>")
+    True
+    """
+    kind_of(model)  # complains of what cannot be reported on before anything else is done
+    environment = _environment()
+    target = Path(path)
+    data = _as_data(X, y, tasks, "X", "y")
+    held_out = None
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test go together: give both, or neither.")
+    if y_test is not None:
+        held_out = _as_data(X_test, y_test, tasks_test, "X_test", "y_test")
+    size = as_number(test_size, "test_size", "at least 0 and less than 1", lambda s: 0 <= s < 1)
+    comparison = None
+    if held_out is not None or size > 0.0:
+        comparison = compare(model, data, held_out, test_size=size, seed=random_state)
+    page = describe(
+        model,
+        data,
+        comparison,
+        names=feature_names,
+        title=title,
+        search=search,
+        model_file=None if model_file is None else os.fspath(model_file),
+    )
+    text = _render(environment, page)
+    with replacing(target) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return target
+
+
+def _as_data(X: Any, y: ArrayLike, tasks: ArrayLike | None, x_name: str, y_name: str) -> Data:
+    answers: NDArray[Any] = np.asarray(y)
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if answers.ndim == 0 or len(answers) != rows:
+        raise ValueError(
+            f"{y_name} has shape {answers.shape}, but {x_name} has {rows} samples. "
+            "Give one answer for each sample."
+        )
+    if answers.ndim == 2 and answers.shape[1] == 1:
+        answers = answers[:, 0]
+    ids = None if tasks is None else np.asarray(tasks)
+    if ids is not None and ids.shape != (rows,):
+        raise ValueError(
+            f"tasks has shape {ids.shape}, but {x_name} has {rows} samples. Give one id for each."
+        )
+    return Data(X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X), answers, ids)
+
+
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError(
+            "The report needs Jinja2, which is not installed. "
+            "`pip install 'clustruct[report]'` installs it."
+        ) from error
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_template),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Compact, and safe between the tags of a script: tojson escapes what could end it.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "sort_keys": False}
+    environment.policies["json.dumps_function"] = json.dumps
+    return environment
+
+
+def _template(name: str) -> str:
+    return files("clustruct.reporting").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _render(environment: Any, page: Page) -> str:
+    return environment.get_template("report.html").render(page=page, version=__version__)

@@ -1,0 +1,410 @@
+"""What the report says: sentences, figures and warnings about a fitted model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import is_classifier
+
+from clustruct.inspection import (
+    Levels,
+    convergence_of,
+    curve_of,
+    expert_lines,
+    final_estimator,
+    kind_of,
+    levels_of,
+    steps_before,
+    task_map,
+)
+from clustruct.reporting import charts
+from clustruct.reporting.comparison import Comparison, Data
+from clustruct.reporting.svg import shown
+from clustruct.reporting.tables import (
+    Group,
+    Members,
+    feature_tables,
+    sample_tables,
+    task_tables,
+)
+
+__all__ = ["Page", "describe"]
+
+CHARTED_ROWS = 2000
+UNEQUAL_SCALES = 30.0
+WIDE_GAP = 0.2
+FEW_HELD_OUT = 50
+NOISE = 2.0  # standard errors
+
+
+@dataclass(eq=False)
+class Page:
+    """All that the template needs; texts are plain, and escaped there."""
+
+    title: str
+    kind: str
+    lead: list[str] = field(default_factory=list)
+    cards: list[tuple[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    comparison: Comparison | None = None
+    verdict: str = ""
+    groups: list[Group] = field(default_factory=list)
+    n_groups: int = 0
+    group_columns: tuple[str, str, str] = ("weight", "size", "features")
+    members: Members | None = None
+    figures: list[tuple[str, str, str]] = field(default_factory=list)  # title, SVG, remark
+    comparison_chart: str = ""
+    proof: str = ""
+    ending: str = ""
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    code: str = ""
+
+
+def describe(
+    model: Any,
+    data: Data,
+    comparison: Comparison | None,
+    *,
+    names: Sequence[str] | None,
+    title: str | None,
+    search: Any,
+    model_file: str | None,
+) -> Page:
+    """Everything the report says of a model."""
+    kind = kind_of(model)
+    estimator = final_estimator(model)
+    page = Page(title or _default_title(estimator, data, kind), kind)
+    _add_groups(page, model, data, names)
+    _add_pictures(page, model, data, names, comparison)
+    _add_comparison(page, comparison)
+    _add_choice(page, model, search)
+    _add_convergence(page, model)
+    _add_warnings(page, model, data)
+    page.lead.insert(0, _summary(estimator, data, kind))
+    page.facts = _facts(model, data)
+    page.code = _code(model, model_file, data)
+    return page
+
+
+def _default_title(estimator: Any, data: Data, kind: str) -> str:
+    groups = np.unique(estimator.labels_[np.asarray(estimator.labels_) >= 0]).size
+    if kind == "features":
+        return f"{int(estimator.n_features_in_):,} features in {_plural(groups, 'group')}"
+    if kind == "samples":
+        return f"{_plural(int(estimator.n_clusters_), 'expert')} for {data.n:,} samples"
+    return f"{len(estimator.tasks_):,} tasks in {_plural(groups, 'group')}"
+
+
+def _summary(estimator: Any, data: Data, kind: str) -> str:
+    n, d = data.n, int(estimator.n_features_in_)
+    count = int(estimator.n_clusters_) if hasattr(estimator, "n_clusters_") else 0
+    if kind == "features":
+        return (
+            f"{d:,} features were reduced to {_plural(count, 'shared weight')}, "
+            f"fitted to {n:,} samples."
+        )
+    if kind == "samples":
+        return (
+            f"{_plural(count, 'expert')}, each a linear model of {_plural(d, 'feature')}, share "
+            f"{n:,} samples: every sample is answered by the one that suits it best."
+        )
+    n_tasks = len(estimator.tasks_)
+    count = np.unique(estimator.labels_).size
+    return f"{n_tasks:,} tasks fall into {_plural(count, 'group')} with similar predictors."
+
+
+# ---- Groups, and the pictures of them.
+
+
+def _add_groups(page: Page, model: Any, data: Data, names: Sequence[str] | None) -> None:
+    if page.kind == "features":
+        levels = levels_of(model, names)
+        page.groups, page.members = feature_tables(levels)
+        page.n_groups = len(levels.sizes) + bool(levels.n_zero)
+        page.cards.append((f"{len(levels.sizes):,}", _plural_word(len(levels.sizes), "group")))
+        page.cards.append((f"{levels.labels.size:,}", "features"))
+        if levels.n_zero:
+            page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
+        return
+    if page.kind == "samples":
+        page.groups, page.members = sample_tables(model, data.X, data.y, names)
+        page.group_columns = ("share", "samples", "largest weights")
+    else:
+        page.groups, page.members = task_tables(model)
+        page.group_columns = ("share", "tasks", "members")
+    page.n_groups = len(page.groups)
+    thing = "expert" if page.kind == "samples" else "group"
+    page.cards.append((str(page.n_groups), _plural_word(page.n_groups, thing)))
+    page.cards.append((f"{page.members.total:,}", page.kind))
+
+
+def _add_pictures(
+    page: Page, model: Any, data: Data, names: Sequence[str] | None, found: Comparison | None
+) -> None:
+    if page.kind == "features":
+        _add_levels(page, levels_of(model, names), found)
+    elif page.kind == "samples":
+        _add_expert_lines(page, model, data, names)
+    else:
+        tasks = task_map(model)
+        remark = (
+            "Tasks that lie close have similar predictors; lines lead to the middle of their group."
+        )
+        if tasks.names.size > charts.MOST_DOTS:
+            remark += f" {charts.MOST_DOTS} of {tasks.names.size:,} tasks are drawn."
+        page.figures.append(("Map of tasks", charts.tasks_chart(tasks), remark))
+
+
+def _add_levels(page: Page, levels: Levels, found: Comparison | None) -> None:
+    if levels.values.shape[1] > 1:
+        return
+    remark = (
+        "Each stem is a group: where it stands is its weight, "
+        "its height how many features share it."
+    )
+    free = None if found is None else found.free_weights
+    if free is not None and free.shape != levels.labels.shape:
+        free = None
+    if free is not None:
+        remark += " Behind them, the weights that the same features have without groups."
+    page.figures.append(("Weights and their levels", charts.levels_chart(levels, free), remark))
+
+
+def _add_expert_lines(page: Page, model: Any, data: Data, names: Sequence[str] | None) -> None:
+    estimator = final_estimator(model)
+    if is_classifier(estimator) or np.ndim(estimator.experts_) != 2:
+        return
+    found = expert_lines(model, data.X, data.y, names=names, most=CHARTED_ROWS)
+    remark = "Every dot is a sample in the colour of its expert, every line an expert."
+    if found.partial:
+        remark += f" Drawn along {found.feature!r}, in which the experts differ most."
+    drawn = min(found.x.size, charts.MOST_DOTS)
+    if drawn < found.n_samples:
+        remark += f" {drawn:,} of {found.n_samples:,} samples are drawn."
+    page.figures.append(("Experts and their samples", charts.experts_chart(found), remark))
+
+
+# ---- How well it does.
+
+
+def _add_comparison(page: Page, found: Comparison | None) -> None:
+    if found is None:
+        page.verdict = "Nothing was held out, so that nothing can be said about new samples."
+        return
+    page.comparison = found
+    page.comparison_chart = charts.comparison_chart(found)
+    mine = found.mine
+    page.cards.append((shown(mine.scores[0]), f"{found.metrics[0]} on held-out samples"))
+    lead, error = found.lead
+    loss = "squared error" if found.metrics[0] != "Accuracy" else "error rate"
+    rival = found.rival
+    amount = f"{abs(lead):.1%}"
+    noise = f"the noise of {found.n_test:,} held-out samples"
+    page.verdict = (
+        f"Its {loss} is {amount} {'lower' if lead > 0 else 'higher'} than that of the best of the "
+        f"others, “{rival.name}”, "
+        f"{'which is within' if abs(lead) <= NOISE * error else 'more than'} {noise}."
+    )
+    for entry in found.entries:
+        if entry.remark:
+            page.verdict += f" {entry.name}: {found.metrics[0]} {shown(entry.scores[0])}."
+    how = (
+        f"fitted anew to {found.n_train:,} samples with the same parameters, and judged on "
+        f"{found.n_test:,} others"
+        if found.refitted
+        else f"judged on {found.n_test:,} samples that were given for it"
+    )
+    page.verdict += f" The model was {how}."
+    if found.n_available > found.n_train + found.n_test * found.refitted:
+        page.verdict += (
+            f" To be quick, these were drawn from {found.n_available:,} samples at random."
+        )
+
+
+# ---- How it was chosen and found.
+
+
+def _add_choice(page: Page, model: Any, search: Any) -> None:
+    curve = curve_of(search) if search is not None else curve_of(model)
+    if curve is None or len(curve.counts) < 2:
+        return
+    spread = ", with one standard error," if curve.deviations.any() else ""
+    remark = (
+        f"{curve.name[0].upper()}{curve.name[1:]}{spread} for every number of groups; "
+        f"{curve.counts[curve.chosen]} was chosen."
+    )
+    page.figures.append(("Choice of the number of groups", charts.curve_chart(curve), remark))
+    if curve.chosen == len(curve.counts) - 1:
+        page.warnings.append(
+            f"The largest number of groups that was tried, {curve.counts[-1]}, was chosen. "
+            "Larger ones may do better: try them."
+        )
+
+
+def _add_convergence(page: Page, model: Any) -> None:
+    found = convergence_of(model)
+    estimator = final_estimator(model)
+    page.ending = found.message
+    if found.certificate is not None:
+        page.proof = found.certificate.in_words
+        if found.certificate.lower_bound > 0.0:
+            gap = 100.0 * found.certificate.relative_gap
+            page.cards.append((f"{gap:.2g} %", "from the best possible, at most"))
+    remark = ""
+    if found.other_units:
+        steps = sum(stage.objectives.size - 1 for stage in found.other_units)
+        remark = (
+            f"{found.other_units[0].solver} took {steps} steps before, on a likelihood of its own."
+        )
+    page.figures.append(("Convergence", charts.convergence_chart(found), remark))
+    if not estimator.status_.converged:
+        page.warnings.append(
+            "The solver was stopped before it had converged. Raise max_iter, or scale the columns."
+        )
+
+
+# ---- What to mind.
+
+
+def _add_warnings(page: Page, model: Any, data: Data) -> None:
+    estimator = final_estimator(model)
+    found = page.comparison
+    if found is not None:
+        lead, error = found.lead
+        if lead < -NOISE * error:
+            page.warnings.append(
+                f"“{found.rival.name}” does better on held-out samples. Try more groups, another "
+                "alpha, or a search (the estimators whose names end in CV)."
+            )
+        if found.n_test < FEW_HELD_OUT:
+            page.warnings.append(
+                f"Only {found.n_test} samples were held out: scores are rough guides."
+            )
+    certificate = getattr(estimator, "certificate_", None)
+    if certificate is not None and page.kind == "features" and certificate.relative_gap > WIDE_GAP:
+        page.warnings.append(
+            "The bound leaves room: better groups may exist. A larger alpha makes it tighter, "
+            'solver="soft" searches longer.'
+        )
+    wanted = getattr(estimator, "n_clusters", None)
+    used = getattr(estimator, "n_clusters_", None)
+    if isinstance(wanted, int) and used is not None and used < wanted:
+        page.warnings.append(
+            f"{used} groups are in use, of the {wanted} asked for: more could not improve the fit."
+        )
+    score = getattr(estimator, "gate_score_", None)
+    if score is not None and not score.helps:
+        page.warnings.append("The gate does not help: x does not tell which expert answers.")
+    if page.kind == "features":
+        ratio = _scale_ratio(model, data)
+        if ratio > UNEQUAL_SCALES:
+            page.warnings.append(
+                f"Scales of the features differ by a factor of {ratio:,.0f}. Features can share a "
+                "weight sensibly only where they are on one scale: put a StandardScaler first."
+            )
+
+
+def _scale_ratio(model: Any, data: Data) -> float:
+    """Of the standard deviations of most features, how far the largest is from the smallest."""
+    before = steps_before(model)
+    rows = data.rows(np.arange(min(data.n, CHARTED_ROWS)))
+    X = rows.X if before is None else before.transform(rows.X)
+    if issparse(X):
+        return 1.0  # counts and frequencies: their spread says how frequent they are
+    variances = np.asarray(X, dtype=np.float64).var(axis=0)
+    deviations = np.sqrt(variances[variances > 0.0])
+    if deviations.size < 2:
+        return 1.0
+    low, high = np.percentile(deviations, (5, 95))
+    return float(high / low) if low > 0.0 else 1.0
+
+
+# ---- The model in figures, and how to use it.
+
+
+def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
+    estimator = final_estimator(model)
+    facts = [
+        ("Model", type(estimator).__name__),
+        ("Samples", f"{data.n:,}"),
+        ("Features", f"{int(estimator.n_features_in_):,}"),
+    ]
+    before = steps_before(model)
+    if before is not None:
+        facts.append(("Before it", ", ".join(type(step).__name__ for _, step in before.steps)))
+    if hasattr(estimator, "best_params_"):
+        chosen = ", ".join(f"{name} = {_value(v)}" for name, v in estimator.best_params_.items())
+        facts.append(("Chosen", chosen))
+    for name in ("n_clusters", "alpha", "n_nonzero", "loss", "solver"):
+        value = (
+            estimator.get_params(deep=False).get(name) if hasattr(estimator, "get_params") else None
+        )
+        if value is not None:
+            facts.append((name, _value(value)))
+    facts.append(("Kept", estimator.status_.solver))
+    facts.append(("Objective", shown(float(estimator.objective_), 5)))
+    seconds = _seconds(estimator.trace_)
+    facts.append(("Steps", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
+    return facts
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return shown(float(value))
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _seconds(trace: Sequence[Any]) -> float:
+    """Of all solvers one after the other; each counts from its own start."""
+    ends = [a.seconds for a, b in pairwise(trace) if b.number == 0]
+    return float(sum(ends) + (trace[-1].seconds if trace else 0.0))
+
+
+def _code(model: Any, model_file: str | None, data: Data) -> str:
+    estimator = final_estimator(model)
+    kind = kind_of(model)
+    lines = ["import clustruct as cs", ""]
+    if model_file is not None:
+        lines.append(f"model = cs.load({str(model_file)!r})")
+    else:
+        lines.append("# model: the fitted estimator of this report")
+    tasks = ", tasks=ids" if data.tasks is not None else ""
+    lines.append(f"model.predict(X{tasks})")
+    name = "model" if estimator is model else "model[-1]"
+    lines += {
+        "features": [
+            f"{name}.clusters()          # the groups: weight, size, names",
+            f"{name}.cluster_values_     # the shared weights",
+            f"{name}.labels_             # the group of every feature",
+            f"{name}.certificate_        # how far from the best possible at most",
+        ],
+        "samples": [
+            f"{name}.predict_experts(X)  # the answer of every expert",
+            f"{name}.assign(X, y)        # who answers best",
+            f"{name}.experts_            # their weights",
+        ],
+        "tasks": [
+            f"{name}.labels_             # the group of every task",
+            f"{name}.coef_               # the predictor of every task",
+            f"{name}.centroids_          # the middle of every group",
+        ],
+    }[kind]
+    plot = {
+        "features": "weights(model)",
+        "samples": "experts(model, X, y)",
+        "tasks": "tasks(model)",
+    }
+    lines.append(f"cs.plot.{plot[kind]}")
+    return "\n".join(lines)
+
+
+def _plural(count: int, thing: str) -> str:
+    return f"{count:,} {_plural_word(count, thing)}"
+
+
+def _plural_word(count: int, thing: str) -> str:
+    return thing if count == 1 else f"{thing}s"

@@ -1,0 +1,299 @@
+"""``clustruct fit`` and what comes after it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+import clustruct as cs
+from clustruct._console import Console
+from clustruct.cli import models, progress
+from clustruct.cli.models import Settings, choose_model
+
+MODEL = "model.clustruct"
+
+
+def write_svm(path, n=40, d=12):
+    problem = cs.datasets.make_clustered_features(n, d, 3, random_state=0)
+    dump_svmlight_file(problem.X, problem.y, str(path), zero_based=False)
+    return problem
+
+
+# ---- Features
+
+
+def test_tables_of_all_kinds_of_columns(answer_of, flats_csv, tmp_path):
+    out = tmp_path / MODEL
+    answer = answer_of("fit", flats_csv, "--target", "rent", "--alpha", "0.01", "--out", out)
+    kinds = {column["name"]: column["kind"] for column in answer["columns"]}
+    assert kinds == {
+        "size": "number",
+        "rooms": "number",
+        "area": "category",
+        "since": "date",
+        "advert": "text",
+    }
+    assert answer["target"]["kind"] == "regression"
+    assert answer["rows"] == 60
+    sizes = [group["size"] for group in answer["model"]["groups"]]
+    assert sum(sizes) == answer["model"]["n_features"]
+    scores = {entry["model"]: entry for entry in answer["held_out"]["scores"]}
+    assert sum(entry["ours"] for entry in scores.values()) == 1
+    assert any("Ridge" in name for name in scores)
+    assert answer["out"] == str(out)
+
+
+def test_saved_models_take_the_table_as_it_is(answer_of, flats_csv, quick, tmp_path):
+    out = tmp_path / MODEL
+    options = ("--target", "rent", "--drop", "advert", *quick, "--out", out)
+    answer_of("fit", flats_csv, *options)
+    raw = pd.read_csv(flats_csv)
+    predicted = cs.load(out).predict(raw)
+    told = answer_of("predict", out, flats_csv)
+    assert [row["prediction"] for row in told["predictions"]] == predicted.tolist()
+    assert told["scores"]["R2"] > 0.9
+    assert answer_of("fit", flats_csv, *options)["model"]["groups"]
+
+
+def test_people_are_told_what_was_understood(clustruct, flats_csv, quick):
+    status, out, err = clustruct("fit", flats_csv, "--target", "rent", *quick, "--drop", "advert")
+    assert (status, err) == (0, "")
+    for text in (
+        "60 rows",
+        "rent, 60 different numbers: regression",
+        "mean 0, deviation 1",
+        "filled with the median",
+        "4 columns of 0 and 1",
+        "shared inside the numbers and inside each category",
+        "of the best possible",
+        "On 12 rows held out",
+        "Ridge regression, a weight for every feature",
+        "not saved",
+    ):
+        assert text in " ".join(out.split()), text
+
+
+def test_the_same_seed_gives_the_same_answer(clustruct, flats_csv):
+    args = ("fit", flats_csv, "--target", "rent", "--clusters", "4,5", "--json", "--seed", "3")
+    assert clustruct(*args) == clustruct(*args)
+
+
+def test_classes(answer_of, tmp_path, quick):
+    problem = cs.datasets.make_clustered_features(
+        90, 6, 2, low=-2, high=2, classification=True, random_state=0
+    )
+    frame = pd.DataFrame(problem.X, columns=list("abcdef"))
+    frame["y"] = np.where(problem.y > 0, "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    answer = answer_of("fit", tmp_path / "t.csv", "--target", "y", *quick, "--out", tmp_path / "m")
+    assert answer["target"]["kind"] == "classification"
+    assert answer["held_out"]["scores"][-1]["Accuracy"] > 0.7
+    rows = answer_of("predict", tmp_path / "m", tmp_path / "t.csv")["predictions"]
+    assert rows[0]["prediction"] in ("yes", "no")
+    assert rows[0]["probability no"] + rows[0]["probability yes"] == pytest.approx(1.0)
+
+
+def test_sparse_files(answer_of, tmp_path, quick):
+    write_svm(tmp_path / "t.svm")
+    out = tmp_path / MODEL
+    answer = answer_of("fit", tmp_path / "t.svm", *quick, "--out", out)
+    assert answer["model"]["n_features"] == 12
+    assert answer["model"]["groups"][0]["features"][0].startswith("x")
+    told = answer_of("predict", out, tmp_path / "t.svm")
+    assert len(told["predictions"]) == 40
+    assert told["scores"]["R2"] > 0.5
+
+
+def test_rows_have_weights(answer_of, flats, tmp_path, quick):
+    frame = flats[["size", "rooms", "rent"]].dropna()
+    doubled = pd.concat([frame, frame.iloc[:20]])
+    doubled.to_csv(tmp_path / "doubled.csv", index=False)
+    weight = np.where(np.arange(len(frame)) < 20, 2, 1)
+    frame.assign(w=weight).to_csv(tmp_path / "weighted.csv", index=False)
+    options = ("--target", "rent", *quick, "--test-size", "0", "--scale", "none")
+    one = answer_of("fit", tmp_path / "doubled.csv", *options)
+    other = answer_of("fit", tmp_path / "weighted.csv", *options, "--weights", "w")
+    assert one["model"]["objective"] == pytest.approx(other["model"]["objective"])
+
+
+def test_columns_can_be_chosen(answer_of, flats_csv, quick):
+    base = ("fit", flats_csv, "--target", "rent", *quick)
+    found = answer_of(*base, "--columns", "size", "rooms")
+    assert [column["name"] for column in found["columns"]] == ["size", "rooms"]
+    found = answer_of(*base, "--drop", "advert", "since", "area")
+    assert [column["name"] for column in found["columns"]] == ["size", "rooms"]
+    found = answer_of(*base, "--columns", "size", "rooms", "--category", "rooms")
+    assert found["model"]["n_features"] == 6
+
+
+def test_sparsity_does_without_blocks(answer_of, flats_csv):
+    args = ("fit", flats_csv, "--target", "rent", "--drop", "advert", "--alpha", "0.01")
+    found = answer_of(*args, "--clusters", "2", "--nonzero", "3")["model"]
+    sizes = {group["group"]: group["size"] for group in found["groups"]}
+    assert sum(size for label, size in sizes.items() if label >= 0) <= 3
+    assert sizes[-1] >= 4
+
+
+# ---- Samples
+
+
+def test_samples(answer_of, clustruct, tmp_path):
+    path, out = tmp_path / "experts.csv", tmp_path / MODEL
+    answer_of("data", "show", "made-experts", "--out", path)
+    args = ("fit", path, "--target", "y", "--samples", "--clusters", "3", "--out", out)
+    found = answer_of(*args)
+    assert [group["group"] for group in found["model"]["groups"]] == [0, 1, 2]
+    assert sum(group["share"] for group in found["model"]["groups"]) == pytest.approx(1.0)
+    row = answer_of("predict", out, path)["predictions"][0]
+    assert set(row) == {"prediction", "expert 0", "expert 1", "expert 2"}
+    _, text, _ = clustruct(*args)
+    assert "The gate, which tells from a row which expert answers, helps" in text
+
+
+# ---- What is left out, and what is refused
+
+
+def test_useless_columns_are_left_out_and_named(clustruct, flats, tmp_path, quick):
+    path = tmp_path / "t.csv"
+    flats.assign(empty=None, same=1, id=range(60)).to_csv(path, index=False)
+    status, out, err = clustruct("fit", path, "--target", "rent", *quick, "--drop", "advert")
+    assert status == 0
+    for name, reason in (
+        ("empty", "no values"),
+        ("same", "same value"),
+        ("id", "numbers the rows"),
+    ):
+        (line,) = [line for line in err.splitlines() if f"column {name!r}" in line]
+        assert str(path) in line
+        assert reason in line
+        assert f"--drop {name!r}" in line
+    assert out.count("left out") == 3
+
+
+def test_rows_without_target_are_left_out_and_counted(clustruct, flats, tmp_path, quick):
+    frame = flats.copy()
+    frame.loc[:4, "rent"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    args = ("fit", tmp_path / "t.csv", "--target", "rent", *quick, "--drop", "advert", "area")
+    _, _, err = clustruct(*args, "--json")
+    assert "column 'rent': 5 rows without a target are left out" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "rend"], ["no column 'rend' (--target)", "Did you mean 'rent'?"]),
+        (["--target", "rent", "--drop", "Size"], ["'Size' (--drop)", "Did you mean 'size'?"]),
+        (["--target", "rent", "--columns", "x"], ["'x' (--columns)", "There are: size, rooms"]),
+        (["--target", "rent", "--text", "adverd"], ["(--text)", "'advert'"]),
+        (["--target", "rent", "--weights", "w"], ["(--weights)"]),
+        (["--target", "rent", "--missing", "refuse"], ["column 'size'", "--missing impute"]),
+        (["--target", "rent", "--weights", "size"], ["column 'size': no value in 1 rows"]),
+        (["--target", "rent", "--number", "area"], ["column 'area'", "no numbers"]),
+        (["--target", "rent", "--date", "area"], ["column 'area'", "no date"]),
+        (["--target", "area", "--regression"], ["column 'area'", "no numbers"]),
+        (["--target", "advert"], ["column 'advert'", "60 classes in 60 rows"]),
+        (
+            ["--target", "rent", "--drop", "size", "rooms", "area", "since", "advert"],
+            ["no column to predict 'rent' from"],
+        ),
+    ],
+)
+def test_mistakes_are_named(complaint_of, flats_csv, options, words):
+    complaint = complaint_of("fit", flats_csv, *options)
+    for word in [str(flats_csv), *words]:
+        assert word in complaint
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "--target is needed"),
+        (["--target", "rent", "--loss", "logistic"], "--loss logistic is not for regression"),
+        (["--target", "rent", "--text", "area", "--category", "area"], "cannot both be meant"),
+        (["--target", "rent", "--clusters", "2"], "the columns are in 3 blocks"),
+        (["--target", "rent", "--samples", "--nonzero", "3"], "--nonzero goes with --features"),
+        (["--target", "area", "--samples", "--clusters", "5"], "there can be 2 experts at most"),
+    ],
+)
+def test_options_that_do_not_go_together(clustruct, flats_csv, options, words):
+    status, _, err = clustruct("fit", flats_csv, *options, "--json")
+    assert status == 2
+    assert words in err
+
+
+def test_names_do_not_go_with_sparse_files(clustruct, tmp_path):
+    write_svm(tmp_path / "t.svm")
+    status, _, err = clustruct("fit", tmp_path / "t.svm", "--target", "y")
+    assert status == 2
+    assert "whose columns have no names" in err
+
+
+@pytest.mark.parametrize(("rows", "words"), [(1, "the target is"), (5, "5 rows with a target")])
+def test_tables_with_few_rows(complaint_of, flats, tmp_path, rows, words):
+    flats[["size", "rooms", "rent"]].head(rows).to_csv(tmp_path / "t.csv", index=False)
+    complaint = complaint_of("fit", tmp_path / "t.csv", "--target", "rent")
+    assert words in complaint
+    assert "t.csv" in complaint
+
+
+# ---- The parts
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape", "expected"),
+    [
+        (Settings(), (50, 30), {"n_clusters": (2, 3, 4, 5, 6, 8, 10, 12, 15)}),
+        (Settings(), (50, 30), {"n_nonzero": (None, 7), "alphas": "auto"}),
+        (Settings(), (50, 4), {"n_clusters": (2, 3, 4), "n_nonzero": None}),
+        (Settings(), (50, 1), {"n_clusters": (1,)}),
+        (Settings(clusters=[3], alpha=0.1, nonzero=0), (50, 9), {"n_clusters": 3, "alpha": 0.1}),
+        (Settings(clusters=[3]), (50, 9), {"n_clusters": (3,), "alphas": "auto"}),
+        (Settings(nonzero=5), (50, 9), {"n_nonzero": 5}),
+        (Settings("samples"), (50, 9), {"n_clusters": tuple(range(1, 9)), "gate": True}),
+        (Settings("samples", clusters=[2]), (50, 9), {"n_clusters": 2}),
+    ],
+)
+def test_models_are_what_was_asked_for(settings, shape, expected):
+    model = choose_model(settings, "regression", shape, np.arange(50.0), None)
+    params = model.get_params()
+    assert {name: params[name] for name in expected} == expected
+
+
+def test_few_rows_of_a_class_make_few_folds():
+    y = np.repeat([0, 1], [40, 3])
+    assert choose_model(Settings(), "classification", (43, 5), y, None).cv == 3
+
+
+def test_a_release_without_tasks_says_so(complaint_of, flats_csv, monkeypatch):
+    monkeypatch.setattr(models, "has_tasks", lambda: False)
+    complaint = complaint_of("fit", flats_csv, "--target", "rent", "--tasks", "area")
+    assert "no models for tasks" in complaint
+
+
+class Watched(Console):
+    is_watched = True
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_progress_is_shown_to_those_who_watch(monkeypatch, capsys, rich):
+    if not rich:
+        monkeypatch.setitem(__import__("sys").modules, "rich.progress", None)
+    problem = cs.datasets.make_clustered_features(40, 6, 2, random_state=0)
+    model = cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2)
+    progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(problem.X, problem.y))
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "fold 1 of 2" not in printed.err
+    assert model.verbose == 0
+    assert model.n_clusters_ >= 1
+
+
+def test_json_is_one_object(clustruct, flats_csv, quick):
+    _, out, _ = clustruct(
+        "fit", flats_csv, "--target", "rent", "--drop", "advert", *quick, "--json"
+    )
+    assert len(out.splitlines()) == 1
+    json.loads(out)

@@ -1,0 +1,87 @@
+"""Models to report on, and a browser to look with."""
+
+import json
+import shutil
+import tempfile
+
+import numpy as np
+import pytest
+
+import clustruct as cs
+
+EVIL = "<script>alert(1)</script>"
+ENDING = "</script><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture(scope="session")
+def features():
+    """A model whose features have hostile names: model, frame, answers."""
+    pandas = pytest.importorskip("pandas")
+    problem = cs.datasets.make_clustered_features(160, 40, 3, noise=0.5, random_state=0)
+    names = [EVIL, ENDING, *(f"feature {j}" for j in range(2, 40))]
+    X = pandas.DataFrame(problem.X, columns=names)
+    model = cs.FeatureClusterRegressorCV((2, 3, 4), alphas=(1e-2, 1e-3), cv=3, random_state=0)
+    return model.fit(X, problem.y), X, problem.y
+
+
+@pytest.fixture(scope="session")
+def samples():
+    """Three experts."""
+    problem = cs.datasets.make_experts(400, 4, 3, random_state=0)
+    model = cs.SampleClusterRegressorCV((2, 3, 4), random_state=0)
+    return model.fit(problem.X, problem.y), problem.X, problem.y
+
+
+@pytest.fixture(scope="session")
+def read(tmp_path_factory):
+    """A function that writes a report and returns its text."""
+
+    def write(model, X, y, **options):
+        path = tmp_path_factory.mktemp("report") / "report.html"
+        assert cs.report(model, X, y, path, **options) == path
+        return path.read_text(encoding="utf-8")
+
+    return write
+
+
+def embedded(text):
+    """The rows that the page draws its table of members from."""
+    begin = text.index('id="member-data">') + len('id="member-data">')
+    return json.loads(text[begin : text.index("</script>", begin)])
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A browser without a window, or a reason to skip."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("no chromium with chromedriver here; `make browser` installs them on Debian")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    with tempfile.TemporaryDirectory() as profile:
+        for argument in (
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+            f"--user-data-dir={profile}",
+        ):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        session = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+        session.set_page_load_timeout(60)
+        yield session
+        session.quit()
+
+
+@pytest.fixture
+def rng():
+    """Random numbers."""
+    return np.random.default_rng(0)

@@ -1,0 +1,353 @@
+"""The report as a file: what it says, what it leaves out, and what it does not let through."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import clustruct as cs
+from clustruct.reporting.comparison import Data, compare, frozen, long
+from clustruct.reporting.svg import nice_ticks, shown, tick_texts
+from tests.reporting.conftest import ENDING, EVIL, embedded
+
+
+def visible(text):
+    """The report without tags, scripts and styles."""
+    text = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text))
+
+
+# ---- What it says.
+
+
+def test_says_what_was_fitted_and_proved(read, features):
+    model, X, y = features
+    text = visible(read(model, X, y, model_file="words.clustruct"))
+    assert f"40 features were reduced to {model.n_clusters_} shared weights" in text
+    assert model.certificate_.in_words.split(":")[0] in text
+    assert model.status_.message.split(":")[0] in text
+    assert "Choice of the number of groups" in text
+    assert "cs.load(&#39;words.clustruct&#39;)" in text
+    for weight in model.cluster_values_:
+        assert shown(weight, 4) in text
+
+
+def test_all_members_are_there(read, features):
+    model, X, y = features
+    found = embedded(read(model, X, y))
+    assert {row[0] for row in found["rows"]} == set(X.columns)
+    groups = dict(zip(X.columns, model.labels_, strict=True))
+    assert all(groups[name] == group for name, group, _ in found["rows"])
+
+
+def test_hostile_names_are_escaped_everywhere(read, features):
+    model, X, y = features
+    text = read(model, X, y, title=EVIL)
+    assert EVIL not in text
+    assert ENDING not in text
+    assert "<img" not in text
+    assert text.count("<script") == text.count("</script>") == 2
+
+
+def test_asks_nothing_of_the_network(read, features):
+    text = read(*features)
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!#|data:)""", text)
+    assert not re.search(r"@import|url\(|http://|https://", text)
+    assert "default-src 'none'" in text
+
+
+def test_samples_show_who_belongs_where(read, samples):
+    model, X, y = samples
+    text = read(model, X, y)
+    found = embedded(text)
+    assert found["columns"][:3] == ["sample", "answer", "expert"]
+    for sample, answer, expert, *answers in found["rows"][:20]:
+        assert answer == pytest.approx(y[sample], rel=1e-4)
+        assert expert == model.labels_[sample]
+        assert answers == pytest.approx(model.predict_experts(X[[sample]])[0], rel=1e-4)
+    assert "Experts, best of 3 answers" in text
+
+
+def test_classes(read):
+    problem = cs.datasets.make_clustered_features(
+        300, 8, 2, low=-2, high=2, classification=True, random_state=1
+    )
+    model = cs.FeatureClusterClassifier(2).fit(problem.X, problem.y)
+    text = visible(read(model, problem.X, problem.y))
+    assert "Logistic regression, a weight for every feature" in text
+    assert "Accuracy" in text
+    assert "Log loss" in text
+
+
+def test_classes_of_experts(read):
+    problem = cs.datasets.make_experts(
+        160, 3, 2, n_outputs=4, noise=0.2, classification=True, random_state=0
+    )
+    names = np.array(["a", "b", "c", EVIL])[problem.y]
+    model = cs.SampleClusterClassifier(2, n_init=1, random_state=0).fit(problem.X, names)
+    text = read(model, problem.X, names)
+    assert EVIL not in text
+    assert "Experts, best of 2 answers" in text
+
+
+def test_several_outputs(read, features):
+    _, X, y = features
+    Y = np.stack([y, -y], axis=1)
+    model = cs.FeatureClusterRegressor(3).fit(X, Y)
+    assert len(embedded(read(model, X, Y))["rows"]) == 40
+
+
+TEXTS = [f"{word} film number{i % 7}" for i in range(60) for word in ("good", "bad")]
+
+
+def test_a_pipeline_from_text(read):
+    y = np.array([1.0, 0.0] * 60)
+    model = make_pipeline(TfidfVectorizer(), cs.FeatureClusterRegressor(3)).fit(TEXTS, y)
+    text = read(model, TEXTS, y)
+    names = {row[0] for row in embedded(text)["rows"]}
+    assert {"good", "bad", "film"} <= names
+    assert "TfidfVectorizer" in text
+    assert "model[-1].clusters()" in text
+
+
+def test_tasks_are_mapped():
+    """What a model of tasks has to show is drawn, whichever estimator it is."""
+    from clustruct.inspection import task_map
+    from clustruct.reporting.charts import tasks_chart
+    from clustruct.reporting.tables import task_tables
+
+    model = SimpleNamespace(
+        tasks_=np.array(["a", EVIL, "c"]),
+        coef_=np.array([[1.0, 2.0], [1.1, 2.0], [-3.0, 1.0]]),
+        centroids_=np.array([[1.05, 2.0], [-3.0, 1.0]]),
+        labels_=np.array([0, 0, 1]),
+    )
+    picture = tasks_chart(task_map(model))
+    assert EVIL not in picture
+    assert "&lt;script&gt;" in picture
+    groups, members = task_tables(model)
+    assert [group.size for group in groups] == [2, 1]
+    assert members.rows == [["a", 0], [EVIL, 0], ["c", 1]]
+
+
+# ---- How well it does.
+
+
+def test_the_model_is_judged_on_samples_it_has_not_seen(features):
+    model, X, y = features
+    found = compare(model, Data(X, y), None, test_size=0.25, seed=0)
+    assert found.refitted
+    assert (found.n_train, found.n_test) == (120, 40)
+    assert found.metrics == ("R²", "RMSE")
+    assert len(found.entries) == 3
+    assert found.mine.scores[0] > 0.9
+    lead, error = found.lead
+    assert lead == pytest.approx(1 - found.mine.losses.mean() / found.rival.losses.mean())
+    assert error > 0.0
+
+
+def test_given_samples_judge_the_model_as_it_is(read, features):
+    _, X, y = features
+    half = cs.FeatureClusterRegressor(3).fit(X[:80], y[:80])
+    held = Data(X[80:], y[80:])
+    found = compare(half, Data(X[:80], y[:80]), held, test_size=0.0, seed=0)
+    assert not found.refitted
+    assert found.mine.scores[0] == pytest.approx(r2_score(y[80:], half.predict(X[80:])))
+    text = visible(read(half, X[:80], y[:80], X_test=X[80:], y_test=y[80:]))
+    assert "judged on 80 samples that were given for it" in text
+
+
+def test_a_search_is_not_repeated(features):
+    model, _, _ = features
+    copy = frozen(model)
+    assert copy.n_clusters == [model.best_params_["n_clusters"]]
+    assert copy.alphas == [model.alpha_]
+    assert not hasattr(copy, "coef_")
+
+
+def test_preprocessing_is_fitted_without_the_held_out_samples():
+    problem = cs.datasets.make_clustered_features(80, 6, 2, random_state=0)
+    seen = []
+
+    class Spy(StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            seen.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    model = make_pipeline(Spy(), cs.FeatureClusterRegressor(2)).fit(problem.X, problem.y)
+    seen.clear()
+    found = compare(model, Data(problem.X, problem.y), None, test_size=0.25, seed=0)
+    assert set(seen) == {60}
+    assert found.n_test == 20
+
+
+def test_best_answers_are_the_nearest(samples):
+    model, X, y = samples
+    found = compare(model, Data(X, y), None, test_size=0.25, seed=0)
+    best = next(entry for entry in found.entries if entry.remark)
+    assert best.scores[0] > 0.99 > found.mine.scores[0]
+    assert found.rival.name == "One ridge regression for all samples"
+
+
+def test_tasks_in_columns_become_rows():
+    Y = np.array([[1.0, np.nan], [2.0, 3.0]])
+    rows = long(Data(np.array([[7.0], [8.0]]), Y))
+    assert rows.y.tolist() == [1.0, 2.0, 3.0]
+    assert rows.X[:, 0].tolist() == [7.0, 8.0, 8.0]
+    assert rows.tasks.tolist() == [0, 0, 1]
+
+
+def test_too_few_samples_are_not_compared(read):
+    problem = cs.datasets.make_clustered_features(12, 4, 2, random_state=0)
+    model = cs.FeatureClusterRegressor(2).fit(problem.X, problem.y)
+    assert "Nothing was held out" in visible(read(model, problem.X, problem.y))
+
+
+# ---- What to mind.
+
+
+def test_warns_of_scales_that_differ(read):
+    problem = cs.datasets.make_clustered_features(100, 6, 2, random_state=0)
+    scaled = problem.X * np.array([1, 1, 1, 1, 1000, 1000])
+    model = cs.FeatureClusterRegressor(2).fit(scaled, problem.y)
+    assert "StandardScaler" in visible(read(model, scaled, problem.y))
+    plain = cs.FeatureClusterRegressor(2).fit(problem.X, problem.y)
+    assert "StandardScaler" not in visible(read(plain, problem.X, problem.y))
+
+
+def test_warns_where_more_groups_may_do_better(read, features):
+    _, X, y = features
+    model = cs.FeatureClusterRegressorCV((1, 2), alphas=(1e-3,), cv=3).fit(X, y)
+    text = visible(read(model, X, y))
+    assert "The largest number of groups that was tried, 2, was chosen" in text
+    assert "does better on held-out samples" in text
+
+
+def test_says_when_nothing_needs_to_be_said(read, features):
+    assert 'id="warnings"' not in read(*features, test_size=0.4)
+
+
+def test_warns_of_a_fit_that_was_stopped(read, features):
+    _, X, y = features
+    model = cs.FeatureClusterRegressor(3, callback=lambda step: True, solver="pg", init="zeros")
+    text = visible(read(model.fit(X, y), X, y))
+    assert "stopped before it had converged" in text
+
+
+# ---- Large data.
+
+
+def test_many_features_are_cut_and_it_says_so(read, rng):
+    n, d = 400, 100_000
+    indices = rng.integers(0, d, n * 20)
+    X = sparse.csr_matrix((np.ones(n * 20), indices, np.arange(n + 1) * 20), shape=(n, d))
+    y = X @ rng.choice([-1.0, 0.0, 2.0], d) + 0.1 * rng.standard_normal(n)
+    model = cs.FeatureClusterRegressor(5, solver="greedy").fit(X, y)
+    text = read(model, X, y, feature_names=[f"a rather long name {j}" for j in range(d)])
+    assert len(text) < 1_000_000
+    assert "5,000 of 100,000 features are listed" in text
+    groups = {row[1] for row in embedded(text)["rows"]}
+    assert groups == set(range(model.n_clusters_))
+
+
+def test_many_samples_are_drawn_and_it_says_so(read, rng):
+    problem = cs.datasets.make_clustered_features(60_000, 4, 2, random_state=0)
+    model = cs.FeatureClusterRegressor(2).fit(problem.X, problem.y)
+    text = visible(read(model, problem.X, problem.y))
+    assert "drawn from 60,000 samples at random" in text
+    assert "fitted anew to 15,000 samples" in text
+
+
+# ---- What is refused, and nothing half done.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"X_test": [[1.0]]}, "X_test and y_test go together"),
+        ({"test_size": 1.0}, "test_size must be at least 0 and less than 1"),
+        ({"feature_names": ["a"]}, "1 names, but the model has 40 features"),
+        ({"tasks": [1]}, "tasks has shape"),
+    ],
+)
+def test_bad_options_are_refused_and_nothing_is_written(features, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        cs.report(*features, tmp_path / "report.html", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_have_to_match(features, tmp_path):
+    model, X, y = features
+    with pytest.raises(ValueError, match=r"y has shape \(10,\), but X has 160 samples"):
+        cs.report(model, X, y[:10], tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("model", [Ridge(), cs.FeatureClusterRegressor()])
+def test_models_of_other_kinds_and_unfitted_ones_are_refused(model, tmp_path):
+    with pytest.raises((ValueError, NotFittedError), match="fit"):
+        cs.report(model, [[1.0]], [1.0], tmp_path / "report.html")
+
+
+def test_a_missing_folder_is_named(features, tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        cs.report(*features, tmp_path / "nowhere" / "report.html", test_size=0)
+
+
+def test_an_old_report_stays_if_the_new_one_fails(features, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(ValueError):
+        cs.report(*features, path, feature_names=["a"])
+    assert path.read_text() == "old"
+
+
+def test_the_same_bits_again(read, features):
+    assert read(*features) == read(*features)
+
+
+def test_without_jinja_the_remedy_is_named(run_python):
+    done = run_python(
+        "import sys; sys.modules['jinja2'] = None\n"
+        "import clustruct as cs\n"
+        "p = cs.datasets.make_clustered_features(30, 4, 2, random_state=0)\n"
+        "m = cs.FeatureClusterRegressor(2).fit(p.X, p.y)\n"
+        "try:\n    cs.report(m, p.X, p.y, 'report.html')\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    assert "pip install 'clustruct[report]'" in done.stdout, done.stderr
+
+
+# ---- Numbers on axes.
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.0, 1.0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        (-3.0, 12.0, ["-2.5", "0.0", "2.5", "5.0", "7.5", "10.0"]),
+        (0.00741864, 0.00741883, ["0.00741865", "0.00741870", "0.00741875", "0.00741880"]),
+        (0.0, 4e7, ["0", "1.00e+07", "2.00e+07", "3.00e+07", "4.00e+07"]),
+    ],
+)
+def test_ticks_are_round_and_told_apart(low, high, texts):
+    assert tick_texts(nice_ticks(low, high)) == texts
+
+
+def test_counts_have_whole_ticks():
+    assert nice_ticks(0.0, 3.0, whole=True) == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (1234567.0, "1.23e+06"), (0.5, "0.5"), (-12.3456, "-12.3"), (1e-5, "1.00e-05")],
+)
+def test_numbers_as_people_read_them(value, text):
+    assert shown(value) == text
