@@ -19,6 +19,7 @@ import picture
 import readme
 import recovery
 import reviews
+import scale
 import sparse
 import threads
 from report import Options, Target, environment
@@ -33,6 +34,7 @@ SECTIONS: dict[str, Any] = {
     "growth": growth,
     "reviews": reviews,
     "experts": experts,
+    "scale": scale,
 }
 RESULTS = Path(__file__).parent / "results"
 
