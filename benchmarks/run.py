@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import costs
 import experts
 import growth
 import imports
@@ -35,6 +36,7 @@ SECTIONS: dict[str, Any] = {
     "reviews": reviews,
     "experts": experts,
     "scale": scale,
+    "costs": costs,
 }
 RESULTS = Path(__file__).parent / "results"
 
