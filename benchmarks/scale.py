@@ -219,13 +219,14 @@ def _fit_on_workers(rows: int, loss: str, n_workers: int) -> float:
     import dask.array as da
     import distributed
 
-    X, y = _in_memory(rows, loss)
     options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": "8GB"}
     with (
         distributed.LocalCluster(n_workers=n_workers, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
-        blocks = da.from_array(X, chunks=(CHUNK // (8 * WIDTH), WIDTH))
-        pieces = client.persist(blocks)
+        rng = da.random.default_rng(0)
+        chunks = (CHUNK // (8 * WIDTH), WIDTH)
+        pieces = client.persist(rng.standard_normal((rows, WIDTH), chunks=chunks))
         distributed.wait(pieces)
+        y = _answers((pieces @ _weights()).compute(), loss)
         return min(timing.seconds(lambda: _model(loss).fit(pieces, y)) for _ in range(2))
