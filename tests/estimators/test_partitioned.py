@@ -13,6 +13,8 @@ import clustruct as cs
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
+from clustruct.design.blocks import BlockDesign  # noqa: E402
+
 N, D = 600, 24
 MODELS = {
     "squared": (cs.FeatureClusterRegressor, {"solver": "pg"}),
@@ -142,6 +144,33 @@ def test_gram_matrix_takes_one_pass(problem, monkeypatch):
     with dask.config.set(scheduler="synchronous"):
         made("squared").fit(X, y)
     assert len(reads) == 6 + 1  # every chunk once, and the first to see what it is
+
+
+def test_trials_of_a_line_search_are_read_together(problem, monkeypatch):
+    X, y = problem
+    passes = []
+
+    def fit():
+        blocks = []
+        make = BlockDesign.hold
+
+        def hold(self):
+            blocks.append(self)
+            make(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(BlockDesign, "hold", hold)
+            # From zero, and with steps that are much too long: many trials are turned down.
+            model = made("huber", init="zeros", solver_options={"longest": 50.0, "shortest": 1e-3})
+            model.fit(in_pieces(X), y)
+        passes.append(sum(block.n_passes for block in blocks))
+        return model
+
+    together = fit()
+    monkeypatch.setattr("clustruct.objectives.streamed.MOST_FORESEEN", 0)
+    one_by_one = fit()
+    np.testing.assert_array_equal(together.coef_, one_by_one.coef_)
+    assert passes[0] < passes[1]
 
 
 def test_data_frames(problem):

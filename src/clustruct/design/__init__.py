@@ -11,7 +11,7 @@ from clustruct.design.dense import CHUNK_BYTES, DenseDesign
 from clustruct.design.grouped import GroupedDesign, assignment
 from clustruct.design.kinds import is_elsewhere
 from clustruct.design.local import local_design
-from clustruct.design.protocols import Design, LocalDesign, Operator, Rows
+from clustruct.design.protocols import Design, LocalDesign, Operator, Rows, StreamedDesign
 from clustruct.design.sparse import SparseDesign
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Operator",
     "Rows",
     "SparseDesign",
+    "StreamedDesign",
     "any_design",
     "as_design",
     "assignment",

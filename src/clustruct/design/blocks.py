@@ -124,7 +124,18 @@ class BlockDesign:
 
     def group_sums(self, labels: Labels, n_groups: int) -> Pieces:
         """``X Z``, kept where the blocks are."""
-        return self._rows_of(lambda X: X.group_sums(labels, n_groups), (self.shape[0], n_groups))
+        return self.group_sums_together([(labels, n_groups)])[0]
+
+    def group_sums_together(self, groupings: Sequence[tuple[Labels, int]]) -> list[Pieces]:
+        """The same for several groupings, in one pass."""
+        together = self._rows_of(
+            lambda X: np.hstack([X.group_sums(labels, count) for labels, count in groupings])
+        )
+        ends = np.cumsum([count for _, count in groupings])
+        return [
+            self._columns(together, int(end) - count, count)
+            for end, (_, count) in zip(ends, groupings, strict=True)
+        ]
 
     def weights(self, values: Floats) -> Floats:
         """As they are."""
@@ -138,13 +149,17 @@ class BlockDesign:
 
     # ---- Passes
 
-    def _rows_of(
-        self, function: Callable[..., Any], shape: tuple[int, ...] | None = None
-    ) -> Pieces:
+    def _columns(self, rows: Pieces, first: int, count: int) -> Pieces:
+        """Some columns of rows."""
+        some = self.map(lambda r: np.ascontiguousarray(r[:, first : first + count]), rows)
+        some.shape = (self.shape[0], count)
+        return some
+
+    def _rows_of(self, function: Callable[..., Any]) -> Pieces:
         """Rows that take a pass, and so are kept."""
         self.n_passes += 1
         parts = self._guarded(lambda: keep(self._on_blocks(function, ())))
-        return Pieces(lambda: parts, lambda: self._guarded(lambda: compute(parts)), shape)
+        return Pieces(lambda: parts, lambda: self._guarded(lambda: compute(parts)))
 
     def _on_blocks(self, function: Callable[..., Any], rows: Sequence[Pieces]) -> list[Piece]:
         """The function of each block's design and rows."""

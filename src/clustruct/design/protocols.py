@@ -5,13 +5,13 @@ live, and only the design knows how to reach them. What is as long as a sample i
 means, Gram matrices) is an array of the host, of double precision.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Design", "Floats", "Labels", "LocalDesign", "Operator", "Rows", "T"]
+__all__ = ["Design", "Floats", "Labels", "LocalDesign", "Operator", "Rows", "StreamedDesign", "T"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -111,6 +111,14 @@ class Design(Operator, Protocol):
 
     def over(self, rows: Rows) -> "Design":
         """The design whose matrix is the given rows, ``n x Q``."""
+        ...
+
+
+class StreamedDesign(Design, Protocol):
+    """What may be asked in addition where a pass over ``X`` is dear."""
+
+    def group_sums_together(self, groupings: Sequence[tuple[Labels, int]]) -> list[Rows]:
+        """`group_sums` of several groupings, in one pass."""
         ...
 
 

@@ -40,7 +40,7 @@ class FeatureObjective(LinearObjective):
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
         """The same loss with another ridge; what is known of ``X`` is handed on."""
-        other = FeatureObjective(self.data, self.response, alpha)
+        other = type(self)(self.data, self.response, alpha)
         self.curvatures()
         other._bends = self._bends
         return other
@@ -83,11 +83,11 @@ class FeatureObjective(LinearObjective):
         Z = assignment(labels, n_groups)
         sizes = Z.T @ self.penalties
         ridges = [factor * sizes for factor in factors]
-        if self.data.shape[0] * n_groups > max(SMALL, self.data.n_entries // 4):
+        if not self._forms_sums(n_groups):
             applied = GroupedDesign(self.data, labels, n_groups)
             best = [self._grouped(applied, ridge).minimum(tol, start) for ridge in ridges]
         else:
-            sums = self.data.over(self.data.group_sums(labels, n_groups))
+            sums = self.data.over(self._sums(labels, n_groups))
             if self.quadratic:
                 small = quadratic_objective(sums, self.response, sizes)
                 starts = [small.with_penalties(ridge).minimum(tol).W for ridge in ridges]
@@ -98,6 +98,14 @@ class FeatureObjective(LinearObjective):
             else:
                 best = [self._grouped(sums, ridge).minimum(tol, start) for ridge in ridges]
         return [Point(Z @ b.W, b.value, b.intercept, b.slope) for b in best]
+
+    def _forms_sums(self, n_groups: int) -> bool:
+        """Whether group sums are formed, or applied as they are needed."""
+        return self.data.shape[0] * n_groups <= max(SMALL, self.data.n_entries // 4)
+
+    def _sums(self, labels: Labels, n_groups: int) -> Rows:
+        """Sums of the columns of each group."""
+        return self.data.group_sums(labels, n_groups)
 
     def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
         """The problem in the values of the groups."""
