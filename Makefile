@@ -13,7 +13,7 @@ ARGS ?=
 .PHONY: help demo test test-slow lint format typecheck bench docs clean distclean browser
 
 help:
-	@echo 'make demo       show the exact projections at work, with a picture'
+	@echo 'make demo       fit features, samples and tasks to tables, with reports to look at'
 	@echo 'make test       lint, type-check and test, the kernels compiled and uncompiled'
 	@echo 'make test-slow  the tests that take longer'
 	@echo 'make lint       check style and format'
@@ -54,7 +54,7 @@ docs: $(VENV)/.docs $(VENV)/.kernels
 	@echo 'Read docs/_build/html/index.html'
 
 clean:
-	rm -rf build dist src/*.egg-info docs/_build docs/generated clustruct-demo
+	rm -rf build dist src/*.egg-info docs/_build docs/generated docs/auto_examples clustruct-demo
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f src/clustruct/kernels/*.so src/clustruct/kernels/*.pyd src/clustruct/kernels/*.c
 	rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels
@@ -93,7 +93,7 @@ $(VENV)/.base: pyproject.toml setup.py | $(BIN)/python
 		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 		> $(VENV)/build-requires.txt
 	@$(PIP) install --quiet -r $(VENV)/build-requires.txt
-	@$(INSTALL) --editable '.[plot,cli]'
+	@$(INSTALL) --editable '.[plot,cli,report]'
 	@touch $@
 
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.base

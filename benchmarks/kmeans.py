@@ -32,7 +32,8 @@ Record = dict[str, Any]
 def measure(options: Options) -> list[Record]:
     """Time and judge every case; sizes ascend, so that long calls are foreseen."""
     records: list[Record] = []
-    for n in SIZES[: 2 if options.quick else None]:
+    sizes = SIZES[: 2 if options.quick else None] if options.size is None else (options.size,)
+    for n in sizes:
         for shape in data.SHAPES:
             x = data.make(shape, n)
             for q in N_CLUSTERS:

@@ -1,14 +1,10 @@
 """What the sections share when they report: targets, tables, and the facts about the machine."""
 
-import importlib.metadata
-import os
-import platform
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from clustruct.experiments import environment as facts
 
 PACKAGES = (
     "clustruct",
@@ -28,6 +24,7 @@ class Options:
 
     quick: bool = False
     repeats: int = 7
+    size: int | None = None  # of the arrays of section kmeans; None for all sizes
 
 
 class Target(NamedTuple):
@@ -77,45 +74,4 @@ def milliseconds(value: float) -> str:
 
 def environment() -> dict[str, Any]:
     """The facts that a reader needs to judge the figures."""
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "load": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None,
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
-    }
-
-
-def _cpu() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or "unknown"
-    names = [line.partition(":")[2] for line in text.splitlines() if line.startswith("model name")]
-    return names[0].strip() if names else platform.processor() or "unknown"
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _commit() -> str | None:
-    """The commit, marked where the working tree differs from it; None outside a repository."""
-
-    def git(*arguments: str) -> str:
-        folder = Path(__file__).parent
-        command = ["git", "-C", str(folder), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + (
-            "+changes" if git("status", "--porcelain", "--untracked-files=no") else ""
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
+    return facts.environment(PACKAGES)

@@ -22,6 +22,7 @@ import recovery
 import reviews
 import scale
 import sparse
+import tasks
 import threads
 from report import Options, Target, environment
 
@@ -37,6 +38,7 @@ SECTIONS: dict[str, Any] = {
     "experts": experts,
     "scale": scale,
     "costs": costs,
+    "tasks": tasks,
 }
 RESULTS = Path(__file__).parent / "results"
 
@@ -44,6 +46,8 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> None:
     """Run the sections asked for, report on each, then on all targets."""
     options = _parser().parse_args()
+    if options.size is not None and options.only != ["kmeans"]:
+        raise SystemExit("--size is for the section kmeans: give --only kmeans, and no other.")
     if options.update_readme and options.quick:
         raise SystemExit("The README quotes full runs only: leave out --quick.")
     out = options.out or (RESULTS / "quick" if options.quick else RESULTS)
@@ -55,7 +59,12 @@ def main() -> None:
         path = out / f"{name}.json"
         if not options.show:
             facts = environment()
-            records = SECTIONS[name].measure(Options(options.quick, options.repeats))
+            kept = [] if options.size is None else _read(path)["records"]
+            kept = [record for record in kept if record["n"] != options.size]
+            wanted = Options(options.quick, options.repeats, options.size)
+            records = SECTIONS[name].measure(wanted)
+            if kept:
+                records = sorted(records + kept, key=lambda record: record["n"])
             _write({"section": name, "environment": facts, "records": records}, path)
         results = _read(path)
         print(f"\n== {name}: {SECTIONS[name].__doc__.splitlines()[0]}\n")
@@ -76,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--quick", action="store_true", help="smaller arrays only; results go to results/quick")
     add("--only", action="append", choices=SECTIONS, metavar="SECTION", help=", ".join(SECTIONS))
+    sizes = ", ".join(map(str, kmeans.SIZES))
+    add("--size", type=int, choices=kmeans.SIZES, metavar="N",
+        help=f"measure arrays of this size only ({sizes}), the other figures stay; needs "
+        "--only kmeans")  # fmt: skip
     add("--repeats", type=int, default=Options.repeats, help="timed calls; short ones get more")
     add("--out", type=Path, help="folder for the results, by default benchmarks/results")
     add("--show", action="store_true", help="measure nothing, report on the results in the folder")

@@ -1,11 +1,17 @@
 """Sphinx configuration. The build needs no network and treats warnings as errors (make docs)."""
 
-import clustruct
+import subprocess
+import sys
+from pathlib import Path
+
+import clustruct as cs
+
+HERE = Path(__file__).parent
 
 project = "clustruct"
 author = "the clustruct developers"
 copyright = f"2026, {author}"
-version = release = clustruct.__version__
+version = release = cs.__version__
 
 extensions = [
     "myst_parser",
@@ -14,8 +20,9 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "generated/extra"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -24,6 +31,19 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc sections say it better
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "capture_repr": ("_repr_html_", "__repr__"),
+    "min_reported_time": 1e9,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"clustruct {version}"
@@ -34,3 +54,21 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+html_show_sourcelink = False
+
+
+def write_generated_files() -> None:
+    """What pages quote: the figures of the benchmarks, and a report to look at."""
+    folder = HERE / "generated"
+    (folder / "extra").mkdir(parents=True, exist_ok=True)
+    show = [sys.executable, str(HERE.parent / "benchmarks" / "run.py"), "--show"]
+    # It exits with 1 where a target was missed, which the page shows.
+    figures = subprocess.run(show, capture_output=True, text=True, check=False).stdout
+    (folder / "benchmarks.txt").write_text(figures.strip() + "\n", encoding="utf-8")
+    problem = cs.datasets.make_clustered_features(300, 60, 5, noise=4.0, random_state=0)
+    model = cs.FeatureClusterRegressorCV(range(2, 9), alphas=(1e-1, 1e-2), cv=3, random_state=0)
+    model.fit(problem.X, problem.y)
+    cs.report(model, problem.X, problem.y, folder / "extra" / "report.html")
+
+
+write_generated_files()

@@ -24,7 +24,6 @@ FLOORS = (
     {"inspection", "persistence"},
     {"plot"},
     {"reporting", "experiments"},
-    {"demo"},
     {"cli"},
     {"__main__"},
 )

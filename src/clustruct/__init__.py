@@ -20,6 +20,11 @@ if TYPE_CHECKING:
         SampleClusterClassifierCV,
         SampleClusterRegressorCV,
     )
+    from clustruct.estimators.search_tasks import (
+        TaskClusterClassifierCV,
+        TaskClusterRegressorCV,
+    )
+    from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
     from clustruct.persistence.model_files import load, save
     from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.reporting.build import report
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
         Projection,
         SearchResult,
         Status,
+        TaskGroup,
+        TaskGroups,
+        TaskSelection,
     )
 
 __version__ = "0.1.0.dev0"
@@ -50,6 +58,10 @@ _HOMES = {
     "SampleClusterClassifier": "clustruct.estimators.samples",
     "SampleClusterRegressorCV": "clustruct.estimators.search_samples",
     "SampleClusterClassifierCV": "clustruct.estimators.search_samples",
+    "TaskClusterRegressor": "clustruct.estimators.tasks",
+    "TaskClusterClassifier": "clustruct.estimators.tasks",
+    "TaskClusterRegressorCV": "clustruct.estimators.search_tasks",
+    "TaskClusterClassifierCV": "clustruct.estimators.search_tasks",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
@@ -63,6 +75,9 @@ _HOMES = {
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
+    "TaskGroup": "clustruct.results",
+    "TaskGroups": "clustruct.results",
+    "TaskSelection": "clustruct.results",
     "save": "clustruct.persistence.model_files",
     "load": "clustruct.persistence.model_files",
     "datasets": "clustruct",
@@ -80,6 +95,10 @@ __all__ = [
     "SampleClusterClassifier",
     "SampleClusterRegressorCV",
     "SampleClusterClassifierCV",
+    "TaskClusterRegressor",
+    "TaskClusterClassifier",
+    "TaskClusterRegressorCV",
+    "TaskClusterClassifierCV",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
@@ -93,6 +112,9 @@ __all__ = [
     "Certificate",
     "Iteration",
     "Status",
+    "TaskGroup",
+    "TaskGroups",
+    "TaskSelection",
     "save",
     "load",
     "datasets",

@@ -12,6 +12,8 @@ __all__ = ["as_choice", "as_count", "as_flag", "as_number", "as_numbers"]
 
 def as_count(value: object, name: str, least: int = 1) -> int:
     """An integer that is at least ``least``."""
+    if type(value) is int and value >= least:
+        return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise ValueError(
             f"{name} must be an integer, got {value!r} of type {type(value).__name__}. "

@@ -1,4 +1,4 @@
-"""What commands print with: tables, number lines and progress, as the terminal at hand allows."""
+"""What commands print with: tables and progress, as the terminal at hand allows."""
 
 import io
 import os
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 _GAP = "  "
-_ASCII = str.maketrans("•┃█", "o|#")
+_ASCII = str.maketrans("²█", "2#")
 
 
 class Console:
@@ -71,22 +71,6 @@ class Console:
         RichConsole(file=page, force_terminal=terminal, **plain).print(table)
         self.say(page.getvalue().removesuffix("\n"))
         return True
-
-    def number_line(self, lines: Sequence[tuple[str, Sequence[float], float]]) -> None:
-        """Print values as dots on one scale, a line for each (name, values, level)."""
-        every = [value for _, values, level in lines for value in (*values, level)]
-        low, high = min(every), max(every)
-        margin = max(len(name) for name, _, _ in lines)
-        cells = self.width - margin - len(_GAP)
-        step = (high - low) / (cells - 1) or 1.0
-        for name, values, level in lines:
-            line = [" "] * cells
-            for value in values:
-                line[round((value - low) / step)] = "•"
-            line[round((level - low) / step)] = "┃"
-            self.say(f"{name:>{margin}}{_GAP}{''.join(line).rstrip()}")
-        ends = f"{low:<+10.3g}", f"{high:>+10.3g}"
-        self.say(f"{'':>{margin}}{_GAP}{ends[0]}{'':{cells - 20}}{ends[1]}")
 
     @property
     def is_watched(self) -> bool:

@@ -104,12 +104,17 @@ class Clustered:
         return _projection(W, *group_rows(W, None, self.n_clusters, None))
 
     def explained(self, P: Floats) -> float:
-        """Each column grouped by itself, or the leading eigenvalues, whichever bound is smaller."""
+        """Each column grouped by itself, or the leading eigenvalues, whichever bound is smaller.
+
+        Equal rows are in every subspace, so that the eigenvalues are those about the mean.
+        """
         by_column = sum(
             float(column @ column) - kmeans1d.cluster_values(column, None, self.n_clusters)[3]
             for column in np.ascontiguousarray(P.T)
         )
-        return min(by_column, _leading_energy(P, self.n_clusters))
+        mean = P.mean(axis=0)
+        common = P.shape[0] * float(mean @ mean)
+        return min(by_column, common + _leading_energy(P - mean, self.n_clusters - 1))
 
     def places(self, W: Floats) -> Places:
         """Every row may be in every group."""
@@ -304,4 +309,4 @@ def _thresholded(W: Floats, kept: NDArray[np.bool_]) -> Projection:
 def _leading_energy(P: Floats, n_clusters: int) -> float:
     """Sum of the largest eigenvalues of ``P P'``, as many as there are groups."""
     values = np.linalg.eigvalsh(P.T @ P)
-    return float(np.maximum(values, 0.0)[-n_clusters:].sum())
+    return float(np.maximum(values, 0.0)[max(0, values.size - n_clusters) :].sum())

@@ -16,7 +16,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from clustruct.results import Certificate, CountSelection, Iteration, SearchResult
+from clustruct.results import (
+    Certificate,
+    CountSelection,
+    Iteration,
+    SearchResult,
+    TaskSelection,
+)
 
 __all__ = [
     "Convergence",
@@ -25,6 +31,7 @@ __all__ = [
     "Levels",
     "Stage",
     "TaskMap",
+    "apart",
     "convergence_of",
     "curve_of",
     "expert_lines",
@@ -120,6 +127,18 @@ def thinned(order: Labels, most: int) -> Labels:
     return order[np.round(np.linspace(0, order.size - 1, most)).astype(np.intp)]
 
 
+def apart(points: Floats, width: float = 0.16, height: float = 0.035) -> Labels:
+    """Points whose names can be written without touching, in parts of the room that they take."""
+    room = np.ptp(points, axis=0)
+    places = points / np.where(room > 0.0, room, 1.0)
+    kept: list[int] = []
+    for i, place in enumerate(places):
+        distance = np.abs(places[kept] - place)
+        if not ((distance[:, 0] < width) & (distance[:, 1] < height)).any():
+            kept.append(i)
+    return np.array(kept, dtype=np.intp)
+
+
 @dataclass(frozen=True, eq=False)
 class Levels:
     """Weights of features and the levels that they share.
@@ -196,7 +215,7 @@ class Curve:
 
 def curve_of(found: Any) -> Curve | None:
     """The curve of a search, of a model that has made one, or None for one that has not."""
-    if isinstance(found, SearchResult):
+    if isinstance(found, SearchResult | TaskSelection):
         return _curve_of_search(found)
     if isinstance(found, CountSelection):
         chosen = int(np.flatnonzero(found.n_clusters == found.best)[0])
@@ -208,23 +227,24 @@ def curve_of(found: Any) -> Curve | None:
     estimator = final_estimator(found)
     for attribute in ("cv_results_", "selection_"):
         result = getattr(estimator, attribute, None)
-        if isinstance(result, (SearchResult, CountSelection)):
+        if isinstance(result, SearchResult | TaskSelection | CountSelection):
             return curve_of(result)
     return None
 
 
-def _curve_of_search(found: SearchResult) -> Curve:
-    n_counts = len(found.n_clusters)
-    means = found.mean_scores.reshape(n_counts, -1)
-    errors = found.standard_errors.reshape(n_counts, -1)
+def _curve_of_search(found: SearchResult | TaskSelection) -> Curve:
+    n_counts, n_folds = len(found.n_clusters), found.fold_scores.shape[-1]
+    scores = found.fold_scores.reshape(n_counts, -1, n_folds)
+    means = scores.mean(axis=-1)
+    errors = scores.std(axis=-1) / np.sqrt(max(1, n_folds - 1))
     best = means.argmax(axis=1)
     # At the number that was taken, what was taken: the one-standard-error rule may pass the best.
-    q, a, k = found.best_index
-    best[q] = a * found.mean_scores.shape[2] + k
+    q, *others = found.best_index
+    best[q] = np.ravel_multi_index(others, found.fold_scores.shape[1:-1])
     rows = np.arange(n_counts)
     counts = tuple(_count_text(count) for count in found.n_clusters)
     name = found.scoring.removeprefix("neg_").replace("_", " ")
-    if found.criterion != "cv":
+    if isinstance(found, SearchResult) and found.criterion != "cv":
         name = found.criterion.upper()
     sign = -1.0 if found.scoring.startswith("neg_") else 1.0
     return Curve(counts, sign * means[rows, best], errors[rows, best], q, name, sign > 0)

@@ -196,6 +196,11 @@ def mean_hessian(loss: Loss, target: Target, scores: Floats, shares: Floats) -> 
     """Second derivative of the mean loss by a common shift of all scores, ``K x K``."""
     xp = namespace(scores)
     units = beside(np.eye(scores.shape[1]), scores)
+    if isinstance(loss, MultinomialLoss):
+        # diag(mean p) - mean p p': the probabilities of all rows once, not once an output.
+        probabilities = softmax(scores)
+        crossed = (shares[:, None] * probabilities).T @ probabilities
+        return units * (shares @ probabilities) - crossed
     columns = [
         shares @ loss.hessian_product(target, scores, xp.broadcast_to(units[k, :], scores.shape))
         for k in range(scores.shape[1])

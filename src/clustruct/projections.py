@@ -1,12 +1,13 @@
 """Exact projections, as plain functions: validation around the kernels."""
 
-import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clustruct._arguments import as_count
 from clustruct.kernels import kmeans1d
+from clustruct.kernels.finite import all_finite
 from clustruct.results import Clustering1D, Projection
 from clustruct.rows import group_rows
 
@@ -143,6 +144,22 @@ def project_clustered(
 
 def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
     """Contiguous double precision array of one of the given dimensions, finite, not empty."""
+    array = value if type(value) is np.ndarray else None
+    if array is None or array.dtype != np.float64 or array.ndim not in n_dims or array.size == 0:
+        array = _as_numbers(value, name, n_dims)
+    floats = np.ascontiguousarray(array, dtype=np.float64)
+    if not all_finite(floats.reshape(-1)):
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(floats))[0])
+        index = ", ".join(map(str, place))
+        raise ValueError(
+            f"{name}[{index}] is {floats[place]}; all entries must be finite. "
+            "Remove or impute missing and infinite entries first."
+        )
+    return floats
+
+
+def _as_numbers(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> NDArray[Any]:
+    """Array of real numbers of one of the given dimensions, not empty."""
     shapes = " or ".join({1: "one-dimensional", 2: "two-dimensional"}[n] for n in n_dims)
     if hasattr(value, "toarray"):
         raise ValueError(f"{name} is a sparse matrix; give a dense array: {name}.toarray().")
@@ -164,15 +181,7 @@ def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
         )
     if array.size == 0:
         raise ValueError(f"{name} is empty (shape {array.shape}). Give at least one number.")
-    floats = np.ascontiguousarray(array, dtype=np.float64)
-    if not (math.isfinite(floats.min()) and math.isfinite(floats.max())):
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(floats))[0])
-        index = ", ".join(map(str, place))
-        raise ValueError(
-            f"{name}[{index}] is {floats[place]}; all entries must be finite. "
-            "Remove or impute missing and infinite entries first."
-        )
-    return floats
+    return array
 
 
 def _as_weights(value: ArrayLike | None, n: int) -> Floats | None:

@@ -1,6 +1,6 @@
 """What the functions and estimators return: frozen, typed, nothing but values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ __all__ = [
     "Projection",
     "SearchResult",
     "Status",
+    "TaskGroup",
+    "TaskGroups",
+    "TaskSelection",
 ]
 
 
@@ -40,6 +43,13 @@ def _group_rows(
     """Number, value and size of each group."""
     for q, (value, size) in enumerate(zip(values, sizes, strict=True)):
         yield q, _shown_weight(value), int(size)
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    every = list(names)
+    more = f", and {len(every) - MOST_MEMBERS} more" if len(every) > MOST_MEMBERS else ""
+    return ", ".join(every[:MOST_MEMBERS]) + more
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,8 +321,7 @@ class FeatureGroups(list[FeatureGroup]):
                 group.label if group.label >= 0 else "zero",
                 _shown_weight(group.weight),
                 group.size,
-                ", ".join(group.features[:MOST_MEMBERS])
-                + (f", and {group.size - MOST_MEMBERS} more" if group.size > MOST_MEMBERS else ""),
+                _some(group.features),
             )
             for group in self
         ]
@@ -496,15 +505,7 @@ class SearchResult:
         ]
 
     def _repr_html_(self) -> str:
-        rows = sorted(self.rows(), key=lambda row: (not row["chosen"], -row["mean_score"]))
-        shown = [
-            {
-                **{name: value for name, value in row.items() if not name.startswith("fold")},
-                "chosen": "yes" if row["chosen"] else "",
-            }
-            for row in rows
-        ]
-        return _table_of(f"{self.scoring} ({self.criterion}), the best first", shown)
+        return _scores_table(f"{self.scoring} ({self.criterion})", self.rows())
 
 
 def _point(
@@ -516,6 +517,18 @@ def _point(
     """The parameters at a place of a grid."""
     q, a, k = place
     return {"n_clusters": n_clusters[q], "alpha": float(alphas[a]), "n_nonzero": n_nonzero[k]}
+
+
+def _scores_table(title: str, rows: list[dict[str, Any]]) -> str:
+    """Points of a search, without single folds, the one that was chosen and the best first."""
+    shown = [
+        {
+            **{name: value for name, value in row.items() if not name.startswith("fold")},
+            "chosen": "yes" if row["chosen"] else "",
+        }
+        for row in sorted(rows, key=lambda row: (not row["chosen"], -row["mean_score"]))
+    ]
+    return _table_of(f"{title}, the best first", shown)
 
 
 def _table_of(title: str, rows: list[dict[str, Any]]) -> str:
@@ -619,3 +632,141 @@ class CountSelection:
         ]
         header = ("experts", self.criterion, "standard error", "loss of the best", "chosen")
         return table(f"{self.best} experts chosen by {self.criterion}", header, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGroup:
+    """One row of the table of groups of tasks.
+
+    Attributes
+    ----------
+    label : int
+        Number of the group.
+    size : int
+        How many tasks it holds.
+    tasks : tuple
+        Their ids.
+    coef : ndarray of shape (n_features,)
+        The centroid: the weights that its tasks are near.
+    intercept : float
+        The intercept of the centroid.
+
+    See Also
+    --------
+    TaskClusterRegressor : Its method ``clusters`` returns a list of them.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
+    >>> model = cs.TaskClusterRegressor(2).fit(*problem.columns())
+    >>> sum(group.size for group in model.clusters())
+    8
+    """
+
+    label: int
+    size: int
+    tasks: tuple[Any, ...]
+    coef: NDArray[np.float64]
+    intercept: float
+
+    def _repr_html_(self) -> str:
+        return TaskGroups([self])._repr_html_()
+
+
+class TaskGroups(list[TaskGroup]):
+    """The table of groups of tasks: a list of `TaskGroup` that notebooks show as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of TaskGroup, default=()
+        The groups.
+
+    See Also
+    --------
+    TaskClusterRegressor : Its method ``clusters`` returns one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
+    >>> groups = cs.TaskClusterRegressor(2).fit(*problem.columns()).clusters()
+    >>> groups._repr_html_().count("<tr>")
+    3
+    """
+
+    def _repr_html_(self) -> str:
+        rows = [(group.label, group.size, _some(map(str, group.tasks))) for group in self]
+        title = f"{sum(group.size for group in self)} tasks in {len(self)} groups"
+        return table(title, ("group", "size", "tasks"), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSelection:
+    """Scores of a search for the number of groups of tasks and the strengths of the penalty.
+
+    Attributes
+    ----------
+    n_clusters : tuple of int
+        Numbers of groups that were tried.
+    strengths : tuple of tuple of float
+        Strengths that were tried: ``alpha``, ``alpha_mean``, ``alpha_between``, ``alpha_within``.
+    fold_scores : ndarray of shape (n_Q, n_strengths, n_folds)
+        Score on each held-out fold; larger is better.
+    scoring : str
+        Name of the score.
+    rule : str
+        ``"best"`` or ``"fewest"``.
+    best_index : tuple of int
+        The point chosen: indices into ``n_clusters`` and ``strengths``.
+
+    See Also
+    --------
+    TaskClusterRegressorCV : Has one of them as ``cv_results_``.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_tasks(random_state=0)
+    >>> model = cs.TaskClusterRegressorCV((1, 3), alpha_within=(0.1, 1.0), alpha_between=0.01)
+    >>> found = model.fit(*problem.columns()).cv_results_
+    >>> found.fold_scores.shape, len(found.rows())
+    ((2, 2, 5), 4)
+    """
+
+    n_clusters: tuple[int, ...]
+    strengths: tuple[tuple[float, float, float, float], ...]
+    fold_scores: NDArray[np.float64]
+    scoring: str
+    rule: str
+    best_index: tuple[int, int]
+
+    @property
+    def mean_scores(self) -> NDArray[np.float64]:
+        """Mean over the folds, of shape (n_Q, n_strengths)."""
+        means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
+        return means
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each point of the grid.
+
+        Returns
+        -------
+        list of dict
+            ``pandas.DataFrame(result.rows())`` makes a data frame of it.
+        """
+        names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
+        means = self.mean_scores
+        return [
+            {
+                "n_clusters": self.n_clusters[q],
+                **dict(zip(names, self.strengths[s], strict=True)),
+                "mean_score": float(means[q, s]),
+                **{f"fold{f}_score": float(v) for f, v in enumerate(self.fold_scores[q, s])},
+                "chosen": (q, s) == self.best_index,
+            }
+            for q, s in np.ndindex(means.shape)
+        ]
+
+    def _repr_html_(self) -> str:
+        return _scores_table(self.scoring, self.rows())

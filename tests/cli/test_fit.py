@@ -136,7 +136,29 @@ def test_sparsity_does_without_blocks(answer_of, flats_csv):
     assert sizes[-1] >= 4
 
 
+def test_several_classes(clustruct, tmp_path, quick):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd"))
+    frame["y"] = np.array(["u", "v", "w"])[np.argmax(frame[["a", "b", "c"]].to_numpy(), axis=1)]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    status, out, _ = clustruct("fit", tmp_path / "t.csv", "--target", "y", *quick)
+    assert status == 0
+    assert "weights are for the classes u, v, w, in this order" in " ".join(out.split())
+
+
 # ---- Samples
+
+
+def test_experts_on_classes(clustruct, tmp_path):
+    made = cs.datasets.make_experts(90, 3, 2, n_outputs=4, classification=True, random_state=0)
+    frame = pd.DataFrame(made.X, columns=list("abc")).assign(y=made.y)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    args = ("fit", tmp_path / "t.csv", "--target", "y", "--samples", "--clusters", "2")
+    status, out, _ = clustruct(*args)
+    assert status == 0
+    (line,) = [line for line in out.splitlines() if "best of 2 answers" in line]
+    (header,) = [line for line in out.splitlines() if "Accuracy" in line]
+    assert line.index("Experts") == header.index("model")
 
 
 def test_samples(answer_of, clustruct, tmp_path):
@@ -150,6 +172,34 @@ def test_samples(answer_of, clustruct, tmp_path):
     assert set(row) == {"prediction", "expert 0", "expert 1", "expert 2"}
     _, text, _ = clustruct(*args)
     assert "The gate, which tells from a row which expert answers, helps" in text
+
+
+# ---- Tasks
+
+
+def test_tasks(answer_of, clustruct, tmp_path):
+    path, out = tmp_path / "tasks.csv", tmp_path / MODEL
+    answer_of("data", "show", "made-tasks", "--out", path)
+    args = ("fit", path, "--target", "y", "--tasks", "task", "--clusters", "2,3", "--out", out)
+    found = answer_of(*args)
+    assert sum(group["size"] for group in found["model"]["groups"]) == 24
+    assert any("each task" in entry["model"] for entry in found["held_out"]["scores"])
+    told = answer_of("predict", out, path)
+    assert told["scores"]["R2"] > 0.5
+    frame = pd.read_csv(path)
+    frame.loc[0, "task"] = "a new one"
+    frame.to_csv(path, index=False)
+    status, _, err = clustruct("predict", out, path)
+    assert status == 0
+    assert f"{path}, column 'task': 1 tasks were not in the fit, as 'a new one'" in err
+    frame.drop(columns="task").to_csv(path, index=False)
+    assert "no column 'task'" in clustruct("predict", out, path)[2]
+
+
+def test_one_task_is_none(complaint_of, flats, tmp_path):
+    flats.assign(t="a").to_csv(tmp_path / "t.csv", index=False)
+    complaint = complaint_of("fit", tmp_path / "t.csv", "--target", "rent", "--tasks", "t")
+    assert "t.csv, column 't': all rows are of one task" in complaint
 
 
 # ---- What is left out, and what is refused

@@ -24,6 +24,7 @@ EVERY = [
     ["data", "fetch"],
     ["data", "show"],
     ["demo"],
+    ["reproduce"],
 ]
 
 

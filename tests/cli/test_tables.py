@@ -3,17 +3,21 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
+import math
 import sys
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from clustruct.cli.messages import BadUsage, did_you_mean, listed
+from clustruct.cli.messages import BadUsage, as_json, did_you_mean, listed
 from clustruct.cli.streams import open_source
 from clustruct.cli.tables import read_sparse, read_table, write_table
 
@@ -82,6 +86,7 @@ def test_standard_input(monkeypatch):
         ("\ufeffa,b\n1,2\n", {"a": [1], "b": [2]}),
         ('"a b",c\n1,"x, y"\n', {"a b": [1], "c": ["x, y"]}),
         ("a\n1\n", {"a": [1]}),
+        ("0,1\n5,6\n", {"0": [5], "1": [6]}),
     ],
 )
 def test_csv_of_many_kinds(tmp_path, text, expected):
@@ -111,6 +116,7 @@ def test_another_encoding(tmp_path):
         ("t.csv", b" \n\n", "is empty"),
         ("t.csv", b"a,b\n", "has columns but no rows"),
         ("t.csv", b"a,a\n1,2\n", "has 2 columns named 'a'. Give each column a name of its own"),
+        ("t.csv", b"1.5,7,2\n1,2,3\n", "numbers in its first line, 1.5, 7, 2, where the names"),
         ("t.csv", b"a,b\n1,2\n1,2,3\n", "line 3: 3 fields, where the first line has 2. Mend"),
         ("t.csv", b"a,b\n1,2,3\n1,2,3\n", "more fields than the first line|3 fields, where"),
         ("t.csv", b"\x89PNG\r\n\x1a\n" + bytes(100), "no CSV file but a picture"),
@@ -193,7 +199,30 @@ def test_sparse_files_that_are_none(tmp_path, text, message):
     assert str(path) in str(caught.value)
 
 
+# ---- Anything
+
+
+@given(data=st.binary(max_size=200) | st.text('a1,;:\t\n{}[] ".-#', max_size=80).map(str.encode))
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow", "csv.gz", "svm"])
+def test_any_bytes_are_read_or_refused(tmp_path_factory, ending, data):
+    path = tmp_path_factory.getbasetemp() / f"any.{ending}"
+    path.write_bytes(data)
+    try:
+        table = read_svm(path).X if ending == "svm" else read(path)
+    except ValueError as error:
+        complaint = str(error)
+    else:
+        assert table.shape[0] > 0
+        return
+    assert str(path) in complaint
+
+
 # ---- Words
+
+
+def test_json_has_no_numbers_that_are_not_finite():
+    values = {"a": float("nan"), "b": [np.float64(1.5), np.int64(2), math.inf], 3: (None, "x")}
+    assert json.loads(as_json(values)) == {"a": None, "b": [1.5, 2, None], "3": [None, "x"]}
 
 
 def test_near_names():

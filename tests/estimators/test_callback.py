@@ -11,7 +11,15 @@ EXPERTS = cs.datasets.make_experts(200, 5, 3, noise=0.5, random_state=0)
 CLASSES = cs.datasets.make_experts(
     120, 3, 2, n_outputs=4, noise=0.3, classification=True, random_state=0
 )
+TASKS = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0).columns()
 MODELS = {
+    "tasks": (cs.TaskClusterRegressor(2, random_state=0), *TASKS),
+    "task search": (
+        cs.TaskClusterRegressorCV(
+            (1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2, random_state=0
+        ),
+        *TASKS,
+    ),
     "features": (cs.FeatureClusterRegressor(4), FEATURES.X, FEATURES.y),
     "classes": (cs.FeatureClusterClassifier(3), FEATURES.X, FEATURES.y > 0),
     "search": (

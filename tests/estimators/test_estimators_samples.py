@@ -80,6 +80,36 @@ def test_weights_equal_repetition(problem, loss):
     assert weighted.labels_.shape == (300,)
 
 
+@pytest.mark.parametrize("solver", ["am", "pg", "cg", "rc", "em"])
+def test_weights_equal_repetition_with_starts_on_few_columns(solver):
+    data = make_experts(200, 4, 2, noise_share=0.9, random_state=3)
+    counts = np.random.default_rng(0).integers(0, 4, 200)
+    model = cs.SampleClusterRegressor(2, solver=solver, n_init=2, random_state=0)
+    weighted = clone(model).fit(data.X, data.y, counts)
+    repeated = model.fit(np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts))
+    np.testing.assert_allclose(weighted.experts_, repeated.experts_, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_equal_repetition_with_a_gate():
+    data = make_experts(120, 3, 2, separation=2.0, random_state=1)
+    counts = np.random.default_rng(0).integers(0, 4, 120)
+    model = cs.SampleClusterRegressor(2, gate=True, random_state=0)
+    weighted = clone(model).fit(data.X, data.y, counts)
+    repeated = model.fit(np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts))
+    np.testing.assert_allclose(weighted.predict(data.X), repeated.predict(data.X), rtol=1e-4)
+    assert weighted.gate_score_.gated == pytest.approx(repeated.gate_score_.gated, rel=1e-4)
+
+
+def test_gate_does_not_depend_on_order_or_kind_of_matrix():
+    data = make_experts(100, 3, 2, separation=2.0, random_state=1)
+    model = cs.SampleClusterRegressor(2, gate=True, random_state=0)
+    answers = clone(model).fit(data.X, data.y).predict(data.X)
+    turned = clone(model).fit(data.X[::-1], data.y[::-1]).predict(data.X)
+    np.testing.assert_allclose(turned, answers, rtol=1e-4)
+    thin = model.fit(sparse.csr_matrix(data.X), data.y).predict(data.X)
+    np.testing.assert_allclose(thin, answers, rtol=1e-4)
+
+
 def test_huber_shrugs_off_outliers(problem):
     y = problem.y.copy()
     y[::30] += 50.0
@@ -162,6 +192,12 @@ def test_number_of_classifiers():
         ({"solver": "cg", "loss": "huber"}, "squared loss"),
         ({"solver": "am", "solver_options": {"step": 1}}, "does not know"),
         ({"solver": "em", "loss": "huber", "solver_options": {"relevance": True}}, "squared loss"),
+        (
+            {"solver": "cg", "solver_options": {"step": "long"}},
+            "'step' parameter of solver_options",
+        ),
+        ({"solver": "em", "solver_options": {"relevance": 2}}, "'relevance' parameter"),
+        ({"solver": "pg", "solver_options": {"shrink": 1.0}}, "'shrink' parameter"),
     ],
 )
 def test_clear_errors(settings, message):
@@ -196,6 +232,17 @@ def test_lower_bound_without_intercept():
     certificate = model.fit(data.X, data.y).certificate_
     assert 0.0 < certificate.lower_bound < certificate.objective
     assert certificate.source == "residual"
+
+
+def test_a_strong_ridge_is_obeyed_where_all_features_matter():
+    data = make_experts(60, 10, 2, noise=1.0, random_state=0)
+    values = [
+        cs.SampleClusterRegressor(2, alpha=10.0, fit_intercept=free, random_state=0)
+        .fit(data.X, data.y)
+        .objective_
+        for free in (True, False)
+    ]
+    assert values[0] <= values[1]
 
 
 def test_two_lines_of_the_tones():

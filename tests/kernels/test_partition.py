@@ -1,9 +1,9 @@
-"""Labels from thresholds."""
+"""Edges of groups, and labels from thresholds."""
 
 import numpy as np
 import pytest
 
-from clustruct.kernels.partition import label_by_threshold
+from clustruct.kernels.partition import label_by_threshold, with_ends
 
 
 @pytest.mark.parametrize("n_thresholds", [0, 1, 2, 3, 4, 7, 8, 9, 31, 64, 100])
@@ -26,3 +26,8 @@ def test_values_may_be_read_only():
     values = np.array([1.0, -1.0])
     values.flags.writeable = False
     assert label_by_threshold(values, np.array([0.0])).tolist() == [1, 0]
+
+
+def test_edges_are_the_inner_boundaries_and_both_ends():
+    assert with_ends(np.array([2, 5]), 9).tolist() == [0, 2, 5, 9]
+    assert with_ends(np.empty(0, dtype=np.int64), 3).tolist() == [0, 3]

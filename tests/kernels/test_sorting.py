@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from clustruct.kernels.sorting import SMALL, merge_ties, scale_down, sort_values
+from clustruct.kernels.sorting import SMALL, scale_and_merge, scale_down, sort_values
 from tests.kernels.reference import SHAPES
 
 N_LONG = 3 * SMALL
@@ -19,6 +19,8 @@ KINDS = {
     ),
     "subnormal": lambda rng, n: rng.integers(-n, n, n) * 5e-324,
     "all magnitudes": lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-320, 308, n),
+    # Zeros of both signs, between the least sizes at hand.
+    "next to zero": lambda rng, n: rng.choice([-0.01, -0.0, 0.0, 0.01, 5.0], n),
     "already sorted": lambda rng, n: np.sort(rng.standard_normal(n)),
     "reversed": lambda rng, n: np.sort(rng.standard_normal(n))[::-1].copy(),
 }
@@ -64,24 +66,36 @@ def test_ties_are_merged(weighted):
     rng = np.random.default_rng(0)
     values = np.sort(rng.integers(0, 30, 200).astype(float))
     weights = rng.integers(1, 9, 200).astype(float) if weighted else np.empty(0)
-    distinct, sums = merge_ties(values, weights)
-    expected, place = np.unique(values, return_inverse=True)
-    np.testing.assert_array_equal(distinct, expected)
+    distinct, sums, starts = scale_and_merge(values, weights, 0.5, 0.25)
+    expected, first, place = np.unique(values, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(distinct, expected / 8)
     np.testing.assert_array_equal(sums, np.bincount(place, weights if weighted else None))
+    np.testing.assert_array_equal(starts, first)
 
 
 def test_zeros_of_both_signs_are_ties():
-    distinct, sums = merge_ties(np.array([-1.0, -0.0, 0.0, 0.0]), np.empty(0))
+    distinct, sums, starts = scale_and_merge(
+        np.array([-1.0, -0.0, 0.0, 0.0]), np.empty(0), 1.0, 1.0
+    )
     assert distinct.tolist() == [-1.0, 0.0]
     assert sums.tolist() == [1.0, 3.0]
+    assert starts.tolist() == [0, 1]
+
+
+def test_values_that_scaling_makes_equal_are_ties():
+    distinct, sums, starts = scale_and_merge(np.array([0.0, 1e-200, 1.0]), np.empty(0), 1e-200, 1.0)
+    assert distinct.tolist() == [0.0, 1e-200]
+    assert sums.tolist() == [2.0, 1.0]
+    assert starts.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("weights", [[], [1.0, 2.0, 3.0]])
-def test_distinct_values_stay_as_they_are(weights):
+def test_distinct_values_keep_their_weights(weights):
     values, weights = np.array([-1.0, 0.0, 2.0]), np.array(weights)
-    distinct, sums = merge_ties(values, weights)
-    np.testing.assert_array_equal(distinct, values)
-    np.testing.assert_array_equal(sums, weights)
+    distinct, sums, starts = scale_and_merge(values, weights, 0.25, 0.5)
+    np.testing.assert_array_equal(distinct, values / 8)
+    assert sums is None
+    assert starts is None
 
 
 @pytest.mark.parametrize("largest", [1.0, 0.75, 3.0, 1e-300, 1e300, 5e-324, 1.7e308, 2.0**-1074])

@@ -19,6 +19,7 @@ import clustruct as cs
 FEATURES = cs.datasets.make_clustered_features(60, 8, 3, random_state=0)
 EXPERTS = cs.datasets.make_experts(80, 3, 2, random_state=0)
 CLASSES = cs.datasets.make_experts(120, 3, 2, n_outputs=4, classification=True, random_state=0)
+TASKS = cs.datasets.make_clustered_tasks(12, 4, 6, 2, random_state=0)
 NAMED = pd.DataFrame(FEATURES.X, columns=[f"größe {j}" for j in range(8)])
 SIGNS = np.where(FEATURES.y > 0, "up", "dn")
 
@@ -60,6 +61,15 @@ def of_samples():
     yield model.fit(CLASSES.X, CLASSES.y), CLASSES.X
 
 
+def of_tasks():
+    X, Y = TASKS.columns()
+    yield cs.TaskClusterRegressor(2, random_state=0).fit(X, Y), X
+    yield cs.TaskClusterRegressorCV((1, 2), cv=2, random_state=0).fit(X, Y), X
+    signs = np.where(Y > 0, 1.0, 0.0)
+    yield cs.TaskClusterClassifier(2, random_state=0).fit(X, signs), X
+    yield cs.TaskClusterClassifierCV((1, 2), cv=2, random_state=0).fit(X, signs), X
+
+
 def of_pipelines():
     frame = pd.DataFrame(
         {
@@ -87,6 +97,7 @@ def every_model():
     """Fitted models with the samples to predict from."""
     yield from of_features()
     yield from of_samples()
+    yield from of_tasks()
     yield from of_pipelines()
 
 

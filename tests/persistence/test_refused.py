@@ -11,6 +11,8 @@ import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import accuracy_score, make_scorer
@@ -19,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 import clustruct as cs
 from clustruct._atomic import replacing
 from clustruct.persistence import archive
+from clustruct.persistence.values import _DECODERS
 from tests.persistence.models import EXPERTS, FEATURES, same
 
 
@@ -32,6 +35,31 @@ def path(tmp_path, model):
     cs.save(model, tmp_path / "model.clustruct")
     return tmp_path / "model.clustruct"
 
+
+NAMES = st.sampled_from(
+    [
+        "clustruct.Certificate",
+        "clustruct.FeatureClusterRegressor",
+        "sklearn.pipeline.Pipeline",
+        "clustruct.Prices",
+        "sklearn.model_selection.KFold",
+    ]
+)
+STATES = st.sampled_from(
+    [
+        "objective",
+        "lower_bound",
+        "gap",
+        "relative_gap",
+        "source",
+        "labels_",
+        "n_clusters_",
+        "steps",
+        "memory",
+        "verbose",
+        "n_splits",
+    ]
+)
 
 # ---- Saving
 
@@ -260,6 +288,32 @@ def test_files_cannot_name_what_is_not_on_the_list(path, value, message):
         cs.load(path)
     assert str(path) in str(caught.value)
     assert "save the model again" in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["arrays/0.npy", "<f8", "clustruct.Certificate", "numpy.float64", "00"])
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(st.sampled_from(sorted(_DECODERS)), inner).map(lambda pair: dict([pair]))
+        | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+        | st.tuples(NAMES, st.dictionaries(STATES, inner, max_size=6)).map(
+            lambda pair: {"object": list(pair)}
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_no_content_leads_astray(tmp_path_factory, tree):
+    path = tmp_path_factory.getbasetemp() / "any.clustruct"
+    rebuilt(path, {**content(tree), "arrays/0.npy": npy(np.arange(3))})
+    load_or_complain(path)
 
 
 def test_deep_nesting_is_refused(path):

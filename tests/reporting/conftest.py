@@ -33,6 +33,13 @@ def samples():
 
 
 @pytest.fixture(scope="session")
+def tasks():
+    """Tasks in columns."""
+    X, Y = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0).columns()
+    return cs.TaskClusterRegressor(2).fit(X, Y), X, Y
+
+
+@pytest.fixture(scope="session")
 def read(tmp_path_factory):
     """A function that writes a report and returns its text."""
 

@@ -1,20 +1,19 @@
 """The report as a file: what it says, what it leaves out, and what it does not let through."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
-from clustruct.reporting.comparison import Data, compare, frozen, long
+from clustruct.reporting.comparison import Data, _linear, compare, frozen, long
 from clustruct.reporting.svg import nice_ticks, shown, tick_texts
 from tests.reporting.conftest import ENDING, EVIL, embedded
 
@@ -118,24 +117,51 @@ def test_a_pipeline_from_text(read):
     assert "model[-1].clusters()" in text
 
 
-def test_tasks_are_mapped():
-    """What a model of tasks has to show is drawn, whichever estimator it is."""
-    from clustruct.inspection import task_map
-    from clustruct.reporting.charts import tasks_chart
-    from clustruct.reporting.tables import task_tables
+@pytest.fixture(scope="module")
+def schools():
+    """Tasks with rows of their own, one of them with a hostile name."""
+    X, y, tasks = cs.datasets.make_clustered_tasks(n_tasks=10, random_state=0).rows()
+    return X, y, np.array([EVIL, *(f"school {k}" for k in range(1, 10))])[tasks]
 
-    model = SimpleNamespace(
-        tasks_=np.array(["a", EVIL, "c"]),
-        coef_=np.array([[1.0, 2.0], [1.1, 2.0], [-3.0, 1.0]]),
-        centroids_=np.array([[1.05, 2.0], [-3.0, 1.0]]),
-        labels_=np.array([0, 0, 1]),
-    )
-    picture = tasks_chart(task_map(model))
-    assert EVIL not in picture
-    assert "&lt;script&gt;" in picture
-    groups, members = task_tables(model)
-    assert [group.size for group in groups] == [2, 1]
-    assert members.rows == [["a", 0], [EVIL, 0], ["c", 1]]
+
+def test_tasks_with_rows_of_their_own(read, schools):
+    X, y, tasks = schools
+    model = cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks)
+    text = read(model, X, y, tasks=tasks)
+    assert EVIL not in text
+    assert "Map of tasks" in text
+    seen = visible(text)
+    for rival in ("One ridge regression for all tasks", "A ridge regression for each task"):
+        assert rival in seen
+    assert "model.predict(X, tasks=ids)" in seen
+    groups = dict(embedded(text)["rows"])
+    assert groups == dict(zip(model.tasks_, model.labels_, strict=True))
+
+
+def test_tasks_in_columns(read):
+    X, Y = cs.datasets.make_clustered_tasks(n_tasks=10, random_state=0).columns()
+    Y = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, Y)
+    model = cs.TaskClusterRegressorCV((1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2)
+    text = visible(read(model.fit(X, Y), X, Y, test_size=0.5))
+    assert "A ridge regression for each task" in text
+    assert "Choice of the number of groups" in text
+
+
+def test_tasks_behind_other_steps(read, schools):
+    X, y, tasks = schools
+    model = make_pipeline(StandardScaler(), cs.TaskClusterClassifier(2))
+    model.fit(X, y > 0, taskclusterclassifier__tasks=tasks)
+    text = visible(read(model, X, y > 0, tasks=tasks))
+    assert "A logistic regression for each task" in text
+
+
+def test_classes_as_tasks(read, rng):
+    X = rng.standard_normal((120, 4))
+    y = np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)]
+    model = cs.TaskClusterClassifier(2).fit(X, y)
+    text = visible(read(model, X, y))
+    assert "3 tasks in" in text
+    assert "Accuracy" in text
 
 
 # ---- How well it does.
@@ -168,8 +194,8 @@ def test_given_samples_judge_the_model_as_it_is(read, features):
 def test_a_search_is_not_repeated(features):
     model, _, _ = features
     copy = frozen(model)
-    assert copy.n_clusters == [model.best_params_["n_clusters"]]
-    assert copy.alphas == [model.alpha_]
+    assert copy.n_clusters == model.best_params_["n_clusters"]
+    assert copy.alphas == model.alpha_
     assert not hasattr(copy, "coef_")
 
 
@@ -195,6 +221,16 @@ def test_best_answers_are_the_nearest(samples):
     best = next(entry for entry in found.entries if entry.remark)
     assert best.scores[0] > 0.99 > found.mine.scores[0]
     assert found.rival.name == "One ridge regression for all samples"
+
+
+def test_rivals_are_not_handicapped_by_the_scale_of_the_columns(features):
+    """The strength is chosen among some that suit the columns, finely enough."""
+    _, X, y = features
+    X = X.to_numpy()
+    fine = RidgeCV(np.logspace(-3, 5, 200), scoring="neg_mean_squared_error", cv=3).fit(X, y)
+    for scale in (1e-4, 1.0, 1e4):
+        rival = _linear(Data(X * scale, y), classes=False)
+        np.testing.assert_allclose(rival.predict(X * scale), fine.predict(X), rtol=0.05, atol=0.2)
 
 
 def test_tasks_in_columns_become_rows():
@@ -288,6 +324,20 @@ def test_answers_have_to_match(features, tmp_path):
     model, X, y = features
     with pytest.raises(ValueError, match=r"y has shape \(10,\), but X has 160 samples"):
         cs.report(model, X, y[:10], tmp_path / "report.html")
+
+
+def test_samples_have_to_be_those_of_the_model(features, tmp_path):
+    model, X, y = features
+    with pytest.raises(ValueError, match="feature names should match"):
+        cs.report(model, X.iloc[:, :5], y, tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_classes_have_to_be_those_of_the_model(features, tmp_path):
+    _, X, y = features
+    model = cs.FeatureClusterClassifier(2).fit(X, np.where(y > 0, "up", "down"))
+    with pytest.raises(ValueError, match=r"y holds False, but the classes .* 'down', 'up'"):
+        cs.report(model, X, y > 0, tmp_path / "report.html")
 
 
 @pytest.mark.parametrize("model", [Ridge(), cs.FeatureClusterRegressor()])

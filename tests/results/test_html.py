@@ -40,7 +40,13 @@ class Tables(HTMLParser):
             self.rows[-1][-1] += data
 
 
+TASKS = cs.TaskClusterRegressorCV((1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2).fit(
+    *cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0).columns()
+)
 RESULTS = {
+    "tasks": (TASKS.clusters(), TASKS.n_clusters_),
+    "task": (TASKS.clusters()[0], 1),
+    "task search": (TASKS.cv_results_, 2),
     "kmeans": (cs.kmeans_1d([1.0, 2.0, 9.0], 2), 2),
     "projection": (cs.project_clustered([1.0, 0.1, 1.2], 1, n_nonzero=2), 2),
     "certificate": (SEARCH.certificate_, 1),

@@ -13,7 +13,7 @@ from typing import Any
 
 from clustruct import __version__
 from clustruct._console import Console
-from clustruct.cli import data, demo, fit, predict, report
+from clustruct.cli import data, demo, fit, predict, report, reproduce
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.options import Command, add_common
 
@@ -24,7 +24,7 @@ BAD_USAGE = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141  # what shells report for a program that a closed pipe has ended
 
-COMMANDS = (demo, fit, predict, report, data)
+COMMANDS = (demo, fit, predict, report, data, reproduce)
 EXAMPLES = """\
 examples:
   clustruct demo

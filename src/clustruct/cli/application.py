@@ -114,7 +114,7 @@ def _read(saved: Saved, source: Source, encoding: str, console: Console) -> Rows
     if saved.tasks is not None:
         check_missing(frame, [saved.tasks], source.name)
         tasks = as_kind(frame[saved.tasks], "category", source.name).to_numpy(object).astype(str)
-        _check_tasks(saved, tasks, source.name)
+        _note_new_tasks(saved, tasks, source.name, console)
     _note_new_categories(saved, X, source.name, console)
     return Rows(source.name, X, _answers(saved, frame, source.name), tasks)
 
@@ -146,13 +146,14 @@ def _check_columns(saved: Saved, frame: Any, source: str, console: Console) -> N
         )
 
 
-def _check_tasks(saved: Saved, tasks: NDArray[Any], source: str) -> None:
+def _note_new_tasks(saved: Saved, tasks: NDArray[Any], source: str, console: Console) -> None:
+    """Tasks that the mean of all others answers."""
     known = {str(task) for task in saved.model[-1].tasks_}
-    unknown = sorted(set(tasks.tolist()) - known)
-    if unknown:
-        raise ValueError(
-            f"{source}, column {saved.tasks!r}: the task {unknown[0]!r} was not in the fit. "
-            f"{did_you_mean(unknown[0], sorted(known))} Take its rows out, or fit with them."
+    new = sorted(set(tasks.tolist()) - known)
+    if new:
+        console.note(
+            f"clustruct: {source}, column {saved.tasks!r}: {len(new)} tasks were not in the fit, "
+            f"as {new[0]!r:.40}; the mean of all tasks answers for them."
         )
 
 

@@ -111,6 +111,10 @@ def _reviews() -> Any:
     )
 
 
+def _frame_of(fetch: Callable[..., Any]) -> Callable[[], Any]:
+    return lambda: fetch(as_frame=True).frame
+
+
 _SKLEARN, _MADE = "comes with scikit-learn", "generated"
 
 CATALOGUE = (
@@ -131,7 +135,7 @@ CATALOGUE = (
         "rent",
         "2053 flats in Munich",
         "rentm",
-        lambda: datasets.fetch_rent(as_frame=True).frame,
+        _frame_of(datasets.fetch_rent),
         files=(tables.RENT,),
         options="--category area",
     ),
@@ -139,14 +143,14 @@ CATALOGUE = (
         "meatspec",
         "215 spectra of meat, with its fat",
         "fat",
-        lambda: datasets.fetch_meatspec(as_frame=True).frame,
+        _frame_of(datasets.fetch_meatspec),
         files=(tables.MEATSPEC,),
     ),
     Entry(
         "tone",
         "150 trials of two kinds",
         "tuned",
-        lambda: datasets.fetch_tone(as_frame=True).frame,
+        _frame_of(datasets.fetch_tone),
         files=(tables.TONE,),
         options="--samples",
     ),
@@ -154,14 +158,14 @@ CATALOGUE = (
         "cheese",
         "5555 sales of cheese at 88 retailers",
         "log_volume",
-        lambda: datasets.fetch_cheese(as_frame=True).frame,
+        _frame_of(datasets.fetch_cheese),
         files=(tables.CHEESE,),
     ),
     Entry(
         "school",
         "15362 pupils of 139 schools",
         "score",
-        lambda: datasets.fetch_school(as_frame=True).frame,
+        _frame_of(datasets.fetch_school),
         files=(multitask.SCHOOL,),
         options="--tasks tasks",
     ),
@@ -169,7 +173,7 @@ CATALOGUE = (
         "landmine",
         "14820 spots in 29 fields",
         "landmine",
-        lambda: datasets.fetch_landmine(as_frame=True).frame,
+        _frame_of(datasets.fetch_landmine),
         files=(multitask.LANDMINE,),
         options="--tasks tasks",
     ),

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from clustruct._console import Console
+from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command, add_common, output, whole
 
 __all__ = ["add"]
@@ -50,7 +51,7 @@ def _list(args: argparse.Namespace, console: Console) -> None:
             {"name": e.name, "what": e.what, "target": e.target, "where": e.where}
             for e in CATALOGUE
         ]
-        console.say(json.dumps(entries))
+        console.say(as_json(entries))
         return
     rows = [(entry.name, entry.target, entry.what, entry.where) for entry in CATALOGUE]
     console.table(("name", "target", "what", "where"), rows)
@@ -67,7 +68,7 @@ def _fetch(args: argparse.Namespace, console: Console) -> None:
         with console.progress(f"fetching {entry.name}"):
             path = str(locate(*entry.files, data_home=None))
     if args.json:
-        console.say(json.dumps({"name": entry.name, "path": path}))
+        console.say(as_json({"name": entry.name, "path": path}))
     elif path is None:
         console.say(f"{entry.name} needs no file: it {_verb(entry.origin)}.")
     else:
@@ -97,7 +98,7 @@ def _show(args: argparse.Namespace, console: Console) -> None:
             "head": head,
             "out": None if args.out is None else str(args.out),
         }
-        console.say(json.dumps(content))
+        console.say(as_json(content))
         return
     console.say(
         f"{entry.name}: {entry.what}, {len(frame)} rows of {frame.shape[1]} columns; "

@@ -9,6 +9,7 @@ from typing import Any
 
 from clustruct import __version__
 from clustruct._console import Console
+from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command
 
 __all__ = ["add"]
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
         done.append(_do(job, args, console))
     reports = [job["report"] for job in done if job["report"]]
     if args.json:
-        console.say(json.dumps({"version": __version__, "jobs": done}))
+        console.say(as_json({"version": __version__, "jobs": done}))
     elif reports:
         console.say(f"Reports: {', '.join(reports)}")
         console.say(f"Open the first in a browser: {Path(reports[0]).resolve()}")

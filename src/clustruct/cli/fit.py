@@ -1,13 +1,12 @@
 """``clustruct fit``: a model from a table."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clustruct import __version__
 from clustruct._console import Console
-from clustruct.cli.messages import BadUsage
+from clustruct.cli.messages import BadUsage, as_json
 from clustruct.cli.options import (
     add_command,
     add_table_options,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
+MOST_COLUMNS = 40  # shown, of those that are read
 LOSSES = {"regression": ("squared", "huber"), "classification": ("logistic", "squared")}
 
 
@@ -169,7 +169,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     trained = train(problem, settings, console, **options)
     _write(args, problem, trained, console)
     if args.json:
-        console.say(json.dumps(_values(args, problem, trained)))
+        console.say(as_json(_values(args, problem, trained)))
     else:
         _print_trained(args, trained, console)
 
@@ -292,9 +292,6 @@ def _print_problem(problem: "Problem", scale: str, missing: str, console: Consol
     rest = len(problem.columns) - MOST_COLUMNS
     if rest > 0:
         console.say(f"... and {rest} more columns.")
-
-
-MOST_COLUMNS = 40
 
 
 def _print_trained(args: argparse.Namespace, trained: "Trained", console: Console) -> None:

@@ -1,13 +1,34 @@
 """How commands complain: what is wrong, where, and what to do about it."""
 
 import difflib
+import json
+import math
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["BadUsage", "did_you_mean", "listed", "needs_extra"]
+__all__ = ["BadUsage", "as_json", "did_you_mean", "listed", "needs_extra"]
 
 
 class BadUsage(ValueError):
     """Arguments that do not go together; the command ends with status 2."""
+
+
+def as_json(value: Any) -> str:
+    """Values as JSON; a number that is not finite, which JSON does not have, becomes null."""
+    return json.dumps(_finite(value), allow_nan=False, default=_plain)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's scalars as Python's, and all else as text."""
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

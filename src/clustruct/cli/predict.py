@@ -1,10 +1,10 @@
 """``clustruct predict``: answers of a saved model."""
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from clustruct._console import Console
+from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command, add_table_options, output
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
             "scores": scores,
             "predictions": values,
         }
-        console.say(json.dumps(content, default=str))
+        console.say(as_json(content))
         return
     if args.out is None:
         console.say(answers.to_csv(index=False).rstrip("\n"))

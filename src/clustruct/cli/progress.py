@@ -11,7 +11,7 @@ from clustruct._console import Console
 
 __all__ = ["fit_with_progress"]
 
-DONE = re.compile(r"(\d+) of (\d+)")
+DONE = re.compile(r"fold (\d+) of (\d+)")
 
 
 def fit_with_progress(console: Console, text: str, model: Any, fit: Callable[[], Any]) -> None:
@@ -72,6 +72,7 @@ def _bar(console: Console, text: str) -> Iterator[Callable[[str], None]]:
 
         def tell(line: str) -> None:
             if found := DONE.search(line):
-                progress.update(task, completed=int(found[1]), total=int(found[2]))
+                # One more than there are folds: the fit to all rows comes last.
+                progress.update(task, completed=int(found[1]), total=int(found[2]) + 1)
 
         yield tell

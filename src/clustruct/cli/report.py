@@ -1,14 +1,13 @@
 """``clustruct report``: an HTML page about a saved model."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clustruct._console import Console
-from clustruct.cli.messages import needs_extra
+from clustruct.cli.messages import as_json, needs_extra
 from clustruct.cli.options import add_command, add_table_options, output
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
             feature_names=saved.feature_names,
         )
     if args.json:
-        console.say(json.dumps({"report": str(args.out), "rows": len(rows.y)}))
+        console.say(as_json({"report": str(args.out), "rows": len(rows.y)}))
     else:
         console.say(f"Report: {args.out}")
 

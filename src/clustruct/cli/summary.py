@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from clustruct._console import Console
+from clustruct.cli.messages import listed
 from clustruct.cli.training import Trained
 from clustruct.inspection import kind_of
 
@@ -164,6 +165,8 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
     classes = list(getattr(trained.estimator, "classes_", []))
     if values["use"] == "features" and len(classes) == 2:
         details.append(f"weights above zero speak for {str(classes[1])!r}")
+    elif len(classes) > 2:
+        details.append(f"weights are for the classes {listed(classes)}, in this order")
     blocks = (
         ", shared inside the numbers and inside each category or text" if trained.in_blocks else ""
     )
@@ -217,6 +220,11 @@ def print_scores(trained: Trained, console: Console) -> None:
         return
     console.table(
         (*found.metrics, "model"),
-        [[*(f"{score:.4f}" for score in entry.scores), entry.name] for entry in found.entries],
+        [
+            [f"{score:.4f}" for score in entry.scores]
+            + [""] * (len(found.metrics) - len(entry.scores))
+            + [entry.name]
+            for entry in found.entries
+        ],
         f"On {found.n_test} rows held out",
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from clustruct._atomic import replacing
 from clustruct.cli.messages import listed, needs_extra
-from clustruct.cli.streams import Source, format_of
+from clustruct.cli.streams import START, Source, format_of
 
 __all__ = ["SparseTable", "read_sparse", "read_table", "write_table"]
 
@@ -89,6 +89,7 @@ def _read_csv(source: Source, as_text: Collection[str], encoding: str) -> Any:
     pd = pandas()
     header, separator = _header(source, encoding)
     _check_names(source.name, header)
+    _check_header(source.name, header)
     known = [name for name in as_text if name in header]
     comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
         DECIMAL_POINT.findall(source.start)
@@ -117,15 +118,44 @@ def _read_csv(source: Source, as_text: Collection[str], encoding: str) -> Any:
 def _header(source: Source, encoding: str) -> tuple[list[str], str]:
     """The names in the first line, and what stands between them."""
     try:
-        text = source.start.decode(_with_mark(encoding), errors="strict")
+        text = source.start.decode(_with_mark(encoding))
     except UnicodeDecodeError as error:
-        if error.start < len(source.start) - 4:  # else a character is cut at the end
+        if len(source.start) < START or error.start < START - 4:
             raise ValueError(_not_encoded(source.name, encoding)) from error
-        text = source.start[: error.start].decode(_with_mark(encoding))
-    first = next(line for line in text.splitlines() if line.strip())
-    separator = "\t" if source.format == "tsv" else max(SEPARATORS, key=first.count)
-    names = next(csv.reader(io.StringIO(text.lstrip()), delimiter=separator, skipinitialspace=True))
+        text = source.start[: error.start].decode(_with_mark(encoding))  # a character was cut
+    except LookupError as error:
+        raise ValueError(
+            f"{encoding!r} is no encoding. Give --encoding utf-8 or cp1252."
+        ) from error
+    text = text.lstrip()
+    if not text:
+        raise ValueError(f"{source.name} is empty. Name a file with a table in it.")
+    separator = "\t" if source.format == "tsv" else max(SEPARATORS, key=text.splitlines()[0].count)
+    try:
+        stream = io.StringIO(text, newline="")
+        names = next(csv.reader(stream, delimiter=separator, skipinitialspace=True))
+    except csv.Error as error:
+        raise ValueError(f"{source.name} is no table: {error}. Mend its first line.") from error
     return [name or f"Unnamed: {place}" for place, name in enumerate(names)], separator
+
+
+def _check_header(name: str, header: list[str]) -> None:
+    """A first line of numbers is a row, unless it counts the columns."""
+    if any(not _is_number(field) for field in header) or len(header) < 2:
+        return
+    if [float(field) for field in header] != [float(header[0]) + j for j in range(len(header))]:
+        raise ValueError(
+            f"{name} has numbers in its first line, {listed(header, most=3)}, where the names of "
+            "the columns belong. Add a line with names at the top."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _with_mark(encoding: str) -> str:

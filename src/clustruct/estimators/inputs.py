@@ -1,11 +1,13 @@
 """From what users pass to what solvers take: matrices, weights, classes, starts."""
 
 from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from clustruct.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, Target
@@ -145,10 +147,26 @@ def with_features_of(source: Any, model: Any) -> Any:
     return model
 
 
+# What the options of solvers may be, whichever solver has them.
+OPTION_VALUES: Mapping[str, list[Any]] = {
+    "longest": [Interval(Real, 0, None, closed="neither")],
+    "n_annealed": [Interval(Integral, 0, None, closed="left")],
+    "n_repeats": [Interval(Integral, 0, None, closed="left")],
+    "n_sweeps": [Interval(Integral, 0, None, closed="left")],
+    "n_turns": [Interval(Integral, 0, None, closed="left")],
+    "refine": ["boolean"],
+    "refit": ["boolean"],
+    "relevance": ["boolean", StrOptions({"auto"})],
+    "shortest": [Interval(Real, 0, 1, closed="neither")],
+    "shrink": [Interval(Real, 0, 1, closed="neither")],
+    "step": [StrOptions({"classic", "line_search"})],
+}
+
+
 def check_options(
     solver: str, options: Mapping[str, Any] | None, known: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, Any]:
-    """Options that the solver has."""
+    """Options that the solver has, with values that they may have."""
     options = {} if options is None else options
     unknown = [name for name in options if name not in known[solver]]
     if unknown:
@@ -156,6 +174,9 @@ def check_options(
             f"solver_options has {unknown[0]!r}, which solver={solver!r} does not know. "
             f"Its options are: {', '.join(known[solver]) or 'none'}."
         )
+    validate_parameter_constraints(
+        {name: OPTION_VALUES[name] for name in options}, dict(options), "solver_options"
+    )
     return options
 
 

@@ -91,14 +91,16 @@ class SampleCluster(BaseEstimator):
         self.trace_ = outcome.trace
         conclude(self.verbose, self.status_, self.certificate_)
         self._set_experts()
-        self._set_gate(X, objective, panel, seed)
+        self._set_gate(X, objective, panel, total, seed)
 
-    def _set_gate(self, X: Any, objective: SampleObjective, panel: Panel, seed: int) -> None:
+    def _set_gate(
+        self, X: Any, objective: SampleObjective, panel: Panel, total: float, seed: int
+    ) -> None:
         """Fit the gate, and see what it is worth on samples that it has not seen."""
         self._gate: Gate | None = None
         if self.gate is None or self.gate is False:
             return
-        self._gate, weights = fit_gate(self.gate, X, objective, panel, seed)
+        self._gate, weights = fit_gate(self.gate, X, objective, panel, total, seed)
         self.gate_ = self._gate.classifier
         response = objective.response
         scores = objective.scores(self._W, self._b)

@@ -1,3 +1,4 @@
+from clustruct.kernels.cells cimport (
+    FIRST_CELLS, KNOTS, LEAST_CELLS, choose_cells, first_cells, place_slots, split_cells)
 from clustruct.kernels.intervals cimport (
     ABOUT_ZERO, EXACT, FAST, INFINITY, interval_cost, layer_minima, moments_at)
-from libc.math cimport sqrt

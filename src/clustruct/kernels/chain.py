@@ -36,8 +36,15 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from math import sqrt
-
+    from clustruct.kernels.cells import (
+        FIRST_CELLS,
+        KNOTS,
+        LEAST_CELLS,
+        choose_cells,
+        first_cells,
+        place_slots,
+        split_cells,
+    )
     from clustruct.kernels.intervals import (
         ABOUT_ZERO,
         EXACT,
@@ -51,13 +58,6 @@ if not cython.compiled:
 # This search is faster than those that visit every value while there are at least this many values
 # for the square of the number of groups.
 CHAIN_SHARE = 20
-# Cells in the first round: so many for each group, and at least. Their ends are chosen among knots,
-# so many for each cell.
-FIRST_CELLS = 3
-LEAST_CELLS = 20
-KNOTS = 16
-# Into how many cells one is split. Measured: 2 takes more rounds, 4 and 8 take more states.
-PARTS = cython.declare(cython.longlong, 3)
 # Room for rounding: in a comparison of two costs, relative to the larger one; and in means and
 # first moments of values that are at most 1 in size.
 TOLERANCE = cython.declare(cython.double, 1e-12)
@@ -65,10 +65,6 @@ ROUNDING = cython.declare(cython.double, 4e-15)
 # What the search in one layer makes of an error in the costs: one unit from the cost, two for each
 # halving of the stride.
 SEARCH_NOISE = cython.declare(cython.double, 64.0)
-# A cell is split when its discount exceeds this share of the largest one.
-SPLIT_ABOVE = cython.declare(cython.double, 0.1)
-# When all positions left are fewer than this many times the states, go straight to the end.
-FINISH = cython.declare(cython.longlong, 2)
 
 
 def cheapest_chain(
@@ -118,19 +114,25 @@ def cheapest_chain(
     cost: cython.double
     limit: cython.double
     n_cells: cython.Py_ssize_t
-    n_slots: cython.Py_ssize_t
     n_states: cython.Py_ssize_t
     # One work space for all rounds: on short arrays, allocations take longer than the search.
-    layout: cython.longlong[::1]
-    spare: cython.longlong[::1] = np.empty(0, dtype=np.int64)
-    moments: cython.double[:, ::1] = np.empty((0, 6))
-    floats: cython.double[::1] = np.empty(0)
-    integers: cython.longlong[::1] = np.empty(0, dtype=np.int64)
+    n_cells = min(values.shape[0] - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
+    layout: cython.longlong[::1] = np.empty((n_cells + 2) * (n_groups + 4), dtype=np.int64)
+    spare: cython.longlong[::1] = np.empty(2 * layout.shape[0], dtype=np.int64)
+    moments: cython.double[:, ::1] = np.empty((20 * n_cells, 6))
+    # Twice the knots that are wanted, and some towards the ends, are the most that there may be.
+    n_floats: cython.Py_ssize_t = max(6 * layout.shape[0], 2 * KNOTS * n_cells + 130)
+    floats: cython.double[::1] = np.empty(n_floats)
+    integers: cython.longlong[::1] = np.empty(n_floats, dtype=np.int64)
     path: cython.longlong[::1] = np.empty(n_layers, dtype=np.int64)
     best_array = np.empty(n_layers, dtype=np.int64)
     best: cython.longlong[::1] = best_array
     found: cython.bint = False
-    layout, n_cells, n_states = _first_cells(values, n_groups, zero_group, middle)
+    with cython.nogil:
+        n_cells = first_cells(
+            values, n_groups, zero_group, middle, n_cells, floats, integers, spare, layout
+        )
+        n_states = layout[2 * n_cells + n_groups + 1]
     while True:
         if n_states > max_states:
             raise MemoryError
@@ -138,26 +140,29 @@ def cheapest_chain(
         high: cython.longlong[::1] = layout[n_cells : 2 * n_cells]
         starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_groups + 2]
         owner: cython.longlong[::1] = layout[2 * n_cells + n_groups + 2 :][:n_states]
-        n_slots = 3 * n_cells + 2
-        if moments.shape[0] < n_slots:
-            moments = np.empty((2 * n_slots, 6))
         if floats.shape[0] < 3 * n_states + n_cells:
             floats = np.empty(2 * (3 * n_states + n_cells))
-        if integers.shape[0] < 2 * n_states + n_slots + n_cells + 1:
-            integers = np.empty(2 * (2 * n_states + n_slots + n_cells + 1), dtype=np.int64)
+        if integers.shape[0] < 2 * n_states + 5 * n_cells + 4:
+            integers = np.empty(2 * (2 * n_states + 5 * n_cells + 4), dtype=np.int64)
         discount: cython.double[::1] = floats[:n_states]
         ahead: cython.double[::1] = floats[n_states : 2 * n_states]
         behind: cython.double[::1] = floats[2 * n_states : 3 * n_states]
         worst: cython.double[::1] = floats[3 * n_states :][:n_cells]
         slots: cython.longlong[::1] = integers[:n_states]
         previous: cython.longlong[::1] = integers[n_states : 2 * n_states]
-        positions: cython.longlong[::1] = integers[2 * n_states : 2 * n_states + n_slots]
-        first_child: cython.longlong[::1] = integers[2 * n_states + n_slots :][: n_cells + 1]
+        first_child: cython.longlong[::1] = integers[2 * n_states :][: n_cells + 1]
+        first_slot: cython.longlong[::1] = integers[2 * n_states + n_cells + 1 :][: n_cells + 1]
+        positions: cython.longlong[::1] = integers[2 * (n_states + n_cells + 1) :]
         with cython.nogil:
-            _measure_cells(values, weights, origin, table, block, low, high, moments, positions)
+            place_slots(low, high, values.shape[0], first_slot, positions)
+        positions = positions[: first_slot[n_cells] + 2]
+        if moments.shape[0] < positions.shape[0]:
+            moments = np.empty((2 * positions.shape[0], 6))
+        with cython.nogil:
+            moments_at(values, weights, origin, table, block, positions, moments)
             exact = _discounts(
-                values, origin, zero_group, low, high, owner, starts, moments, positions, slots,
-                discount,
+                values, origin, zero_group, low, high, owner, starts, first_slot, moments,
+                positions, slots, discount,
             )  # fmt: skip
             # Plain double precision will do while its error is far below the costs compared.
             measure = EXACT if exact or noise > 1e-4 * bound else FAST
@@ -179,7 +184,7 @@ def cheapest_chain(
                 False, behind, previous,
             )  # fmt: skip
             limit = bound + TOLERANCE * bound + (noise if measure == FAST else 0.0)
-            n_states = _choose(
+            n_states = choose_cells(
                 low, high, owner, starts, discount, ahead, behind, limit, worst, first_child
             )
         if n_states == 0:
@@ -188,95 +193,9 @@ def cheapest_chain(
         if spare.shape[0] < 2 * n_cells + n_groups + 2 + n_states:
             spare = np.empty(2 * (2 * n_cells + n_groups + 2 + n_states), dtype=np.int64)
         with cython.nogil:
-            _split(low, high, owner, starts, first_child, spare)
+            split_cells(low, high, owner, starts, first_child, spare)
         layout, spare = spare, layout
     return (best_array, bound) if found else None
-
-
-@cython.cfunc
-def _first_cells(
-    values: cython.double[::1],
-    n_groups: cython.Py_ssize_t,
-    zero_group: cython.Py_ssize_t,
-    middle: cython.longlong,
-):
-    """Cells over all positions, and for each boundary the list of those that it may take.
-
-    The error of a cell goes like its weight times its width, so the first cells share the square
-    root of the density of the values evenly.
-
-    Returns the layout and the numbers of cells and of states. A layout holds, one after the other,
-    the first positions of all cells, the positions after their last ones, the starts (where the
-    states of each layer begin) and the owners (the cell of each state). State 0 stands for the
-    position 0, the last state for ``n``.
-    """
-    n: cython.Py_ssize_t = values.shape[0]
-    most: cython.Py_ssize_t = min(n - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
-    n_knots: cython.Py_ssize_t = min(n - 1, KNOTS * most)
-    knot: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
-    need: cython.double[::1] = np.empty(n_knots + 1)
-    need[0] = 0.0
-    for knot in range(1, n_knots + 1):
-        need[knot] = need[knot - 1] + sqrt(
-            values[knot * (n - 1) // n_knots] - values[(knot - 1) * (n - 1) // n_knots]
-        )
-    cuts: cython.longlong[::1] = np.empty(most + 2, dtype=np.int64)
-    cuts[0] = 1
-    n_cuts: cython.Py_ssize_t = 1
-    for knot in range(1, n_knots):
-        if need[knot] * most >= need[n_knots] * n_cuts:
-            n_cuts = _insert(cuts, n_cuts, knot * (n - 1) // n_knots)
-    n_cuts = _insert(cuts, n_cuts, n)
-    if zero_group >= 0:
-        # No cell reaches across the middle.
-        n_cuts = _insert(cuts, n_cuts, middle + 1)
-    n_cells: cython.Py_ssize_t = n_cuts - 1
-    layout: cython.longlong[::1] = np.empty(
-        2 * n_cells + n_groups + 2 + n_cells * (n_groups - 1) + 2, dtype=np.int64
-    )
-    for cell in range(n_cells):
-        layout[cell] = cuts[cell]
-        layout[n_cells + cell] = cuts[cell + 1]
-    starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_groups + 2]
-    owner: cython.longlong[::1] = layout[2 * n_cells + n_groups + 2 :]
-    n_states: cython.Py_ssize_t = 1
-    owner[0] = -1
-    starts[0] = 0
-    for layer in range(1, n_groups):
-        starts[layer] = n_states
-        for cell in range(n_cells):
-            if (
-                zero_group < 0
-                or (layer <= zero_group and cuts[cell] <= middle)
-                or (layer > zero_group and cuts[cell] > middle)
-            ):
-                owner[n_states] = cell
-                n_states += 1
-    owner[n_states] = -1
-    starts[n_groups] = n_states
-    starts[n_groups + 1] = n_states + 1
-    return layout, n_cells, n_states + 1
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _insert(
-    cuts: cython.longlong[::1], n_cuts: cython.Py_ssize_t, cut: cython.longlong
-) -> cython.Py_ssize_t:
-    """Insert a number into a sorted list without repetition; return the new length."""
-    place: cython.Py_ssize_t = n_cuts
-    while place > 0 and cuts[place - 1] > cut:
-        place -= 1
-    if place > 0 and cuts[place - 1] == cut:
-        return n_cuts
-    i: cython.Py_ssize_t
-    for i in range(n_cuts, place, -1):
-        cuts[i] = cuts[i - 1]
-    cuts[place] = cut
-    return n_cuts + 1
 
 
 @cython.cfunc
@@ -326,39 +245,6 @@ def _sweep(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _measure_cells(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    origin: cython.double,
-    table: cython.double[:, ::1],
-    block: cython.Py_ssize_t,
-    low: cython.longlong[::1],
-    high: cython.longlong[::1],
-    moments: cython.double[:, ::1],
-    positions: cython.longlong[::1],
-) -> cython.void:
-    """Moments at the first, middle and last position of every cell, then at both ends of all."""
-    cell: cython.Py_ssize_t
-    slot: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    n_cells: cython.Py_ssize_t = low.shape[0]
-    for cell in range(n_cells):
-        positions[3 * cell] = low[cell]
-        positions[3 * cell + 1] = (low[cell] + high[cell] - 1) // 2
-        positions[3 * cell + 2] = high[cell] - 1
-    positions[3 * n_cells] = 0
-    positions[3 * n_cells + 1] = values.shape[0]
-    for slot in range(3 * n_cells + 2):
-        if slot > 0 and positions[slot] == positions[slot - 1]:
-            for column in range(6):
-                moments[slot, column] = moments[slot - 1, column]
-        else:
-            moments_at(values, weights, origin, table, block, positions[slot], moments, slot)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _discounts(
     values: cython.double[::1],
     origin: cython.double,
@@ -367,6 +253,7 @@ def _discounts(
     high: cython.longlong[::1],
     owner: cython.longlong[::1],
     starts: cython.longlong[::1],
+    first_slot: cython.longlong[::1],
     moments: cython.double[:, ::1],
     positions: cython.longlong[::1],
     slots: cython.longlong[::1],
@@ -376,7 +263,7 @@ def _discounts(
     exact: cython.bint = True
     n_layers: cython.Py_ssize_t = starts.shape[0] - 3
     last: cython.Py_ssize_t = owner.shape[0] - 1
-    end: cython.Py_ssize_t = 3 * low.shape[0]
+    end: cython.Py_ssize_t = first_slot[low.shape[0]]
     layer: cython.Py_ssize_t
     state: cython.Py_ssize_t
     first: cython.Py_ssize_t
@@ -384,7 +271,7 @@ def _discounts(
     right: cython.Py_ssize_t
     cell: cython.Py_ssize_t
     here: cython.Py_ssize_t
-    place: cython.Py_ssize_t
+    final: cython.Py_ssize_t
     least: cython.double
     largest: cython.double
     floor: cython.double
@@ -398,34 +285,37 @@ def _discounts(
     discount[0] = 0.0
     discount[last] = 0.0
     for layer in range(1, n_layers + 1):
-        # The representative: the middle, or the end of the cell towards which the zero group grows.
-        place = 1 if zero_group < 0 else (0 if layer <= zero_group else 2)
         # Extreme positions of the neighbouring boundaries.
-        left = end if layer == 1 else 3 * owner[starts[layer - 1]]
-        right = end + 1 if layer == n_layers else 3 * owner[starts[layer + 2] - 1] + 2
+        left = end if layer == 1 else first_slot[owner[starts[layer - 1]]]
+        right = end + 1 if layer == n_layers else first_slot[owner[starts[layer + 2] - 1] + 1] - 1
         least = values[positions[left]] - origin
         largest = values[positions[right] - 1] - origin
         for state in range(starts[layer], starts[layer + 1]):
             cell = owner[state]
-            first = 3 * cell
-            here = first + place
+            first = first_slot[cell]
+            final = first_slot[cell + 1] - 1
+            # The representative: the middle, or the end from which the zero group grows.
+            if zero_group < 0:
+                here = (first + final) // 2
+            else:
+                here = first if layer <= zero_group else final
             slots[state] = here
             discount[state] = 0.0
             if zero_group >= 0 and (layer == zero_group or layer == zero_group + 1):
-                discount[state] = _gain(moments, first, first + 2, 4)
+                discount[state] = _gain(moments, first, final, 4)
             elif high[cell] - low[cell] > 1:
                 # A mean grows with both ends of its interval.
-                above = _mean(moments, positions, first + 2, right, largest)
+                above = _mean(moments, positions, final, right, largest)
                 below = _mean(moments, positions, left, first, least)
                 floor = values[low[cell] - 1] - origin
                 ceiling = values[high[cell] - 1] - origin
                 spread = min(above - below, 2.0 * (above - floor), 2.0 * (ceiling - below))
                 passed = max(
                     _first_moment(moments, first, here, floor),
-                    -_first_moment(moments, here, first + 2, ceiling),
+                    -_first_moment(moments, here, final, ceiling),
                 )
                 # The values are at most 1 in size: room for the rounding of both factors.
-                passed += ROUNDING * _gain(moments, first, first + 2, 0)
+                passed += ROUNDING * _gain(moments, first, final, 0)
                 discount[state] = 2.0 * (spread + ROUNDING) * passed
             if discount[state] > 0.0:
                 exact = False
@@ -502,104 +392,3 @@ def _trace(
             path[group - 1] = positions[slots[before]]
         state = before
     return cost
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _choose(
-    low: cython.longlong[::1],
-    high: cython.longlong[::1],
-    owner: cython.longlong[::1],
-    starts: cython.longlong[::1],
-    discount: cython.double[::1],
-    ahead: cython.double[::1],
-    behind: cython.double[::1],
-    limit: cython.double,
-    worst: cython.double[::1],
-    first_child: cython.longlong[::1],
-) -> cython.Py_ssize_t:
-    """Drop the states whose best chain costs more than ``limit``; say how to split the others.
-
-    A dropped state loses its owner; ``first_child`` numbers the cells that each cell becomes.
-    Returns the number of states of the next round, 0 if a layer lost all of them.
-    """
-    n_cells: cython.Py_ssize_t = low.shape[0]
-    last: cython.Py_ssize_t = owner.shape[0] - 1
-    layer: cython.Py_ssize_t
-    state: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
-    before: cython.Py_ssize_t
-    total: cython.Py_ssize_t = 2
-    parts: cython.longlong
-    left: cython.longlong = 0
-    widest: cython.double = 0.0
-    worst[:] = -1.0
-    for state in range(1, last):
-        cell = owner[state]
-        if ahead[state] + behind[state] + discount[state] > limit:
-            owner[state] = -1
-            continue
-        worst[cell] = max(worst[cell], discount[state])
-        widest = max(widest, discount[state])
-        left += high[cell] - low[cell]
-    # Only the cells with the larger discounts are split: the others hardly loosen the bound.
-    first_child[0] = 0
-    for cell in range(n_cells):
-        parts = high[cell] - low[cell]
-        if worst[cell] < 0.0:
-            parts = 0
-        elif left > FINISH * last:
-            parts = min(parts, PARTS) if worst[cell] > SPLIT_ABOVE * widest else 1
-        first_child[cell + 1] = first_child[cell] + parts
-    for layer in range(1, starts.shape[0] - 2):
-        before = total
-        for state in range(starts[layer], starts[layer + 1]):
-            if owner[state] >= 0:
-                total += first_child[owner[state] + 1] - first_child[owner[state]]
-        if total == before:
-            return 0
-    return total
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _split(
-    low: cython.longlong[::1],
-    high: cython.longlong[::1],
-    owner: cython.longlong[::1],
-    starts: cython.longlong[::1],
-    first_child: cython.longlong[::1],
-    layout: cython.longlong[::1],
-) -> cython.void:
-    """Write the layout of the next round."""
-    n_starts: cython.Py_ssize_t = starts.shape[0]
-    n_cells: cython.Py_ssize_t = first_child[low.shape[0]]
-    cell: cython.Py_ssize_t
-    child: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
-    state: cython.Py_ssize_t
-    n_states: cython.Py_ssize_t = 1
-    parts: cython.longlong
-    size: cython.longlong
-    for cell in range(low.shape[0]):
-        parts = first_child[cell + 1] - first_child[cell]
-        size = high[cell] - low[cell]
-        for child in range(parts):
-            layout[first_child[cell] + child] = low[cell] + size * child // parts
-            layout[n_cells + first_child[cell] + child] = low[cell] + size * (child + 1) // parts
-    new_starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_starts]
-    new_owner: cython.longlong[::1] = layout[2 * n_cells + n_starts :]
-    new_starts[0] = 0
-    new_owner[0] = -1
-    for layer in range(1, n_starts - 2):
-        new_starts[layer] = n_states
-        for state in range(starts[layer], starts[layer + 1]):
-            if owner[state] >= 0:
-                for child in range(first_child[owner[state]], first_child[owner[state] + 1]):
-                    new_owner[n_states] = child
-                    n_states += 1
-    new_owner[n_states] = -1
-    new_starts[n_starts - 2] = n_states
-    new_starts[n_starts - 1] = n_states + 1

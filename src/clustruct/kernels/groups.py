@@ -35,15 +35,15 @@ def group_summaries(
     """Mean and cost of each group ``[edges[q], edges[q + 1])``; none may be empty."""
     n_groups: cython.Py_ssize_t = edges.shape[0] - 1
     rows: cython.double[:, ::1] = np.empty((n_groups + 1, N_MOMENTS))
-    means: cython.double[::1] = np.empty(n_groups)
-    costs: cython.double[::1] = np.empty(n_groups)
+    means_array, costs_array = np.empty(n_groups), np.empty(n_groups)
+    means: cython.double[::1] = means_array
+    costs: cython.double[::1] = costs_array
     group: cython.Py_ssize_t
     weight: cython.double
     first: cython.double
     mean: cython.double
     reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
-    for group in range(n_groups + 1):
-        moments_at(values, weights, origin, table, block, edges[group], rows, group)
+    moments_at(values, weights, origin, table, block, edges, rows)
     for group in range(n_groups):
         weight = (rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1])
         first = (rows[group + 1, 2] - rows[group, 2]) + (rows[group + 1, 3] - rows[group, 3])
@@ -63,7 +63,7 @@ def group_summaries(
                 costs[group] = 0.0
         # A mean lies between the least and the largest value, whatever rounding says.
         means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
-    return np.asarray(means), np.asarray(costs)
+    return means_array, costs_array
 
 
 @cython.cfunc

@@ -3,7 +3,7 @@ cdef double INFINITY
 
 cdef void moments_at(
     double[::1] values, double[::1] weights, double origin, double[:, ::1] table,
-    Py_ssize_t block, Py_ssize_t position, double[:, ::1] out, Py_ssize_t row) noexcept nogil
+    Py_ssize_t block, long long[::1] positions, double[:, ::1] out) noexcept nogil
 
 cdef double interval_cost(double[:, ::1] table, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 

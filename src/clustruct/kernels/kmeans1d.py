@@ -18,10 +18,13 @@ from clustruct.kernels.intervals import (
     fast_cost_error,
     running_moments,
 )
-from clustruct.kernels.partition import label_by_threshold
+from clustruct.kernels.partition import label_by_threshold, with_ends
 from clustruct.kernels.penalised import best_partition
-from clustruct.kernels.sorting import merge_ties, scale_down, sort_values
+from clustruct.kernels.sorting import scale_and_merge, scale_down, scale_factors, sort_values
 
+# So few groups are worth a chain search if there are so many values for each of them.
+FEW = 15
+FEW_SHARE = 32
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384
@@ -62,7 +65,7 @@ def cluster_values(values, weights, n_clusters):
     starts, centers, cost, exponent = _cluster_sorted(ordered, ordered_weights, n_clusters)
     inertia = _ldexp(cost, exponent + weight_exponent)
     labels = label_by_threshold(values, ordered[starts])
-    edges = np.concatenate([[0], starts, [ordered.shape[0]]])
+    edges = with_ends(starts, ordered.shape[0])
     sizes = edges[1:] - edges[:-1]
     if counted is not None:
         halfway = 0.5 * centers[:-1] + 0.5 * centers[1:]
@@ -77,8 +80,9 @@ def _cluster_sorted(ordered, weights, n_clusters):
 
     The cost comes as a mantissa and an exponent of two. Empty weights stand for weights of one.
     """
-    scaled, exponent = scale_down(ordered, max(-ordered[0], ordered[-1]))
-    values, weights = merge_ties(scaled, weights)
+    factor, factor_too, exponent = scale_factors(max(-ordered[0], ordered[-1]))
+    values, sums, firsts = scale_and_merge(ordered, weights, factor, factor_too)
+    weights = weights if sums is None else sums
     n = values.shape[0]
     # Moments are taken about zero unless the values lie far from it for their spread.
     origin = float(values[n // 2])
@@ -86,16 +90,17 @@ def _cluster_sorted(ordered, weights, n_clusters):
         origin = 0.0
     table = running_moments(values, weights, origin, BLOCK)
     inner = _boundaries(values, weights, origin, table, min(n_clusters, n))
-    edges = np.concatenate([[0], inner, [n]])
+    edges = with_ends(inner, n)
     centers, costs = group_summaries(values, weights, origin, table, BLOCK, edges)
-    starts = inner if n == ordered.shape[0] else np.searchsorted(scaled, values[inner])
+    starts = inner if firsts is None else firsts[inner]
     return starts, np.ldexp(centers, exponent), math.fsum(costs), 2 * exponent
 
 
 def _boundaries(values, weights, origin, table, n_groups):
     """Inner boundaries of the best partition of distinct sorted values."""
     n = values.shape[0]
-    if 1 < n_groups and CHAIN_SHARE * n_groups**2 <= n:
+    share = FEW_SHARE * n_groups if n_groups <= FEW else CHAIN_SHARE * n_groups**2
+    if n_groups > 1 and n >= share:
         error = fast_cost_error(values, weights, origin, table, BLOCK)
         states = max(LEAST_STATES, n // STATES_SHARE)
         try:

@@ -1,12 +1,23 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Labels from thresholds."""
+"""Edges of groups, and labels from thresholds."""
 
 import cython
 import numpy as np
 
 # So many thresholds are all compared with each value, which processors do for several values at a
 # time; more are bisected.
-FEW = cython.declare(cython.Py_ssize_t, 6)
+FEW = cython.declare(cython.Py_ssize_t, 8)
+INFINITY = cython.declare(cython.double, float("inf"))
+
+
+def with_ends(inner: cython.longlong[::1], n: cython.longlong):
+    """The inner boundaries of a partition of ``n`` values, between 0 and ``n``."""
+    edges_array = np.empty(inner.shape[0] + 2, dtype=np.int64)
+    edges: cython.longlong[::1] = edges_array
+    edges[0] = 0
+    edges[1 : inner.shape[0] + 1] = inner
+    edges[inner.shape[0] + 1] = n
+    return edges_array
 
 
 def label_by_threshold(values: cython.const[cython.double][::1], thresholds: cython.double[::1]):
@@ -41,20 +52,31 @@ def _compare_all(
     labels: cython.Py_ssize_t[::1],
 ) -> cython.void:
     """Write the labels by comparing each value with all thresholds."""
-    n: cython.Py_ssize_t = values.shape[0]
-    first: cython.Py_ssize_t
-    last: cython.Py_ssize_t
+    m: cython.Py_ssize_t = thresholds.shape[0]
     k: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    threshold: cython.double
-    # In pieces that stay in the first-level cache.
-    for first in range(0, n, 1024):
-        last = min(n, first + 1024)
-        labels[first:last] = 0
-        for k in range(thresholds.shape[0]):
-            threshold = thresholds[k]
-            for i in range(first, last):
-                labels[i] += threshold <= values[i]
+    label: cython.Py_ssize_t
+    value: cython.double
+    first: cython.double
+    second: cython.double
+    third: cython.double
+    fourth: cython.double
+    labels[:] = 0
+    # Four thresholds at a time.
+    for k in range(0, m, 4):
+        first = thresholds[k]
+        second = thresholds[k + 1] if k + 1 < m else INFINITY
+        third = thresholds[k + 2] if k + 2 < m else INFINITY
+        fourth = thresholds[k + 3] if k + 3 < m else INFINITY
+        for i in range(values.shape[0]):
+            value = values[i]
+            label = labels[i]
+            # Written so that compilers make it a few operations on vectors.
+            label = label + 1 if first <= value else label
+            label = label + 1 if second <= value else label
+            label = label + 1 if third <= value else label
+            label = label + 1 if fourth <= value else label
+            labels[i] = label
 
 
 @cython.cfunc
@@ -68,15 +90,20 @@ def _bisect(
     """Write the labels by a bisection without branches, which no processor could guess."""
     i: cython.Py_ssize_t
     base: cython.Py_ssize_t
-    left: cython.Py_ssize_t
     half: cython.Py_ssize_t
+    most: cython.Py_ssize_t = 1
+    rest: cython.Py_ssize_t
     value: cython.double
+    while 2 * most <= thresholds.shape[0]:
+        most *= 2
+    rest = thresholds.shape[0] - most
+    # The first step leaves a power of two, less one, of thresholds in question, so that all values
+    # take the same steps.
     for i in range(values.shape[0]):
         value = values[i]
-        base = 0
-        left = thresholds.shape[0]
-        while left > 0:
-            half = (left + 1) // 2
+        base = rest + 1 if thresholds[rest] <= value else 0
+        half = most // 2
+        while half > 0:
             base = base + half if thresholds[base + half - 1] <= value else base
-            left -= half
+            half //= 2
         labels[i] = base

@@ -13,13 +13,11 @@ import numpy as np
 
 # Below this size the histograms cost more than NumPy's comparison sort does.
 SMALL = 2048
-
-# A 64-bit key has six digits of eleven bits, the last of nine. The leading ones, three for arrays
-# shorter than LONG and four for others, tell most values apart, and an insertion sort settles the
-# few that they do not.
-N_DIGITS = 6
+# Arrays shorter than LONG are sorted by two digits of eleven bits, longer ones by three. They tell
+# most values apart; an insertion sort settles the few that they do not.
+DIGIT = cython.declare(cython.int, 11)
+LONG = cython.declare(cython.Py_ssize_t, 1 << 14)
 NO_LOADS = np.empty(0)
-LONG = cython.declare(cython.Py_ssize_t, 1 << 17)
 
 
 def sort_values(values, weights=None):
@@ -43,209 +41,301 @@ def sort_values(values, weights=None):
             return np.sort(values), None
         order = np.argsort(values, kind="stable")
         return values[order], weights[order]
-    sorted_values, sorted_weights = np.empty(n), np.empty(0 if weights is None else n)
+    loads = sorted_loads = spare_loads = NO_LOADS
+    if weights is not None:
+        loads, sorted_loads, spare_loads = weights, np.empty(n), np.empty(n)
+    sorted_values, spare_bits = np.empty(n), np.empty(n, dtype=np.int64)
     radix_sort(
-        values.view(np.uint64),
-        NO_LOADS if weights is None else weights,
-        sorted_values.view(np.uint64),
-        sorted_weights,
-    )
-    return sorted_values, (None if weights is None else sorted_weights)
+        values.view(np.int64), loads, sorted_values, sorted_values.view(np.int64), sorted_loads,
+        spare_bits, spare_loads,
+    )  # fmt: skip
+    return sorted_values, (None if weights is None else sorted_loads)
 
 
 def radix_sort(
-    values: cython.const[cython.ulonglong][::1],
-    weights: cython.const[cython.double][::1],
-    sorted_values: cython.ulonglong[::1],
-    sorted_weights: cython.double[::1],
+    bits: cython.const[cython.longlong][::1],
+    loads: cython.const[cython.double][::1],
+    sorted_values: cython.double[::1],
+    sorted_bits: cython.longlong[::1],
+    sorted_loads: cython.double[::1],
+    spare_bits: cython.longlong[::1],
+    spare_loads: cython.double[::1],
 ):
-    """Sort the bit patterns of doubles with their weights, if there are any."""
-    n: cython.Py_ssize_t = values.shape[0]
-    side: cython.Py_ssize_t
-    first_leading: cython.Py_ssize_t = 3 if n < LONG else 2
-    keys: cython.ulonglong[:, ::1] = np.empty((2, n), dtype=np.uint64)
-    loads: cython.double[:, ::1] = np.empty((2, weights.shape[0]))
-    counts: cython.longlong[:, ::1] = np.zeros((N_DIGITS, 2048), dtype=np.int64)
+    """Sort the bit patterns of doubles with their loads, if there are any.
+
+    Parameters
+    ----------
+    bits, loads
+        What is to be sorted.
+    sorted_values, sorted_bits, sorted_loads
+        For the result; the first two share their memory.
+    spare_bits, spare_loads
+        Work space.
+    """
+    n: cython.Py_ssize_t = bits.shape[0]
+    bit: cython.int
+    counts: cython.longlong[:, ::1] = np.empty((2, 1 << DIGIT), dtype=np.int64)
+    frame: cython.longlong[::1] = np.empty(3, dtype=np.int64)
     with cython.nogil:
-        _to_keys(values, keys)
-        loads[0, :] = weights
-        _count_leading(keys, counts)
-        side = _sort_by_digits(keys, loads, counts, 0, first_leading)
-        if not _insertion_sort(keys, loads, side):
+        _frame_keys(bits, frame)
+        if n < LONG:
+            bit = max(0, frame[2] - 2 * DIGIT)
+            _sort_by_two_digits(
+                bits, loads, spare_bits, spare_loads, sorted_bits, sorted_loads, counts, frame, bit
+            )
+            bit += 2 * DIGIT
+        else:
+            bit = max(0, frame[2] - 3 * DIGIT)
+            _count(bits, counts, frame, bit)
+            _scatter(bits, loads, sorted_bits, sorted_loads, counts[0], frame, bit)
+            bit += DIGIT
+        while True:
+            while bit < frame[2]:
+                _sort_by_two_digits(
+                    sorted_bits, sorted_loads, spare_bits, spare_loads, sorted_bits, sorted_loads,
+                    counts, frame, bit,
+                )  # fmt: skip
+                bit += 2 * DIGIT
+            if _insertion_sort(sorted_values, sorted_loads):
+                break
             # The leading digits say too little: start again from the last one.
-            counts[:, :] = 0
-            if side == 1:
-                keys[0, :] = keys[1, :]
-                loads[0, :] = loads[1, :]
-            _count_leading(keys, counts)
-            _count_trailing(keys, counts)
-            side = _sort_by_digits(keys, loads, counts, 0, 0)
-        _from_keys(keys[side], sorted_values)
-        sorted_weights[:] = loads[side]
+            bit = 0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _to_keys(
-    values: cython.const[cython.ulonglong][::1], keys: cython.ulonglong[:, ::1]
+def _frame_keys(
+    bits: cython.const[cython.longlong][::1], frame: cython.longlong[::1]
 ) -> cython.void:
-    """Turn the bit patterns of doubles into keys that sort like the doubles."""
+    """Write how keys are made of doubles, and how many bits they have.
+
+    The bit pattern of a double, its sign apart, is an integer that grows with the double, and most
+    of these integers belong to numbers far smaller than any at hand. They are left out, so that few
+    leading bits tell much. What remains of the integer, with the sign of the double and counted
+    from the lowest one, is its key.
+    """
     i: cython.Py_ssize_t
-    sign: cython.ulonglong = 1
-    sign <<= 63
-    for i in range(values.shape[0]):
-        # Negative numbers sort in reverse of their bits, and before the positive ones.
-        keys[0, i] = ~values[i] if values[i] & sign else values[i] | sign
+    n_bits: cython.int = 0
+    sign: cython.longlong
+    signs: cython.longlong = 0
+    size: cython.ulonglong
+    largest: cython.ulonglong = 0
+    unused: cython.ulonglong = 0
+    unused -= 1
+    for i in range(bits.shape[0]):
+        sign = bits[i] >> 63  # 0 or -1
+        signs |= sign
+        size = bits[i] ^ (sign << 63)
+        largest = size if size > largest else largest
+        # Of zero this makes the largest integer, which does not count.
+        size -= 1
+        unused = size if size < unused else unused
+    # The next 2^52 sizes below the least one, a halving, keep it apart from zero.
+    halving: cython.ulonglong = 1
+    halving <<= 52
+    unused = unused - halving if largest > 0 and unused > halving else 0
+    largest -= unused
+    frame[0] = unused
+    frame[1] = signs * cython.cast(cython.longlong, largest)
+    if signs < 0:
+        n_bits += 1
+    while largest > 0:
+        largest >>= 1
+        n_bits += 1
+    frame[2] = n_bits
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _key(
+    bits: cython.longlong, unused: cython.longlong, lowest: cython.ulonglong
+) -> cython.ulonglong:
+    """Integer that grows with the double of these bits, see ``_frame_keys``."""
+    sign: cython.longlong = bits >> 63
+    size: cython.longlong = bits ^ (sign << 63)
+    size = size - unused if size > 0 else 0
+    return cython.cast(cython.ulonglong, (size ^ sign) - sign) - lowest
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _count_leading(keys: cython.ulonglong[:, ::1], counts: cython.longlong[:, ::1]) -> cython.void:
-    """Count the values of the four leading digits."""
-    i: cython.Py_ssize_t
-    key: cython.ulonglong
-    for i in range(keys.shape[1]):
-        key = keys[0, i]
-        counts[2, (key >> 22) & 2047] += 1
-        counts[3, (key >> 33) & 2047] += 1
-        counts[4, (key >> 44) & 2047] += 1
-        counts[5, key >> 55] += 1
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _count_trailing(keys: cython.ulonglong[:, ::1], counts: cython.longlong[:, ::1]) -> cython.void:
-    """Count the values of the two trailing digits."""
-    i: cython.Py_ssize_t
-    for i in range(keys.shape[1]):
-        counts[0, keys[0, i] & 2047] += 1
-        counts[1, (keys[0, i] >> 11) & 2047] += 1
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _sort_by_digits(
-    keys: cython.ulonglong[:, ::1],
-    loads: cython.double[:, ::1],
+def _sort_by_two_digits(
+    bits: cython.const[cython.longlong][::1],
+    loads: cython.const[cython.double][::1],
+    spare_bits: cython.longlong[::1],
+    spare_loads: cython.double[::1],
+    sorted_bits: cython.longlong[::1],
+    sorted_loads: cython.double[::1],
     counts: cython.longlong[:, ::1],
-    side: cython.Py_ssize_t,
-    first_digit: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Stable passes over the digits from ``first_digit`` up; returns the row of the result."""
-    n: cython.Py_ssize_t = keys.shape[1]
-    loaded: cython.bint = loads.shape[1] > 0
-    digit: cython.Py_ssize_t
-    value: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    place: cython.longlong
-    count: cython.longlong
-    shift: cython.int
-    key: cython.ulonglong
-    for digit in range(first_digit, counts.shape[0]):
-        shift = 11 * digit
-        if counts[digit, (keys[side, 0] >> shift) & 2047] == n:
-            continue  # all keys share this digit
-        place = 0
-        for value in range(counts.shape[1]):
-            count = counts[digit, value]
-            counts[digit, value] = place
-            place += count
-        for i in range(n):
-            key = keys[side, i]
-            value = (key >> shift) & 2047
-            place = counts[digit, value]
-            counts[digit, value] = place + 1
-            keys[1 - side, place] = key
-            if loaded:
-                loads[1 - side, place] = loads[side, i]
-        side = 1 - side
-    return side
+    frame: cython.longlong[::1],
+    first_bit: cython.int,
+) -> cython.void:
+    """Stable passes over two digits of the keys, by way of the spare arrays."""
+    _count(bits, counts, frame, first_bit)
+    _scatter(bits, loads, spare_bits, spare_loads, counts[0], frame, first_bit)
+    _scatter(
+        spare_bits, spare_loads, sorted_bits, sorted_loads, counts[1], frame, first_bit + DIGIT
+    )
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _insertion_sort(
-    keys: cython.ulonglong[:, ::1], loads: cython.double[:, ::1], side: cython.Py_ssize_t
-) -> cython.bint:
-    """Finish nearly sorted keys; False, with all keys still there, if that takes too many moves."""
-    n: cython.Py_ssize_t = keys.shape[1]
-    loaded: cython.bint = loads.shape[1] > 0
-    moves_left: cython.Py_ssize_t = 2 * n
+def _count(
+    bits: cython.const[cython.longlong][::1],
+    counts: cython.longlong[:, ::1],
+    frame: cython.longlong[::1],
+    first_bit: cython.int,
+) -> cython.void:
+    """Count how often each value of two digits occurs."""
+    i: cython.Py_ssize_t
+    key: cython.ulonglong
+    unused: cython.longlong = frame[0]
+    lowest: cython.ulonglong = frame[1]
+    mask: cython.ulonglong = counts.shape[1] - 1
+    counts[:, :] = 0
+    for i in range(bits.shape[0]):
+        key = _key(bits[i], unused, lowest) >> first_bit
+        counts[0, key & mask] += 1
+        counts[1, (key >> DIGIT) & mask] += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _scatter(
+    bits: cython.const[cython.longlong][::1],
+    loads: cython.const[cython.double][::1],
+    new_bits: cython.longlong[::1],
+    new_loads: cython.double[::1],
+    counts: cython.longlong[::1],
+    frame: cython.longlong[::1],
+    first_bit: cython.int,
+) -> cython.void:
+    """One stable pass: put everything where the counts of its digit say."""
+    i: cython.Py_ssize_t
+    value: cython.Py_ssize_t
+    place: cython.longlong = 0
+    count: cython.longlong
+    unused: cython.longlong = frame[0]
+    lowest: cython.ulonglong = frame[1]
+    mask: cython.ulonglong = counts.shape[0] - 1
+    for value in range(counts.shape[0]):
+        count = counts[value]
+        counts[value] = place
+        place += count
+    if loads.shape[0] == 0:
+        for i in range(bits.shape[0]):
+            value = (_key(bits[i], unused, lowest) >> first_bit) & mask
+            place = counts[value]
+            counts[value] = place + 1
+            new_bits[place] = bits[i]
+    else:
+        for i in range(bits.shape[0]):
+            value = (_key(bits[i], unused, lowest) >> first_bit) & mask
+            place = counts[value]
+            counts[value] = place + 1
+            new_bits[place] = bits[i]
+            new_loads[place] = loads[i]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _insertion_sort(values: cython.double[::1], loads: cython.double[::1]) -> cython.bint:
+    """Finish nearly sorted values; False, with all still there, if that takes too many moves."""
+    loaded: cython.bint = loads.shape[0] > 0
+    moves_left: cython.Py_ssize_t = 2 * values.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    key: cython.ulonglong
+    value: cython.double
     load: cython.double = 0.0
-    for i in range(1, n):
-        if keys[side, i - 1] <= keys[side, i]:
+    for i in range(1, values.shape[0]):
+        value = values[i]
+        if values[i - 1] <= value:
             continue
-        key = keys[side, i]
         if loaded:
-            load = loads[side, i]
+            load = loads[i]
         j = i
-        while j > 0 and keys[side, j - 1] > key:
-            keys[side, j] = keys[side, j - 1]
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
             if loaded:
-                loads[side, j] = loads[side, j - 1]
+                loads[j] = loads[j - 1]
             j -= 1
-        keys[side, j] = key
+        values[j] = value
         if loaded:
-            loads[side, j] = load
+            loads[j] = load
         moves_left -= i - j
         if moves_left < 0:
             return False
     return True
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _from_keys(keys: cython.ulonglong[::1], values: cython.ulonglong[::1]) -> cython.void:
-    """Turn keys back into the bit patterns of doubles."""
-    i: cython.Py_ssize_t
-    sign: cython.ulonglong = 1
-    sign <<= 63
-    for i in range(keys.shape[0]):
-        values[i] = keys[i] ^ sign if keys[i] & sign else ~keys[i]
+def scale_and_merge(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    factor: cython.double,
+    factor_too: cython.double,
+):
+    """Distinct ones of sorted values times two factors, with the sums of their weights.
 
-
-def merge_ties(values: cython.double[::1], weights: cython.double[::1]):
-    """Distinct ones of sorted values, with the sums of their weights.
-
-    Empty ``weights`` stand for weights of one; they stay empty when all values are distinct.
+    Returns
+    -------
+    distinct : ndarray of float64, shape (m,)
+    sums : ndarray of float64, shape (m,), or None
+        Empty ``weights`` stand for weights of one. None when all values are distinct.
+    starts : ndarray of int64, shape (m,), or None
+        Where each distinct value occurs first; None when all values are distinct.
     """
     n: cython.Py_ssize_t = values.shape[0]
     weighted: cython.bint = weights.shape[0] > 0
-    n_distinct: cython.Py_ssize_t = 1
     i: cython.Py_ssize_t
     last: cython.Py_ssize_t = 0
+    value: cython.double
+    before: cython.double
+    distinct_array = np.empty(n)
+    distinct: cython.double[::1] = distinct_array
     with cython.nogil:
+        before = values[0] * factor * factor_too
+        distinct[0] = before
         for i in range(1, n):
-            n_distinct += values[i] != values[i - 1]
-    if n_distinct == n:
-        return np.asarray(values), np.asarray(weights)
-    distinct: cython.double[::1] = np.empty(n_distinct)
-    sums: cython.double[::1] = np.empty(n_distinct)
+            value = values[i] * factor * factor_too
+            last += value != before
+            distinct[last] = value
+            before = value
+    if last + 1 == n:
+        return distinct_array, None, None
+    starts_array, sums_array = np.empty(last + 1, dtype=np.int64), np.zeros(last + 1)
+    starts: cython.longlong[::1] = starts_array
+    sums: cython.double[::1] = sums_array
     with cython.nogil:
-        distinct[0] = values[0]
-        sums[0] = weights[0] if weighted else 1.0
-        for i in range(1, n):
-            if values[i] != values[i - 1]:
+        last = 0
+        starts[0] = 0
+        for i in range(n):
+            if values[i] * factor * factor_too != distinct[last]:
                 last += 1
-                distinct[last] = values[i]
-                sums[last] = 0.0
+                starts[last] = i
             sums[last] += weights[i] if weighted else 1.0
-    return np.asarray(distinct), np.asarray(sums)
+    return distinct_array[: last + 1].copy(), sums_array, starts_array
+
+
+def scale_factors(largest):
+    """Two factors that take numbers up to ``largest`` in size below 1, and the exponent taken off.
+
+    Powers of two; in two steps, because the power itself may be out of range.
+    """
+    exponent = math.frexp(largest)[1]
+    half = exponent // 2
+    return math.ldexp(1.0, -half), math.ldexp(1.0, half - exponent), exponent
 
 
 def scale_down(array, largest):
     """The array over the power of two just above ``largest``, and the exponent of that power."""
-    exponent = math.frexp(largest)[1]
-    # In two steps, because the power itself may be out of range.
-    scaled = array * math.ldexp(1.0, -(exponent // 2))
-    scaled *= math.ldexp(1.0, exponent // 2 - exponent)
+    factor, factor_too, exponent = scale_factors(largest)
+    scaled = array * factor
+    scaled *= factor_too
     return scaled, exponent

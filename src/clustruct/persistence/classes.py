@@ -91,8 +91,15 @@ def _own() -> dict[str, type]:
 
 def _is_holder(kind: type) -> bool:
     """Whether objects of a class hold values and nothing else."""
-    estimator = hasattr(kind, "get_params")
-    return estimator or dataclasses.is_dataclass(kind) or issubclass(kind, enum.Enum)
+    return hasattr(kind, "get_params") or _fields(kind) is not None or issubclass(kind, enum.Enum)
+
+
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """The names of all that objects of a dataclass or a named tuple hold; None for others."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    names: tuple[str, ...] | None = getattr(kind, "_fields", None)
+    return names if issubclass(kind, tuple) else None
 
 
 def name_of(kind: type) -> str | None:
@@ -125,9 +132,8 @@ def class_of(name: str) -> type:
 
 def state_of(value: Any) -> dict[str, Any]:
     """All that an object holds."""
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return dict(vars(value))
+    names = _fields(type(value))
+    return dict(vars(value)) if names is None else {name: getattr(value, name) for name in names}
 
 
 def make(kind: type, state: Mapping[str, Any]) -> Any:
@@ -139,6 +145,8 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
         If no object that was saved can have that state.
     """
     _check_state(kind, state)
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, state.values())
     made: Any = object.__new__(kind)
     for name, value in state.items():
         object.__setattr__(made, name, value)  # which frozen dataclasses have, too
@@ -151,14 +159,13 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
 
 def _check_state(kind: type, state: Mapping[str, Any]) -> None:
     """Refuse what is missing, what would hide a method, and what would touch files."""
-    if dataclasses.is_dataclass(kind):
-        needed = {field.name for field in dataclasses.fields(kind)}
-    else:
-        names = getattr(kind, "_get_param_names", None)
-        needed = set() if names is None else set(names())
+    fields = _fields(kind)
+    needed = set(getattr(kind, "_get_param_names", list)() if fields is None else fields)
     missing = sorted(needed - set(state))
     if missing:
         raise ValueError(f"a {kind.__name__} in it has no {missing[0]!r}")
+    if fields is not None and tuple(state) != fields:
+        raise ValueError(f"a {kind.__name__} in it does not have the entries {fields}")
     for name in state:
         hidden = getattr(kind, name, None)
         data = isinstance(hidden, property) or callable(hidden)

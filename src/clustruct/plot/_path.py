@@ -188,7 +188,7 @@ def path(result: Any, *, quantity: str = "objective", ax: Any = None) -> PathDis
 
     Parameters
     ----------
-    result : FeaturePath, SearchResult, CountSelection, estimator or Pipeline
+    result : FeaturePath, SearchResult, TaskSelection, CountSelection, estimator or Pipeline
         A path, the result of a search, or a fitted model that has searched.
     quantity : {"objective", "weights"}, default="objective"
         For a path: the objectives, with the room down to their lower bounds, or the values of the

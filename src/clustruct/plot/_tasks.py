@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from clustruct.inspection import TaskMap, task_map
+from clustruct.inspection import TaskMap, apart, task_map
 from clustruct.plot._axes import colour_of, dress, marker_of, note, shorten
 from clustruct.plot._display import Display
 
@@ -19,7 +19,7 @@ class TasksDisplay(Display):
     result : TaskMap
         Places of the tasks, as `clustruct.inspection.task_map` gives them.
     max_names : int, default=40
-        Write no names where there are more tasks than this.
+        Write no names where there are more tasks than this; nor names that would touch.
 
     Attributes
     ----------
@@ -81,10 +81,10 @@ class TasksDisplay(Display):
                 ax.scatter(*middle, s=120, color=colour, marker="P", edgecolor="white", zorder=4)
             ax.scatter(*found.points[mine].T, s=24, color=colour, marker=marker_of(label), zorder=3)
         if found.names.size <= self.max_names:
-            for name, place in zip(found.names, found.points, strict=True):
+            for i in apart(found.points):
                 ax.annotate(
-                    shorten(name),
-                    place,
+                    shorten(found.names[i]),
+                    found.points[i],
                     xytext=(4, 3),
                     textcoords="offset points",
                     fontsize="x-small",
@@ -120,6 +120,9 @@ def tasks(model: Any, *, max_names: int = 40, ax: Any = None) -> TasksDisplay:
     Examples
     --------
     >>> import clustruct as cs
-    >>> cs.plot.tasks(model)  # doctest: +SKIP
+    >>> problem = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0)
+    >>> model = cs.TaskClusterRegressor(2).fit(*problem.columns())
+    >>> cs.plot.tasks(model).ax_.get_title("left")
+    '12 tasks in 2 groups'
     """
     return TasksDisplay.from_estimator(model, max_names=max_names, ax=ax)

@@ -26,7 +26,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from clustruct.design import assignment
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
-from clustruct.relaxations.hull import Hull, Relaxation
+from clustruct.relaxations.hull import Hull, PlainEnergy, Relaxation
 
 __all__ = ["Factor", "Mixture", "factor_of", "hull_of"]
 
@@ -51,7 +51,7 @@ class Factor(Relaxation, Protocol):
         ...
 
 
-class GramFactor:
+class GramFactor(PlainEnergy):
     """A square root of the Gram matrix: ``G = R'R``, ``R't = C``."""
 
     def __init__(self, objective: QuadraticObjective) -> None:
@@ -82,7 +82,7 @@ class GramFactor:
         return hull_of(self, labels, n_groups)
 
 
-class RowFactor:
+class RowFactor(PlainEnergy):
     """The rows of ``X``, weighted and centred as they are used."""
 
     rest = 0.0

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Hull", "Mixing", "Relaxation", "dual_bound"]
+__all__ = ["Hull", "Mixing", "PlainEnergy", "Relaxation", "dual_bound"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -29,7 +29,7 @@ class Hull(Protocol):
         ...
 
     def solve(self) -> Floats:
-        """``B = (I + A(M) / alpha)^-1 t``, with ``A(M)`` linear in ``M``: ``R M R'`` or so."""
+        """``B = (E + A(M) / alpha)^-1 t``, with ``A(M)`` linear in ``M``: ``R M R'`` or so."""
         ...
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], Hull]":
@@ -57,9 +57,21 @@ class Relaxation(Protocol):
         """``P``, whose rows are what is grouped."""
         ...
 
+    def energy(self, B: Floats) -> float:
+        """``<B, E B>``, what ``B`` costs whatever the groups; ``E`` is the identity mostly."""
+        ...
+
     def hull(self, labels: Labels, n_groups: int) -> Hull:
         """The projector of one grouping."""
         ...
+
+
+class PlainEnergy:
+    """Of a relaxation in which all but the residuals depends on the groups."""
+
+    def energy(self, B: Floats) -> float:
+        """``||B||^2``."""
+        return float(np.vdot(B, B))
 
 
 def dual_bound(factor: Relaxation, B: Floats, explained: float) -> float:
@@ -67,11 +79,11 @@ def dual_bound(factor: Relaxation, B: Floats, explained: float) -> float:
 
     For every feasible ``W`` and every number ``tau``
 
-        f(W) - rest >= tau <t, B> - tau^2 / 2 (||B||^2 + h / alpha),
+        f(W) - rest >= tau <t, B> - tau^2 / 2 (<B, E B> + h / alpha),
 
     where ``h``, the argument `explained`, is the most that a subspace holds of ``||P||^2``; the
     best ``tau`` is known.
     """
-    spread = float(np.vdot(B, B)) + explained / factor.alpha
+    spread = factor.energy(B) + explained / factor.alpha
     along = float(np.vdot(factor.target, B))
     return factor.rest + (0.5 * along * (along / spread) if spread > 0.0 else 0.0)

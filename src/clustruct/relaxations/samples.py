@@ -28,6 +28,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct.objectives.samples import SampleObjective
+from clustruct.relaxations.hull import PlainEnergy
 
 __all__ = ["SampleFactor"]
 
@@ -59,7 +60,7 @@ class SampleMixture:
         return SampleMixture((*self.assignments, A), np.append((1.0 - share) * self.shares, share))
 
 
-class SampleFactor:
+class SampleFactor(PlainEnergy):
     """``X`` and ``t``, with the rows ``[b_i1 x_i, ...]`` as ``P``.
 
     Parameters

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
-from clustruct.inspection import kind_of
+from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.comparison import Data, compare
 from clustruct.reporting.content import Page, describe
 
@@ -96,11 +96,13 @@ def report(
     environment = _environment()
     target = Path(path)
     data = _as_data(X, y, tasks, "X", "y")
+    _check_fits(model, data, "y")
     held_out = None
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
     if y_test is not None:
         held_out = _as_data(X_test, y_test, tasks_test, "X_test", "y_test")
+        _check_fits(model, held_out, "y_test")
     size = as_number(test_size, "test_size", "at least 0 and less than 1", lambda s: 0 <= s < 1)
     comparison = None
     if held_out is not None or size > 0.0:
@@ -136,6 +138,22 @@ def _as_data(X: Any, y: ArrayLike, tasks: ArrayLike | None, x_name: str, y_name:
             f"tasks has shape {ids.shape}, but {x_name} has {rows} samples. Give one id for each."
         )
     return Data(X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X), answers, ids)
+
+
+def _check_fits(model: Any, data: Data, y_name: str) -> None:
+    """Complain of samples and answers that the model cannot have been fitted to."""
+    few = data.rows(np.arange(min(data.n, 2)))
+    model.predict(few.X, **few.routed())  # complains of other features than the model's
+    classes = getattr(final_estimator(model), "classes_", None)
+    if classes is None or data.y.ndim > 1:
+        return
+    unknown = [value for value in np.unique(data.y).tolist() if value not in set(classes.tolist())]
+    if unknown:
+        raise ValueError(
+            f"{y_name} holds {unknown[0]!r}, but the classes of the model are "
+            f"{', '.join(repr(name) for name in classes.tolist()[:10])}. "
+            "Give the answers as they were given to `fit`."
+        )
 
 
 def _environment() -> Any:

@@ -3,7 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.inspection import Convergence, Curve, ExpertLines, Levels, TaskMap, thinned
+from clustruct.inspection import (
+    Convergence,
+    Curve,
+    ExpertLines,
+    Levels,
+    TaskMap,
+    apart,
+    thinned,
+)
 from clustruct.reporting.comparison import Comparison
 from clustruct.reporting.svg import Frame, bars, shown
 
@@ -182,6 +190,10 @@ def tasks_chart(found: TaskMap) -> str:
             middle = (float(found.centroids[label, 0]), float(found.centroids[label, 1]))
             frame.line([middle, place], f"{kind} hair")
         frame.dot(*place, kind, radius=4, title=f"{found.names[i]}, group {label}")
-        if drawn.size <= MOST_NAMED_TASKS:
-            frame.words(*place, str(found.names[i])[:18], shift=(6.0, 4.0), anchor="start")
+    named = apart(found.points) if found.names.size <= MOST_NAMED_TASKS else ()
+    for i in named:
+        place = (float(found.points[i, 0]), float(found.points[i, 1]))
+        right = place[0] > float(low[0] + 0.75 * (high[0] - low[0]))
+        shift, anchor = ((-7.0, 4.0), "end") if right else ((7.0, 4.0), "start")
+        frame.words(*place, str(found.names[i])[:18], shift=shift, anchor=anchor)
     return frame.svg()

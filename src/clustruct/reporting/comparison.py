@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.utils import _safe_indexing
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from clustruct.inspection import final_estimator, kind_of, steps_before
 
@@ -23,9 +24,12 @@ Floats = NDArray[np.float64]
 
 MOST_ROWS = 20_000
 MOST_ENTRIES = 20_000_000
-FEWEST_ROWS = 8
-STRENGTHS = np.logspace(-5, 1, 7)  # of the ridge, on the scale of the mean loss
+FEWEST = 8  # answers to fit or to judge by
+# Strengths of the ridge to try: powers of ten, and steps about the best of them.
+DECADES = np.arange(-4.0, 3.0)
+FINER = (-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75)
 FOLDS = 3
+NOISE = 2.0  # standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,17 @@ class Comparison:
         error = float(difference.std()) / np.sqrt(max(1, difference.size - 1))
         return float(difference.mean()) / scale, error / scale
 
+    @property
+    def within_noise(self) -> bool:
+        """Whether the difference from the rival is less than two standard errors."""
+        lead, error = self.lead
+        return abs(lead) <= NOISE * error
+
+    @property
+    def n_answers(self) -> int:
+        """Held-out answers, of which a sample may have several."""
+        return self.mine.losses.size
+
 
 def compare(
     model: Any, data: Data, held_out: Data | None, *, test_size: float, seed: int
@@ -119,7 +134,7 @@ def compare(
     available = data.n
     data = _drawn(data, seed)
     if held_out is None:
-        if test_size * data.n < FEWEST_ROWS or (1.0 - test_size) * data.n < FEWEST_ROWS:
+        if min(test_size, 1.0 - test_size) * data.y.size < FEWEST or test_size * data.n < 1.0:
             return None
         data, held_out = _split(model, data, test_size, seed)
         mine = frozen(model)
@@ -157,7 +172,7 @@ def frozen(model: Any) -> Any:
         chosen["n_clusters"] = fitted.selection_.best
         settings["criterion"] = "bic"  # one number of experts is chosen without folds
     for name, value in chosen.items():
-        settings[name if name in known else f"{name}s"] = [value]
+        settings[name if name in known else f"{name}s"] = value
     if chosen and "cv" in known:
         settings["cv"] = 2
     estimator.set_params(**{name: value for name, value in settings.items() if name in known})
@@ -255,7 +270,7 @@ def _rivals(model: Any, data: Data, held_out: Data) -> tuple[list[Entry], Floats
     rivals: list[tuple[str, Any]] = [
         (
             "Always the most frequent class" if classes else "Always the mean",
-            DummyClassifier(strategy="prior") if classes else DummyRegressor(),
+            (DummyClassifier() if classes else DummyRegressor()).fit(train.X, train.y),
         ),
         (
             {
@@ -268,10 +283,9 @@ def _rivals(model: Any, data: Data, held_out: Data) -> tuple[list[Entry], Floats
     ]
     entries = []
     for name, rival in rivals:
-        rival.fit(train.X, train.y)
         chances = _chances(rival, test) if kind != "tasks" else None
         entries.append(_entry(name, test, rival.predict(test.X), chances, estimator))
-    if kind == "tasks":
+    if test.tasks is not None:
         answers = _alone(train, test, classes)
         entries.append(_entry(f"A {plain} for each task", test, answers, None, estimator))
     return entries, _free_weights(rivals[1][1], model, before)
@@ -297,15 +311,28 @@ def names_out(steps: Any) -> list[str] | None:
 
 
 def _linear(data: Data, classes: bool) -> Any:
-    """A linear model without groups, its strength chosen by folds."""
-    if not classes:
-        grid = {"alpha": STRENGTHS * data.n}
-        return GridSearchCV(Ridge(), grid, cv=FOLDS, scoring="neg_mean_squared_error")
-    model = LogisticRegression(max_iter=300)
-    if np.unique(data.y, return_counts=True)[1].min() < FOLDS:
-        return model
-    grid = {"C": 1.0 / (STRENGTHS[1::2] * data.n)}
-    return GridSearchCV(model, grid, cv=FOLDS, scoring="neg_log_loss")
+    """A fitted linear model without groups, its strength chosen by folds: by decades, then finer.
+
+    Strengths are on the scale of the columns, so that the best one is among them.
+    """
+    plain: Any = LogisticRegression(max_iter=300) if classes else Ridge()
+    if classes and np.unique(data.y, return_counts=True)[1].min() < FOLDS:
+        return plain.fit(data.X, data.y)
+    name, scoring = ("C", "neg_log_loss") if classes else ("alpha", "neg_mean_squared_error")
+    unit = data.n * _mean_variance(data.X)
+    exponents, found = DECADES, None
+    for finer in (FINER, ()):
+        strengths = unit * 10.0**exponents
+        grid = {name: 1.0 / strengths if classes else strengths}
+        found = GridSearchCV(plain, grid, cv=FOLDS, scoring=scoring).fit(data.X, data.y)
+        exponents = exponents[found.best_index_] + np.array(finer)
+    return found
+
+
+def _mean_variance(X: Any) -> float:
+    """Of the columns; 1 where all are constant."""
+    variances = mean_variance_axis(X.tocsr(), 0)[1] if issparse(X) else np.var(X, axis=0)
+    return float(np.mean(variances)) or 1.0
 
 
 def _alone(train: Data, test: Data, classes: bool) -> NDArray[Any]:
@@ -314,11 +341,16 @@ def _alone(train: Data, test: Data, classes: bool) -> NDArray[Any]:
     assert test.tasks is not None
     default: Any = DummyClassifier() if classes else DummyRegressor()
     answers = np.asarray(default.fit(train.X, train.y).predict(test.X)).copy()
+    unit = _mean_variance(train.X)
     for task in np.unique(test.tasks):
         mine, theirs = np.flatnonzero(train.tasks == task), np.flatnonzero(test.tasks == task)
         if mine.size < 2 or (classes and np.unique(train.y[mine]).size < 2):
             continue
-        model: Any = LogisticRegression(max_iter=300) if classes else RidgeCV(STRENGTHS * mine.size)
+        model: Any = (
+            LogisticRegression(max_iter=300)
+            if classes
+            else RidgeCV(unit * mine.size * 10.0**DECADES)
+        )
         model.fit(_safe_indexing(train.X, mine), train.y[mine])
         answers[theirs] = model.predict(_safe_indexing(test.X, theirs))
     return answers

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import is_classifier
 
 from clustruct.inspection import (
@@ -21,6 +20,7 @@ from clustruct.inspection import (
     task_map,
 )
 from clustruct.reporting import charts
+from clustruct.reporting.caveats import caveats
 from clustruct.reporting.comparison import Comparison, Data
 from clustruct.reporting.svg import shown
 from clustruct.reporting.tables import (
@@ -34,10 +34,6 @@ from clustruct.reporting.tables import (
 __all__ = ["Page", "describe"]
 
 CHARTED_ROWS = 2000
-UNEQUAL_SCALES = 30.0
-WIDE_GAP = 0.2
-FEW_HELD_OUT = 50
-NOISE = 2.0  # standard errors
 
 
 @dataclass(eq=False)
@@ -82,7 +78,7 @@ def describe(
     _add_comparison(page, comparison)
     _add_choice(page, model, search)
     _add_convergence(page, model)
-    _add_warnings(page, model, data)
+    page.warnings = caveats(model, data, comparison, search)
     page.lead.insert(0, _summary(estimator, data, kind))
     page.facts = _facts(model, data)
     page.code = _code(model, model_file, data)
@@ -198,7 +194,7 @@ def _add_comparison(page: Page, found: Comparison | None) -> None:
     page.comparison_chart = charts.comparison_chart(found)
     mine = found.mine
     page.cards.append((shown(mine.scores[0]), f"{found.metrics[0]} on held-out samples"))
-    lead, error = found.lead
+    lead, _ = found.lead
     loss = "squared error" if found.metrics[0] != "Accuracy" else "error rate"
     rival = found.rival
     amount = f"{abs(lead):.1%}"
@@ -206,7 +202,7 @@ def _add_comparison(page: Page, found: Comparison | None) -> None:
     page.verdict = (
         f"Its {loss} is {amount} {'lower' if lead > 0 else 'higher'} than that of the best of the "
         f"others, “{rival.name}”, "
-        f"{'which is within' if abs(lead) <= NOISE * error else 'more than'} {noise}."
+        f"{'which is within' if found.within_noise else 'more than'} {noise}."
     )
     for entry in found.entries:
         if entry.remark:
@@ -237,16 +233,10 @@ def _add_choice(page: Page, model: Any, search: Any) -> None:
         f"{curve.counts[curve.chosen]} was chosen."
     )
     page.figures.append(("Choice of the number of groups", charts.curve_chart(curve), remark))
-    if curve.chosen == len(curve.counts) - 1:
-        page.warnings.append(
-            f"The largest number of groups that was tried, {curve.counts[-1]}, was chosen. "
-            "Larger ones may do better: try them."
-        )
 
 
 def _add_convergence(page: Page, model: Any) -> None:
     found = convergence_of(model)
-    estimator = final_estimator(model)
     page.ending = found.message
     if found.certificate is not None:
         page.proof = found.certificate.in_words
@@ -260,66 +250,6 @@ def _add_convergence(page: Page, model: Any) -> None:
             f"{found.other_units[0].solver} took {steps} steps before, on a likelihood of its own."
         )
     page.figures.append(("Convergence", charts.convergence_chart(found), remark))
-    if not estimator.status_.converged:
-        page.warnings.append(
-            "The solver was stopped before it had converged. Raise max_iter, or scale the columns."
-        )
-
-
-# ---- What to mind.
-
-
-def _add_warnings(page: Page, model: Any, data: Data) -> None:
-    estimator = final_estimator(model)
-    found = page.comparison
-    if found is not None:
-        lead, error = found.lead
-        if lead < -NOISE * error:
-            page.warnings.append(
-                f"“{found.rival.name}” does better on held-out samples. Try more groups, another "
-                "alpha, or a search (the estimators whose names end in CV)."
-            )
-        if found.n_test < FEW_HELD_OUT:
-            page.warnings.append(
-                f"Only {found.n_test} samples were held out: scores are rough guides."
-            )
-    certificate = getattr(estimator, "certificate_", None)
-    if certificate is not None and page.kind == "features" and certificate.relative_gap > WIDE_GAP:
-        page.warnings.append(
-            "The bound leaves room: better groups may exist. A larger alpha makes it tighter, "
-            'solver="soft" searches longer.'
-        )
-    wanted = getattr(estimator, "n_clusters", None)
-    used = getattr(estimator, "n_clusters_", None)
-    if isinstance(wanted, int) and used is not None and used < wanted:
-        page.warnings.append(
-            f"{used} groups are in use, of the {wanted} asked for: more could not improve the fit."
-        )
-    score = getattr(estimator, "gate_score_", None)
-    if score is not None and not score.helps:
-        page.warnings.append("The gate does not help: x does not tell which expert answers.")
-    if page.kind == "features":
-        ratio = _scale_ratio(model, data)
-        if ratio > UNEQUAL_SCALES:
-            page.warnings.append(
-                f"Scales of the features differ by a factor of {ratio:,.0f}. Features can share a "
-                "weight sensibly only where they are on one scale: put a StandardScaler first."
-            )
-
-
-def _scale_ratio(model: Any, data: Data) -> float:
-    """Of the standard deviations of most features, how far the largest is from the smallest."""
-    before = steps_before(model)
-    rows = data.rows(np.arange(min(data.n, CHARTED_ROWS)))
-    X = rows.X if before is None else before.transform(rows.X)
-    if issparse(X):
-        return 1.0  # counts and frequencies: their spread says how frequent they are
-    variances = np.asarray(X, dtype=np.float64).var(axis=0)
-    deviations = np.sqrt(variances[variances > 0.0])
-    if deviations.size < 2:
-        return 1.0
-    low, high = np.percentile(deviations, (5, 95))
-    return float(high / low) if low > 0.0 else 1.0
 
 
 # ---- The model in figures, and how to use it.

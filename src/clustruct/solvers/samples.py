@@ -51,10 +51,12 @@ STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 RELEVANCE_FEATURES, RELEVANCE_ENTRIES, RELEVANCE_SAMPLES = (5, 1000), 5_000_000, 4.0
 # Up to so many features, starts are sought on a few of them.
 SCREENED_FEATURES = 1000
+# A ridge up to this fraction of the features' mean variance hardly shrinks anything.
+WEAK_RIDGE = 0.1
 # Above this many entries of X, experts are sought on so many samples, then refined on all.
 LARGE, SUBSET = 4_000_000, 20_000
-# With so many samples for each weight, plain alternating minimisation is worth a try where it is
-# cheap, as it is for the squared loss.
+# With so many samples for each weight, starts need not be sought on few columns, and alternating
+# minimisation is worth a try where it is cheap, as it is for the squared loss.
 PLENTY = 20
 # Rows of ``W`` or ``P`` are formed up to this many entries.
 MOST_ENTRIES = 200_000_000
@@ -105,10 +107,18 @@ class SampleProblem:
         constant = float(response.shares @ self.objective.costs(*none)[:, 0])
         return noise_of(response.loss, response.n_outputs, constant)
 
+    @property
+    def has_plenty(self) -> bool:
+        """Whether there are so many samples for each weight that any start may succeed."""
+        n, d = self.objective.design.shape
+        return n >= PLENTY * self.n_clusters * (d + 1)
+
     @cached_property
     def screening(self) -> Screening | None:
-        """What finds starts on a few columns; None for classes, or too many columns."""
+        """What finds starts on a few columns; None for classes, or where it is not needed."""
         n, d = self.objective.design.shape
+        if self.has_plenty:
+            return None
         if n > SUBSET:
             return self.subset().screening
         if d > SCREENED_FEATURES or isinstance(self.objective.response.loss, MultinomialLoss):
@@ -300,7 +310,7 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
         refined = _refined(problem, panel_of(best.answer))
         return [Attempt("am", (refined,), remark=remark)]
     attempts = _em(replace(problem, options={}))
-    if problem.objective.quadratic and n >= PLENTY * problem.n_clusters * (d + 1):
+    if problem.objective.quadratic and problem.has_plenty:
         attempts += _am(problem)
     return attempts
 
@@ -418,7 +428,11 @@ def _may_have_relevance(problem: SampleProblem) -> bool:
     n, d = problem.objective.design.shape
     least, most = RELEVANCE_FEATURES
     suitable = least <= d <= most and n * d <= RELEVANCE_ENTRIES
-    return problem.objective.quadratic and suitable and problem.total >= RELEVANCE_SAMPLES * d
+    if not (problem.objective.quadratic and suitable and problem.total >= RELEVANCE_SAMPLES * d):
+        return False
+    # The prior takes the place of the ridge; one that shrinks all weights was asked for.
+    _, variances = problem.objective.design.moments(problem.objective.response.shares)
+    return problem.objective.alpha <= WEAK_RIDGE * float(variances.mean())
 
 
 def _check_size(problem: SampleProblem, solver: str) -> None:

@@ -150,7 +150,7 @@ class Screening:
             if chosen.tobytes() in tried:
                 break
             tried.add(chosen.tobytes())
-            target = self._all.response.target
+            target = np.asarray(self._all.response.target, dtype=np.float64)
             labels = self._search(self._Z[:, chosen], target, n_clusters, labels, rng).labels
             everywhere = self._all.fit_groups(labels, 1e-6)
             totals = np.bincount(everywhere.labels, self._all.response.shares)

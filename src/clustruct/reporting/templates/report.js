@@ -109,6 +109,7 @@
       getSelection().selectAllChildren(code);
     }
     copy.textContent = "copied";
+    copy.dataset.copied = code.textContent;
     setTimeout(() => { copy.textContent = "copy"; }, 1500);
   });
 

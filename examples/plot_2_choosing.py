@@ -1,0 +1,34 @@
+"""
+How many groups?
+================
+
+Cross-validation over the number of groups and the ridge, the one-standard-error rule, and what
+a path shows without any held-out sample.
+"""
+
+# %%
+# Fifty features in four groups, with a good deal of noise.
+import matplotlib.pyplot as plt
+
+import clustruct as cs
+
+problem = cs.datasets.make_clustered_features(150, 50, 4, noise=10.0, random_state=1)
+counts = range(1, 9)
+
+best = cs.FeatureClusterRegressorCV(counts, random_state=0).fit(problem.X, problem.y)
+simple = cs.FeatureClusterRegressorCV(counts, rule="one_se", random_state=0)
+simple.fit(problem.X, problem.y)
+print("best score: ", best.best_params_)
+print("simplest within one standard error: ", simple.best_params_)
+
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+cs.plot.path(best, ax=axes[0])
+cs.plot.path(simple, ax=axes[1])
+
+# %%
+# A path scores nothing, but shows where the objective stops falling. The shaded room is what
+# the lower bounds leave: no grouping into so many groups can be below it.
+path = cs.feature_cluster_path(problem.X, problem.y, n_clusters=counts, alphas=(1e-1, 1e-2))
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+cs.plot.path(path, ax=axes[0])
+cs.plot.path(path, quantity="weights", ax=axes[1])

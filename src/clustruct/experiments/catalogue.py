@@ -1,0 +1,17 @@
+"""All experiments, in the order of the paper."""
+
+from clustruct.experiments.convergence import CONVERGENCE
+from clustruct.experiments.experiment import Experiment
+from clustruct.experiments.phase import PHASE
+from clustruct.experiments.table1 import TABLE1
+from clustruct.experiments.table2 import TABLE2
+from clustruct.experiments.table3 import TABLE3
+from clustruct.experiments.table4 import TABLE4
+from clustruct.experiments.table5 import TABLE5
+
+__all__ = ["EXPERIMENTS"]
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, CONVERGENCE, PHASE)
+}

@@ -1,0 +1,79 @@
+"""The facts about a machine that a reader needs to judge figures by."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+__all__ = ["PACKAGES", "environment", "environment_line"]
+
+PACKAGES = ("clustruct", "numpy", "scipy", "scikit-learn", "sortedl1")
+
+
+def environment(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
+    """Date, commit, machine and versions.
+
+    Parameters
+    ----------
+    packages : sequence of str
+        Whose versions to name.
+
+    Returns
+    -------
+    dict
+    """
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "load": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in packages},
+    }
+
+
+def environment_line(facts: dict[str, Any]) -> str:
+    """The facts in a line."""
+    packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items() if number)
+    commit = f", commit {facts['commit'][:10]}" if facts["commit"] else ""
+    return (
+        f"{facts['date']}{commit}; {facts['cpu']}, {facts['cores']} cores, {facts['system']}; "
+        f"Python {facts['python']}, {packages}"
+    )
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.partition(":")[2] for line in text.splitlines() if line.startswith("model name")]
+    return names[0].strip() if names else platform.processor() or "unknown"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit, marked where the working tree differs from it; None outside a repository."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + (
+            "+changes" if git("status", "--porcelain", "--untracked-files=no") else ""
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,213 @@
+"""The relaxation for clustered tasks, and lower bounds by duality.
+
+Minimising the penalty over the centroids leaves ``1/2 tr(W' Sigma^-1 W)`` in the weights, where
+
+    Sigma(M) = sw I + (sb - sw) M + (sm - sb) U,
+
+``M = Z (Z'Z)^-1 Z'`` is the projector of the groups, ``U`` that on equal rows, and
+
+    sw = 1 / (alpha + within),    sb = 1 / (alpha + between within / (between + within)),
+    sm = 1 / (alpha + mean within / (mean + within)).
+
+``sb >= sw``, and ``Sigma`` is linear in ``M``. So the least of loss plus penalty over ``W`` is a
+convex function of ``M``. For squared loss, with ``1/2 ||t - R W||^2`` in place of the loss, it is
+
+    psi(M) = 1/2 <t, B> + rest,    B = (I + R Sigma(M) R')^-1 t,
+
+and its negative gradient is ``1/2 (sb - sw) P P'`` with one row ``p_t`` of ``P = R'B`` for each
+task: the oracle is k-means of the rows of ``P``. What is said of numbers here holds for each
+coordinate with strengths of its own; the rows are scaled by ``sqrt(sb - sw)`` then.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.sparse.linalg import LinearOperator, cg
+
+from clustruct.constraints import Clustered
+from clustruct.objectives.task_blocks import Strengths
+from clustruct.objectives.tasks import TaskObjective, TaskPoint
+from clustruct.relaxations.features import Mixture
+
+__all__ = ["Spreads", "TaskFactor", "residual_bound"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+SOLVE_TOL = 1e-8
+SOLVE_STEPS = 1000
+# Directions of a task's rows with less than this share of its largest variance are rounding.
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """``sw``, ``sb`` and ``sm`` for each coordinate, infinite where there is no price.
+
+    Attributes
+    ----------
+    within, between, mean : ndarray of shape (width,)
+    """
+
+    within: Floats
+    between: Floats
+    mean: Floats
+
+    @classmethod
+    def of(cls, strengths: Strengths) -> "Spreads":
+        """Those of given prices."""
+
+        def spread(price: Floats) -> Floats:
+            # The harmonic sum of two prices; the second is infinite where tasks share.
+            with np.errstate(divide="ignore"):
+                both = 1.0 / (1.0 / price + 1.0 / strengths.within)
+                return 1.0 / (strengths.ridge + both)
+
+        with np.errstate(divide="ignore"):
+            within = 1.0 / (strengths.ridge + strengths.within)
+        return cls(within, spread(strengths.between), spread(strengths.mean))
+
+    @property
+    def finite(self) -> bool:
+        """Whether every direction has its price; otherwise nothing can be proved."""
+        return bool(np.isfinite([self.within, self.between, self.mean]).all())
+
+    def scale(self, P: Floats) -> Floats:
+        """The rows that are grouped."""
+        return P * np.sqrt(np.maximum(self.between - self.within, 0.0))
+
+    def fixed(self, P: Floats) -> float:
+        """What of ``tr(P' Sigma P)`` does not depend on the groups."""
+        mean = P.mean(axis=0)
+        common = P.shape[0] * np.square(mean) @ (self.mean - self.between)
+        return float((np.square(P) @ self.within).sum() + common)
+
+
+def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) -> float:
+    """A lower bound of the objective for all groups, from the slopes of the loss at a point.
+
+    For every ``tau`` from 0 to 1, and all weights and groups,
+
+        objective >= -sum_i s_i loss*(tau g_i) - tau^2 / 2 max_M tr(P' Sigma(M) P),
+
+    with the slopes ``g_i`` and ``P`` the derivative of the loss by the weights.
+
+    Parameters
+    ----------
+    objective : TaskObjective
+    point : TaskPoint
+    n_clusters : int
+
+    Returns
+    -------
+    float
+    """
+    spreads = Spreads.of(objective.strengths)
+    if not spreads.finite:
+        return 0.0
+    explained = Clustered(n_clusters).explained(spreads.scale(point.slope))
+    energy = spreads.fixed(point.slope) + explained
+
+    def bound(tau: float) -> float:
+        return -objective.data.dual_loss(point.W, tau) - 0.5 * tau**2 * energy
+
+    best = minimize_scalar(
+        lambda tau: -bound(tau), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-3}
+    )
+    return max(0.0, -float(best.fun), bound(1.0))
+
+
+class TaskFactor:
+    """``R`` and ``t`` of all tasks, each at most as many rows as there are coordinates.
+
+    Parameters
+    ----------
+    objective : TaskObjective
+        With squared loss, and a price in every direction.
+    """
+
+    alpha = 1.0  # strengths are in the rows
+
+    def __init__(self, objective: TaskObjective) -> None:
+        K, width = objective.shape
+        origin = np.zeros((K, width))
+        model = objective.data.models(origin)
+        values, vectors = np.linalg.eigh(model.G)
+        kept = values > ROUNDING * values.max(axis=1, initial=0.0)[:, None]
+        roots = np.sqrt(np.where(kept, values, 1.0))
+        along = np.einsum("tij,ti->tj", vectors, model.h)
+        self._R = np.where(kept, roots, 0.0)[:, :, None] * vectors.transpose(0, 2, 1)
+        self.target = np.where(kept, along / roots, 0.0).reshape(-1, 1)
+        constant = float(objective.data.losses(origin).sum())
+        self.rest = max(0.0, constant - 0.5 * float(np.vdot(self.target, self.target)))
+        self.spreads = Spreads.of(objective.strengths)
+
+    def slopes(self, B: Floats) -> Floats:
+        """``P = R'B``, a row a task."""
+        return np.einsum("tij,ti->tj", self._R, B.reshape(self._R.shape[:2]))
+
+    def adjoint(self, B: Floats) -> Floats:
+        """The rows that are grouped."""
+        return self.spreads.scale(self.slopes(B))
+
+    def energy(self, B: Floats) -> float:
+        """``||B||^2``, and what of the penalty does not depend on the groups."""
+        return float(np.vdot(B, B)) + self.spreads.fixed(self.slopes(B))
+
+    def apply(self, mixture: Mixture, B: Floats) -> Floats:
+        """``(I + R Sigma(M) R') B``."""
+        P, spreads = self.slopes(B), self.spreads
+        common = (spreads.mean - spreads.between) * P.mean(axis=0)
+        mixed = spreads.within * P + spreads.scale(mixture.apply(spreads.scale(P))) + common
+        return B + np.einsum("tij,tj->ti", self._R, mixed).reshape(B.shape)
+
+    def blocks(self, mixture: Mixture) -> Floats:
+        """Inverses of the diagonal blocks of ``I + R Sigma(M) R'`` without its mean, one a task."""
+        spreads = self.spreads
+        own = np.zeros(self._R.shape[0])  # the diagonal of M
+        for labels, count, share in zip(
+            mixture.labels, mixture.counts, mixture.shares, strict=True
+        ):
+            own += share / np.bincount(labels, minlength=count)[labels]
+        scale = spreads.within + own[:, None] * (spreads.between - spreads.within)
+        blocks = (self._R * scale[:, None]) @ self._R.transpose(0, 2, 1)
+        return np.linalg.inv(np.eye(blocks.shape[1]) + blocks)
+
+    def hull(self, labels: Labels, n_groups: int) -> "TaskHull":
+        """The projector of one grouping."""
+        return TaskHull(self, Mixture((), (), np.empty(0)).with_grouping(labels, n_groups, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class TaskHull:
+    """A mixture of groupings, solved by conjugate gradients."""
+
+    factor: TaskFactor
+    mixture: Mixture
+
+    def solve(self) -> Floats:
+        """``B``, to a relative residual of `SOLVE_TOL`; bounds hold for any."""
+        size = self.factor.target.size
+        operator = LinearOperator(
+            (size, size),
+            matvec=lambda b: self.factor.apply(self.mixture, b.reshape(-1, 1))[:, 0],
+            dtype=np.float64,
+        )
+        blocks = self.factor.blocks(self.mixture)
+        scaled = LinearOperator(
+            (size, size),
+            matvec=lambda b: (blocks @ b.reshape(*blocks.shape[:2], 1)).reshape(-1),
+            dtype=np.float64,
+        )
+        target = self.factor.target[:, 0]
+        solved = cg(operator, target, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS, M=scaled)[0]
+        return solved[:, None]
+
+    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], TaskHull]":
+        """One grouping more."""
+        return lambda share: TaskHull(
+            self.factor, self.mixture.with_grouping(labels, n_groups, share)
+        )
