@@ -502,7 +502,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         scores = self._decide(matrix)
         best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
         classes = self.classes_[to_host(best).astype(np.intp)]
-        return beside(classes, matrix) if classes.dtype.kind in "biuf" else classes
+        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: ArrayLike) -> Floats:

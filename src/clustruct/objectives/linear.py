@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 
 # The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
 MAX_STRETCH = 4.0
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +112,7 @@ class LinearObjective:
         rows = (self.response.target, scores, self.response.shares)
         inner = np.zeros((self.shape[1], self.shape[1]))
         if self.response.fit_intercept:
-            inner[:] = np.linalg.pinv(
-                design.fold(lambda y, z, s: mean_hessian(loss, y, z, s), *rows)
-            )
+            inner[:] = _inverse(design.fold(lambda y, z, s: mean_hessian(loss, y, z, s), *rows))
 
         def product(direction: Floats) -> Floats:
             moved = design.scores(direction)
@@ -148,7 +147,7 @@ class LinearObjective:
 
         if self.response.fit_intercept:
             tilts, bends = design.sweep(tilt, *rows)
-            inner[:] = np.linalg.pinv(bends)
+            inner[:] = _inverse(bends)
 
         def product(direction: Floats) -> Floats:
             shift = inner @ np.tensordot(tilts, direction, axes=2)
@@ -178,7 +177,7 @@ class LinearObjective:
                 moved,
                 *rows,
             )
-            moved = self._shift(moved, -(np.linalg.pinv(bends) @ slopes))
+            moved = self._shift(moved, -(_inverse(bends) @ slopes))
         curved = design.fold(
             lambda m, y, z, s: s @ row_dots(m, loss.hessian_product(y, z, m)), moved, *rows
         )
@@ -241,6 +240,14 @@ class LinearObjective:
     def minimum(self, tol: float, start: Floats | None = None) -> Point:
         """The best weights without constraint."""
         return minimise(self, np.zeros(self.shape) if start is None else start, tol=tol)
+
+
+def _inverse(bends: Floats) -> Floats:
+    """Inverse of the second derivative by the intercept, zero along directions that are flat.
+
+    A common shift of all classes is flat, and what rounding leaves of it must not be inverted.
+    """
+    return np.asarray(np.linalg.pinv(bends, rcond=ROUNDING), dtype=np.float64)
 
 
 def _per_share(slope: Rows, shares: Rows) -> Rows:
