@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import costs
 import experts
 import growth
 import imports
@@ -19,6 +20,7 @@ import picture
 import readme
 import recovery
 import reviews
+import scale
 import sparse
 import tasks
 import threads
@@ -34,6 +36,8 @@ SECTIONS: dict[str, Any] = {
     "growth": growth,
     "reviews": reviews,
     "experts": experts,
+    "scale": scale,
+    "costs": costs,
     "tasks": tasks,
 }
 RESULTS = Path(__file__).parent / "results"

@@ -13,7 +13,7 @@ from tests.test_docstrings import NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("index", "getting_started", "features", "samples", "choosing", "certificates")
-MORE_PAGES = ("algorithms", "tasks", "model_files", "coming_from", "plots_and_report")
+MORE_PAGES = ("algorithms", "tasks", "model_files", "coming_from", "plots_and_report", "scaling")
 PICTURES = ("weights.svg", "experts.svg", "report.png")
 
 

@@ -1,14 +1,27 @@
 """Pointwise losses: value, derivatives, conjugate. They never see ``X``.
 
-Scores are an ``n x K`` array, one column an output. A loss works on all rows at once and returns
-one number, or one row, for each; weighting and summing is the business of the objective.
+Scores are an ``n x K`` array, one column an output, of NumPy or of any library that speaks the
+array API. A loss works on all rows at once and returns one number, or one row, for each; weighting
+and summing is the business of the objective.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log1p, logsumexp, softmax, xlogy
+
+from clustruct.arrays import (
+    beside,
+    expit,
+    indicator,
+    logsumexp,
+    namespace,
+    row_dots,
+    softmax,
+    softplus,
+    xlogy,
+)
 
 __all__ = ["HuberLoss", "LogisticLoss", "Loss", "MultinomialLoss", "SquaredLoss", "best_intercept"]
 
@@ -66,7 +79,7 @@ class SquaredLoss:
     def value(self, target: Target, scores: Floats) -> Floats:
         """Half the squared length of each residual."""
         residual = scores - target
-        return 0.5 * np.einsum("ik,ik->i", residual, residual)
+        return 0.5 * row_dots(residual, residual)
 
     def gradient(self, target: Target, scores: Floats) -> Floats:
         """Scores less targets."""
@@ -78,7 +91,7 @@ class SquaredLoss:
 
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``1/2 |g|^2 + <g, y>``."""
-        return np.einsum("ik,ik->i", slope, 0.5 * slope + target)
+        return row_dots(slope, 0.5 * slope + target)
 
 
 class HuberLoss:
@@ -99,21 +112,23 @@ class HuberLoss:
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """``1/2 r^2``, or ``delta |r| - 1/2 delta^2`` where the residual is larger than delta."""
-        size = np.abs(scores - target)
-        inner = np.minimum(size, self.delta)
-        return (inner * (size - 0.5 * inner)).sum(axis=1)
+        xp = namespace(scores)
+        size = xp.abs(scores - target)
+        inner = xp.clip(size, 0.0, self.delta)
+        return xp.sum(inner * (size - 0.5 * inner), axis=1)
 
     def gradient(self, target: Target, scores: Floats) -> Floats:
         """Residuals, cut at delta."""
-        return np.clip(scores - target, -self.delta, self.delta)
+        return namespace(scores).clip(scores - target, -self.delta, self.delta)
 
     def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
         """The direction where the loss is squared, zero where it is linear."""
-        return np.where(np.abs(scores - target) <= self.delta, direction, 0.0)
+        xp = namespace(scores)
+        return xp.where(xp.abs(scores - target) <= self.delta, direction, 0.0)
 
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """As for the squared loss: slopes are at most delta."""
-        return np.einsum("ik,ik->i", slope, 0.5 * slope + target)
+        return row_dots(slope, 0.5 * slope + target)
 
 
 class LogisticLoss:
@@ -125,7 +140,7 @@ class LogisticLoss:
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """``log(1 + exp(-y z))`` without overflow."""
-        return np.logaddexp(0.0, -target * scores)[:, 0]
+        return softplus(-target * scores)[:, 0]
 
     def gradient(self, target: Target, scores: Floats) -> Floats:
         """``-y / (1 + exp(y z))``."""
@@ -137,8 +152,9 @@ class LogisticLoss:
 
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``t log t + (1 - t) log(1 - t)`` with ``t = -y g``, the mistaken share."""
-        share = np.clip(-target * slope, 0.0, 1.0)
-        return (xlogy(share, share) + (1.0 - share) * log1p(-np.minimum(share, 1 - 1e-16)))[:, 0]
+        xp = namespace(slope)
+        share = xp.clip(-target * slope, 0.0, 1.0)
+        return (xlogy(share) + (1.0 - share) * xp.log1p(-xp.clip(share, 0.0, 1 - 1e-16)))[:, 0]
 
 
 class MultinomialLoss:
@@ -150,44 +166,55 @@ class MultinomialLoss:
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Negative log-probability of each row's class."""
-        own = np.take_along_axis(scores, target[:, None].astype(np.intp), axis=1)[:, 0]
-        return logsumexp(scores, axis=1) - own
+        xp = namespace(scores)
+        own = xp.where(indicator(target, scores.shape[1]), scores, 0.0)
+        return logsumexp(scores) - xp.sum(own, axis=1)
 
     def gradient(self, target: Target, scores: Floats) -> Floats:
         """Probabilities less the indicator of the class."""
-        slope: Floats = softmax(scores, axis=1)
-        slope[np.arange(slope.shape[0]), target.astype(np.intp)] -= 1.0
+        xp = namespace(scores)
+        slope = softmax(scores)
+        slope = xp.where(indicator(target, scores.shape[1]), slope - 1.0, slope)
         # Probabilities are rounded on the scale of one. Where slopes are much smaller, what is left
         # of that would be taken for a gradient along the shift of all classes, which has none.
-        slope -= slope.mean(axis=1, keepdims=True)
-        return slope
+        return slope - xp.mean(slope, axis=1, keepdims=True)
 
     def hessian_product(self, target: Target, scores: Floats, direction: Floats) -> Floats:
         """``(diag(p) - p p')`` times the direction."""
-        shares: Floats = softmax(scores, axis=1)
+        shares = softmax(scores)
         moved = shares * direction
-        return moved - shares * moved.sum(axis=1, keepdims=True)
+        return moved - shares * namespace(scores).sum(moved, axis=1, keepdims=True)
 
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``sum_k p_k log p_k`` with ``p = g + e_y``."""
-        shares = slope.copy()
-        shares[np.arange(slope.shape[0]), target.astype(np.intp)] += 1.0
-        shares = np.clip(shares, 0.0, 1.0)
-        return xlogy(shares, shares).sum(axis=1)
+        xp = namespace(slope)
+        shares = xp.where(indicator(target, slope.shape[1]), slope + 1.0, slope)
+        return xp.sum(xlogy(xp.clip(shares, 0.0, 1.0)), axis=1)
 
 
 def mean_hessian(loss: Loss, target: Target, scores: Floats, shares: Floats) -> Floats:
     """Second derivative of the mean loss by a common shift of all scores, ``K x K``."""
-    n_outputs = scores.shape[1]
+    xp = namespace(scores)
+    units = beside(np.eye(scores.shape[1]), scores)
     columns = [
-        shares @ loss.hessian_product(target, scores, np.broadcast_to(unit, scores.shape))
-        for unit in np.eye(n_outputs)
+        shares @ loss.hessian_product(target, scores, xp.broadcast_to(units[k, :], scores.shape))
+        for k in range(scores.shape[1])
     ]
-    return np.stack(columns, axis=1)
+    return xp.stack(columns, axis=1)
+
+
+def at_once(function: Callable[..., Any], *rows: Any) -> Any:
+    """Fold rows that are all at hand."""
+    return function(*rows)
 
 
 def best_intercept(
-    loss: Loss, target: Target, scores: Floats, shares: Floats, start: Floats
+    loss: Loss,
+    target: Target,
+    scores: Floats,
+    shares: Floats,
+    start: Floats,
+    fold: Callable[..., Any] = at_once,
 ) -> Floats:
     """The shift of all scores that minimises the mean loss, in closed form or by Newton's method.
 
@@ -197,38 +224,66 @@ def best_intercept(
     Parameters
     ----------
     loss : Loss
-    target : ndarray of shape (n, K) or (n,)
-    scores : ndarray of shape (n, K)
+    target : rows of shape (n, K) or (n,)
+    scores : rows of shape (n, K)
         Without intercept.
-    shares : ndarray of shape (n,)
+    shares : rows of shape (n,)
         Weights of the rows, which sum to one.
     start : ndarray of shape (K,)
+    fold : callable, default=at_once
+        How functions of rows are summed, see `Operator.fold`.
 
     Returns
     -------
     ndarray of shape (K,)
     """
     if loss.quadratic:
-        return shares @ (target - scores)
+        return fold(lambda y, z, s: s @ (y - z), target, scores, shares)
+    mean = _MeanLoss(loss, fold, (target, scores, shares))
     intercept = start
-    value = float(shares @ loss.value(target, scores + intercept))
+    value = mean.value(intercept)
     for _ in range(MAX_NEWTON_STEPS):
-        slope = loss.gradient(target, scores + intercept)
-        gradient = shares @ slope
-        noise = INTERCEPT_TOLERANCE * (shares @ np.abs(slope)).max()
+        gradient, sizes, hessian = mean.derivatives(intercept)
+        noise = INTERCEPT_TOLERANCE * sizes.max()
         if np.abs(gradient).max() <= noise:
             break
-        hessian = mean_hessian(loss, target, scores + intercept, shares)
         move = _newton_move(gradient, hessian, noise, FLAT * loss.curvature)
         if loss.relative:
             move -= move.mean()  # rounding makes a little of the common shift look useful
         if -0.5 * gradient @ move <= EPS * abs(value):
             return intercept + move  # closer than the value can tell
         before = value
-        intercept, value = _shorten(loss, target, scores, shares, intercept, value, move)
+        intercept, value = _shorten(mean, intercept, value, move)
         if value == before:
             break  # rounding hides what is left to gain
     return intercept
+
+
+class _MeanLoss:
+    """The mean loss as a function of the intercept alone."""
+
+    def __init__(self, loss: Loss, fold: Callable[..., Any], rows: tuple[Any, Any, Any]) -> None:
+        self._loss = loss
+        self._fold = fold
+        self._rows = rows
+
+    def value(self, intercept: Floats) -> float:
+        """The mean loss."""
+        loss = self._loss
+        return float(
+            self._fold(lambda y, z, s: s @ loss.value(y, z + beside(intercept, z)), *self._rows)
+        )
+
+    def derivatives(self, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+        """Its gradient, the mean size of what that is a sum of, and its second derivative."""
+        loss = self._loss
+
+        def sums(y: Any, z: Any, s: Any) -> tuple[Any, Any, Any]:
+            z = z + beside(intercept, z)
+            slope = loss.gradient(y, z)
+            return s @ slope, s @ namespace(z).abs(slope), mean_hessian(loss, y, z, s)
+
+        return self._fold(sums, *self._rows)
 
 
 def _newton_move(gradient: Floats, hessian: Floats, noise: float, flat: float) -> Floats:
@@ -247,18 +302,12 @@ def _newton_move(gradient: Floats, hessian: Floats, noise: float, flat: float) -
 
 
 def _shorten(
-    loss: Loss,
-    target: Target,
-    scores: Floats,
-    shares: Floats,
-    intercept: Floats,
-    value: float,
-    move: Floats,
+    mean: _MeanLoss, intercept: Floats, value: float, move: Floats
 ) -> tuple[Floats, float]:
     """The first of ``move``, ``move / 4``, ... that lowers the mean loss, or no move."""
     for _ in range(MAX_HALVINGS):
         trial = intercept + move
-        trial_value = float(shares @ loss.value(target, scores + trial))
+        trial_value = mean.value(trial)
         if trial_value < value:
             return trial, trial_value
         move = 0.25 * move

@@ -58,6 +58,7 @@ def test_hessian_is_the_slope_of_the_gradient(kind, intercept):
     W, way, h = weights(made), weights(made, 2, 1.0), 1e-6
     form = made.by_rows
     product = form.hessian(form.at(W))(way)
+    assert form.bend(form.at(W), way) == pytest.approx(np.vdot(way, product), rel=1e-9)
     ahead, behind = (form.gradient(form.at(W + s * h * way)) for s in (1, -1))
     np.testing.assert_allclose(product, (ahead - behind) / (2 * h), atol=1e-6)
 

@@ -14,16 +14,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from clustruct.design import as_design
+from clustruct.arrays import beside, cast
+from clustruct.design import Rows, any_design
 from clustruct.estimators.blocks import choose_constraint
 from clustruct.estimators.grid import Method, choose_objective
 from clustruct.estimators.inputs import (
-    check_matrix,
     check_options,
     check_start,
     conclude,
     watcher,
 )
+from clustruct.estimators.intake import Intake, map_rows, take_matrix
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Answer, Budget
@@ -39,6 +40,9 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
 
     n_clusters: Any  # one value here, a sequence of them for a search
     n_nonzero: Any
+    coef_: Any
+    intercept_: Any
+    cluster_values_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
@@ -57,14 +61,21 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         "callback": [callable, None],
     }
 
-    def _fit_design(self, X: Any, response: Response) -> None:
-        """Solve for a validated matrix and set the attributes."""
-        design = as_design(X)
+    def _respond(self, samples: Intake) -> Response:
+        """What the scores are held against."""
+        raise NotImplementedError
+
+    def _fit_samples(self, samples: Intake) -> None:
+        """Solve for validated samples and set the attributes."""
+        design, response = samples.design, self._respond(samples)
         constraint = choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self.blocks
         )
         method = self._method((design.shape[1], response.n_outputs))
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
+        self.coef_, self.cluster_values_ = map(design.weights, (self.coef_, self.cluster_values_))
+        if np.ndim(self.intercept_):
+            self.intercept_ = design.weights(self.intercept_)
         conclude(self.verbose, self.status_, self.certificate_)
 
     def _method(self, shape: tuple[int, int]) -> Method:
@@ -90,7 +101,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
     def _set_answer(self, answer: Answer) -> None:
         """Weights and groups."""
         self.labels_, values = ordered_groups(answer)
-        self._weights = answer.point.W
+        self._weights, self._offset = answer.point.W, answer.point.intercept
         self.cluster_values_ = values if self._many_outputs() else values[:, 0]
         self.cluster_sizes_ = np.bincount(
             self.labels_[self.labels_ >= 0], minlength=values.shape[0]
@@ -112,9 +123,18 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
             One column a group, in the order of `cluster_values_`.
         """
         check_is_fitted(self)
-        matrix = check_matrix(self, X)
-        sums = as_design(matrix).group_sums(self.labels_, self.n_clusters_)
-        return sums.astype(matrix.dtype, copy=False)
+        matrix = take_matrix(self, X)
+        return map_rows(self._sums, matrix, self.n_clusters_, matrix.dtype)
+
+    def _sums(self, matrix: Any) -> Floats:
+        """Group sums of a validated matrix."""
+        sums = any_design(matrix).group_sums(self.labels_, self.n_clusters_)
+        return cast(sums, matrix.dtype)
+
+    def _scores(self, matrix: Any) -> Rows:
+        """Scores with the intercept, for a validated matrix."""
+        scores = any_design(matrix).scores(self._weights)
+        return scores + beside(self._offset, scores)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` returns.

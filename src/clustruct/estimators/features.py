@@ -1,12 +1,12 @@
 """Linear models whose features share weights in groups."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
 from sklearn.base import (
     ClassifierMixin,
     RegressorMixin,
@@ -16,21 +16,20 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClas
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from clustruct.design import as_design
+from clustruct.arrays import beside, log_softmax, namespace, softmax, to_host
 from clustruct.estimators.feature_base import FeatureCluster
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
-    check_matrix,
+    class_loss,
     class_targets,
     class_weights,
-    weigh_rows,
     with_features_of,
 )
+from clustruct.estimators.intake import Intake, map_rows, take_matrix, take_samples
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
@@ -205,9 +204,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         FeatureClusterRegressor
             Itself.
         """
-        matrix, answers = self._check_data(X, y)
-        matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
-        self._fit_design(matrix, self._respond(answers, shares))
+        self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
     def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -217,13 +214,17 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         )
         return matrix, answers
 
-    def _respond(self, answers: NDArray[Any], shares: Floats) -> Response:
+    def _respond(self, samples: Intake) -> Response:
         """What the scores are held against."""
-        target = np.asarray(answers, dtype=np.float64)
-        self._single = target.ndim == 1
-        target = target.reshape(target.shape[0], -1)
+        shape = samples.answers.shape
+        self._single = len(shape) == 1
+        n_outputs = 1 if self._single else shape[1]
+        target = samples.design.map(
+            lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.answers
+        )
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        return Response(target, loss, target.shape[1], shares, self.fit_intercept)
+        place = samples.design.place
+        return Response(place(target), loss, n_outputs, place(samples.shares), self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
         """Predict answers.
@@ -239,9 +240,13 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
             Answers.
         """
         check_is_fitted(self)
-        scores = as_design(check_matrix(self, X)).scores(self._weights)
-        answers: Floats = scores[:, 0] if self._single else scores
-        return answers + self.intercept_
+        width = None if self._single else self._weights.shape[1]
+        return map_rows(self._answers, take_matrix(self, X), width)
+
+    def _answers(self, matrix: Any) -> Floats:
+        """Answers for a validated matrix."""
+        scores = self._scores(matrix)
+        return scores[:, 0] if self._single else scores
 
     def to_sklearn(self) -> LinearRegression:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
@@ -420,9 +425,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         FeatureClusterClassifier
             Itself.
         """
-        matrix, classes = self._check_data(X, y)
-        matrix, classes, shares = weigh_rows(matrix, classes, sample_weight)
-        self._fit_design(matrix, self._respond(classes, shares))
+        self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
     def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -431,21 +434,30 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         check_classification_targets(classes)
         return matrix, classes
 
-    def _respond(self, classes: NDArray[Any], shares: Floats) -> Response:
+    def _respond(self, samples: Intake) -> Response:
         """What the scores are held against."""
-        self.classes_, codes = np.unique(classes, return_inverse=True)
+        design, shares = samples.design, samples.shares
+        classes = design.fold(np.unique, samples.answers, combine=np.union1d)
+        check_classification_targets(classes)
+        self.classes_ = classes
         if self.classes_.size < 2:
             raise ValueError(
                 f"y holds one class only, {self.classes_.tolist()[0]!r}; a classifier needs "
                 "samples (of positive weight) of at least two classes."
             )
+        codes = design.map(partial(np.searchsorted, classes), samples.answers)
         if self.class_weight is not None:
             # 'balanced' goes by the weight of each class, so that repeated samples count as
             # weights.
-            shares = shares * class_weights(self.class_weight, classes, shares)
-            shares = shares / shares.sum()
-        target, loss, n_outputs = class_targets(codes, self.classes_.size, self.loss)
-        return Response(target, loss, n_outputs, shares, self.fit_intercept)
+            totals = design.fold(partial(np.bincount, minlength=classes.size), codes, shares)
+            mine = class_weights(self.class_weight, classes, totals)
+            shares = design.map(lambda c, s: s * mine[c], codes, shares)
+            total = design.fold(np.sum, shares)
+            shares = design.map(lambda s: s / total, shares)
+        loss, n_outputs = class_loss(classes.size, self.loss)
+        target = design.map(partial(class_targets, n_classes=classes.size, loss=self.loss), codes)
+        place = design.place
+        return Response(place(target), loss, n_outputs, place(shares), self.fit_intercept)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Scores of the classes.
@@ -461,7 +473,12 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
             With two classes, positive for the second.
         """
         check_is_fitted(self)
-        scores = as_design(check_matrix(self, X)).scores(self._weights) + self.intercept_
+        width = self.classes_.size if self._many_outputs() else None
+        return map_rows(self._decide, take_matrix(self, X), width)
+
+    def _decide(self, matrix: Any) -> Floats:
+        """Scores for a validated matrix."""
+        scores = self._scores(matrix)
         return scores if self._many_outputs() else scores[:, 0]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -477,9 +494,15 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples,)
             Classes.
         """
-        scores = self.decision_function(X)
-        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-        return self.classes_[best]
+        check_is_fitted(self)
+        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+
+    def _choose(self, matrix: Any) -> NDArray[Any]:
+        """Classes for a validated matrix; numbers are beside it, strings on the host."""
+        scores = self._decide(matrix)
+        best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
+        classes = self.classes_[to_host(best).astype(np.intp)]
+        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -495,7 +518,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return softmax(self._class_scores(X))
+        return self._of_scores(X, softmax)
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_log_proba(self, X: ArrayLike) -> Floats:
@@ -511,12 +534,21 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return log_softmax(self._class_scores(X), axis=1)
+        return self._of_scores(X, log_softmax)
 
-    def _class_scores(self, X: ArrayLike) -> Floats:
+    def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
+        """A function of the scores of all classes."""
+        check_is_fitted(self)
+        matrix = take_matrix(self, X)
+        return map_rows(lambda X: function(self._class_scores(X)), matrix, self.classes_.size)
+
+    def _class_scores(self, matrix: Any) -> Floats:
         """One score a class, also where there are two."""
-        scores = self.decision_function(X)
-        return scores if scores.ndim == 2 else np.stack([np.zeros_like(scores), scores], axis=1)
+        scores = self._decide(matrix)
+        if scores.ndim == 2:
+            return scores
+        xp = namespace(scores)
+        return xp.stack([xp.zeros_like(scores), scores], axis=1)
 
     def to_sklearn(self) -> LogisticRegression | RidgeClassifier:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.

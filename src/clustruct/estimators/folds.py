@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from clustruct.design import as_design
 from clustruct.estimators.grid import Grid, Method, choose_objective, fit_grid, gram_pays
-from clustruct.estimators.inputs import class_targets, weigh_rows
+from clustruct.estimators.inputs import class_loss, class_targets, weigh_rows
+from clustruct.estimators.intake import Intake
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -292,7 +293,7 @@ def _whole(data: Data, plan: Plan, folds: Sequence[Fold]) -> Moments | None:
 def _response(data: Data, plan: Plan) -> Response:
     """What the scores of these samples are held against."""
     _, _, shares = weigh_rows(data.X, data.y, data.weights)
-    response: Response = plan.model._respond(data.y, shares)
+    response: Response = plan.model._respond(Intake(as_design(data.X), data.y, shares))
     return response
 
 
@@ -387,7 +388,8 @@ def _negative_squares(model: Any, test: Data, scores: Floats) -> Floats:
 def _log_likelihoods(model: Any, test: Data, scores: Floats) -> Floats:
     """Logarithm of the probability of each sample's class."""
     codes = np.searchsorted(model.classes_, test.y)
-    target, loss, _ = class_targets(codes, model.classes_.size, "logistic")
+    target = class_targets(codes, model.classes_.size, "logistic")
+    loss, _ = class_loss(model.classes_.size, "logistic")
     return -loss.value(target, scores)
 
 

@@ -10,19 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from clustruct.constraints import FeatureConstraint, Free
-from clustruct.design import Design
+from clustruct.design import Design, StreamedDesign
 from clustruct.estimators.blocks import choose_constraint
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
+from clustruct.objectives.streamed import StreamedFeatureObjective
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
 
@@ -173,6 +174,8 @@ def choose_objective(
     n, d = design.shape
     if response.loss.quadratic and gram_pays(n, d):
         return quadratic_objective(design, response, np.full(d, float(alpha)))
+    if design.streamed:
+        return StreamedFeatureObjective(cast(StreamedDesign, design), response, float(alpha))
     return FeatureObjective(design, response, float(alpha))
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "check_options",
     "check_start",
     "check_weights",
+    "class_loss",
     "class_targets",
     "class_weights",
     "conclude",
@@ -105,26 +106,31 @@ def check_start(init: str | ArrayLike, shape: tuple[int, int]) -> Floats | None:
     return weights
 
 
-def class_targets(codes: NDArray[np.intp], n_classes: int, loss: str) -> tuple[Target, Loss, int]:
-    """Targets, loss and number of outputs for the codes of the classes."""
+def class_loss(n_classes: int, loss: str) -> tuple[Loss, int]:
+    """Loss and number of outputs for so many classes."""
+    n_outputs = 1 if n_classes == 2 else n_classes
+    if loss != "logistic":
+        return SquaredLoss(), n_outputs
+    return LogisticLoss() if n_classes == 2 else MultinomialLoss(), n_outputs
+
+
+def class_targets(codes: NDArray[np.intp], n_classes: int, loss: str) -> Target:
+    """Targets for the codes of the classes, as `class_loss` wants them."""
     codes = codes.reshape(-1)
     if n_classes == 2:
-        signs = np.where(codes == 1, 1.0, -1.0)[:, None]
-        return signs, LogisticLoss() if loss == "logistic" else SquaredLoss(), 1
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
     if loss == "logistic":
-        return codes.astype(np.intp), MultinomialLoss(), n_classes
-    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0), SquaredLoss(), n_classes
+        return codes.astype(np.intp)
+    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
 def class_weights(
-    class_weight: Mapping[Any, float] | str, y: NDArray[Any], shares: Floats
+    class_weight: Mapping[Any, float] | str, classes: NDArray[Any], totals: NDArray[Any]
 ) -> Floats:
-    """Weight of each sample's class; some class that is present has a positive one."""
+    """Weight of each class; some class that is present has a positive one."""
     if class_weight == "balanced":
-        _, codes = np.unique(y, return_inverse=True)
-        totals = np.bincount(codes.reshape(-1), shares)
-        return (1.0 / totals)[codes.reshape(-1)]
-    weights: Floats = compute_sample_weight(class_weight, y)
+        return 1.0 / totals
+    weights: Floats = compute_sample_weight(class_weight, classes)
     if not (np.isfinite(weights).all() and weights.min() >= 0.0 and weights.any()):
         raise ValueError(
             f"class_weight={class_weight!r:.80} gives weights that are negative, not finite or all "

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clustruct.design import as_design
 from clustruct.estimators.feature_base import ordered_groups
 from clustruct.estimators.features import (
     FeatureClusterClassifier,
@@ -20,7 +19,7 @@ from clustruct.estimators.grid import (
     fit_grid,
     warn_of_unconverged,
 )
-from clustruct.estimators.inputs import weigh_rows
+from clustruct.estimators.intake import take_samples
 from clustruct.results import FeaturePath
 
 __all__ = ["feature_cluster_path"]
@@ -127,9 +126,8 @@ def feature_cluster_path(
     else:
         model = FeatureClusterRegressor(**shared, huber_delta=huber_delta)
     model._validate_params()
-    matrix, answers = model._check_data(X, y)
-    matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
-    objective = choose_objective(as_design(matrix), model._respond(answers, shares), 0.0)
+    samples = take_samples(model, X, y, sample_weight)
+    objective = choose_objective(samples.design, model._respond(samples), 0.0)
     grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero)
     method = model._method(objective.shape).quietly(solver)
     path = _empty_path(grid.n_clusters, grid.alphas, grid.n_nonzero, objective.shape)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
     check_matrix,
+    class_loss,
     class_targets,
     class_weights,
     total_weight,
@@ -422,7 +423,9 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         self.classes_ = np.unique(mine)
         self._check_classes()
         if self.class_weight is not None:
-            shares = shares * class_weights(self.class_weight, mine, shares)
+            codes = np.searchsorted(self.classes_, mine)
+            totals = np.bincount(codes, shares)
+            shares = shares * class_weights(self.class_weight, self.classes_, totals)[codes]
             shares = shares / shares.sum()
         target, loss, n_outputs = self._target(mine)
         response = Response(target, loss, n_outputs, shares, self.fit_intercept)
@@ -555,7 +558,8 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
                 f"y holds the class {unknown!r}, which was not in `fit`. Leave such samples out."
             )
         codes = np.searchsorted(self.classes_, answers)
-        return class_targets(codes, self.classes_.size, self.loss)
+        n_classes = self.classes_.size
+        return class_targets(codes, n_classes, self.loss), *class_loss(n_classes, self.loss)
 
     def _set_experts(self) -> None:
         self.experts_ = self._W.transpose(0, 2, 1)

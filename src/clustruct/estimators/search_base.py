@@ -22,6 +22,7 @@ from clustruct.estimators.grid import (
     warn_of_unconverged,
 )
 from clustruct.estimators.inputs import check_groups, check_weights, watcher, weigh_rows
+from clustruct.estimators.intake import Intake
 from clustruct.estimators.selection import bic, partition_price, select
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -68,8 +69,8 @@ class Search(FeatureCluster):
         if kept.size < data.n:
             data = data.rows(kept)
         _, _, shares = weigh_rows(data.X, data.y, data.weights)
-        response = self._respond(data.y, shares)
-        objective = choose_objective(as_design(data.X), response, 0.0)
+        samples = Intake(as_design(data.X), data.y, shares)
+        objective = choose_objective(samples.design, self._respond(samples), 0.0)
         method = self._method(objective.shape)
         grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clustruct.design import DenseDesign, Design, as_design
+from clustruct.design import DenseDesign, LocalDesign, as_design
 from clustruct.losses import Loss
 from clustruct.objectives.task_data import OwnRows, Rows, SharedRows, TaskData
 
@@ -152,12 +152,12 @@ class Rotation:
     are fewer rows than columns, there are fewer coordinates, too.
     """
 
-    design: Design
+    design: LocalDesign
     coordinates: Floats
     combine: Floats
 
     @classmethod
-    def of(cls, design: Design) -> "Rotation":
+    def of(cls, design: LocalDesign) -> "Rotation":
         """By the eigenvectors of ``X X'``."""
         n = design.shape[0]
         products = np.empty((n, n))
@@ -196,7 +196,7 @@ def prepare(entries: Entries, loss: Loss, fit_intercept: bool, frame: Frame) -> 
     design = as_design(entries.X)
     n, d = design.shape
     rotation = Rotation.of(design) if d > n else None
-    inner: Design = design if rotation is None else DenseDesign(rotation.coordinates)
+    inner: LocalDesign = design if rotation is None else DenseDesign(rotation.coordinates)
     means = frame.means if rotation is None else rotation.along(frame.means[None])[0]
     check_size(entries.n_tasks, inner.shape[1])
     members = members_of(entries.tasks, entries.n_tasks)

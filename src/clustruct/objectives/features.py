@@ -1,11 +1,14 @@
 """Clustered features: rows of ``W`` stand for features, groups of them share their weights."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.design import DenseDesign, Design, GroupedDesign, Operator, assignment
+from clustruct.arrays import beside, namespace
+from clustruct.design import Design, GroupedDesign, Operator, Rows, assignment
+from clustruct.losses import Loss
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
@@ -37,7 +40,7 @@ class FeatureObjective(LinearObjective):
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
         """The same loss with another ridge; what is known of ``X`` is handed on."""
-        other = FeatureObjective(self.data, self.response, alpha)
+        other = type(self)(self.data, self.response, alpha)
         self.curvatures()
         other._bends = self._bends
         return other
@@ -80,11 +83,11 @@ class FeatureObjective(LinearObjective):
         Z = assignment(labels, n_groups)
         sizes = Z.T @ self.penalties
         ridges = [factor * sizes for factor in factors]
-        if self.data.shape[0] * n_groups > max(SMALL, self.data.n_entries // 4):
+        if not self._forms_sums(n_groups):
             applied = GroupedDesign(self.data, labels, n_groups)
             best = [self._grouped(applied, ridge).minimum(tol, start) for ridge in ridges]
         else:
-            sums = DenseDesign(self.data.group_sums(labels, n_groups))
+            sums = self.data.over(self._sums(labels, n_groups))
             if self.quadratic:
                 small = quadratic_objective(sums, self.response, sizes)
                 starts = [small.with_penalties(ridge).minimum(tol).W for ridge in ridges]
@@ -96,6 +99,14 @@ class FeatureObjective(LinearObjective):
                 best = [self._grouped(sums, ridge).minimum(tol, start) for ridge in ridges]
         return [Point(Z @ b.W, b.value, b.intercept, b.slope) for b in best]
 
+    def _forms_sums(self, n_groups: int) -> bool:
+        """Whether group sums are formed, or applied as they are needed."""
+        return self.data.shape[0] * n_groups <= max(SMALL, self.data.n_entries // 4)
+
+    def _sums(self, labels: Labels, n_groups: int) -> Rows:
+        """Sums of the columns of each group."""
+        return self.data.group_sums(labels, n_groups)
+
     def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
         """The problem in the values of the groups."""
         return LinearObjective(design, self.response, ridge)
@@ -106,13 +117,16 @@ class FeatureObjective(LinearObjective):
         Its Gram matrix is ``X' diag(h) X`` with each row's mean second derivative ``h``: the second
         derivative itself where there is one output.
         """
-        response = self.response
-        scores = self.data.scores(point.W) + point.intercept
-        weights = response.shares * _mean_curvature(response, scores)
+        response, data = self.response, self.data
+        scores = self._shift(data.scores(point.W), point.intercept)
+        weights = data.map(
+            partial(_curvatures, response.loss), response.target, scores, response.shares
+        )
         means = np.zeros(self.shape[0])
-        if response.fit_intercept and weights.sum() > 0.0:
-            means = self.data.adjoint(weights[:, None])[:, 0] / weights.sum()
-        gram = self.data.gram(weights, means)
+        total = float(data.fold(_total, weights))
+        if response.fit_intercept and total > 0.0:
+            means = data.adjoint(data.map(_column, weights))[:, 0] / total
+        gram = data.gram(weights, means)
         slope = self.loss_gradient(point)
         ridge = 0.5 * self.alpha * float(np.vdot(point.W, point.W))
         bent = gram @ point.W
@@ -127,10 +141,21 @@ class FeatureObjective(LinearObjective):
         )
 
 
-def _mean_curvature(response: Response, scores: Floats) -> Floats:
-    """Mean over the outputs of each row's second derivatives."""
-    total = np.zeros(scores.shape[0])
-    for k, unit in enumerate(np.eye(response.n_outputs)):
-        direction = np.broadcast_to(unit, scores.shape)
-        total += response.loss.hessian_product(response.target, scores, direction)[:, k]
-    return total / response.n_outputs
+def _curvatures(loss: Loss, target: Rows, scores: Rows, shares: Rows) -> Rows:
+    """Share of each row, times the mean over the outputs of its second derivatives."""
+    xp = namespace(scores)
+    n_outputs = scores.shape[1]
+    units = beside(np.eye(n_outputs), scores)
+    total = xp.zeros_like(shares)
+    for k in range(n_outputs):
+        direction = xp.broadcast_to(units[k, :], scores.shape)
+        total = total + loss.hessian_product(target, scores, direction)[:, k]
+    return shares * (total / n_outputs)
+
+
+def _total(values: Rows) -> Rows:
+    return namespace(values).sum(values)
+
+
+def _column(values: Rows) -> Rows:
+    return values[:, None]

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from clustruct.design import Operator
-from clustruct.losses import Loss, Target, best_intercept, mean_hessian
+from clustruct.arrays import beside, namespace, row_dots
+from clustruct.design import Operator, Rows
+from clustruct.losses import Loss, best_intercept, mean_hessian
 from clustruct.objectives.newton import minimise
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray, gradient_ray
@@ -26,6 +27,7 @@ Floats = NDArray[np.float64]
 
 # The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
 MAX_STRETCH = 4.0
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +36,19 @@ class Response:
 
     Attributes
     ----------
-    target : ndarray of shape (n, K) or (n,)
+    target : rows of shape (n, K) or (n,)
     loss : Loss
     n_outputs : int
         ``K``, the number of columns of the scores.
-    shares : ndarray of shape (n,)
+    shares : rows of shape (n,)
         Weights of the rows, which sum to one.
     fit_intercept : bool
     """
 
-    target: Target
+    target: Rows
     loss: Loss
     n_outputs: int
-    shares: Floats
+    shares: Rows
     fit_intercept: bool
 
 
@@ -75,12 +77,19 @@ class LinearObjective:
         scores = self.design.scores(W)
         intercept = np.zeros(self.shape[1]) if near is None else near.intercept
         if response.fit_intercept:
-            intercept = best_intercept(loss, response.target, scores, response.shares, intercept)
-        scores = scores + intercept
+            intercept = best_intercept(
+                loss, response.target, scores, response.shares, intercept, self.design.fold
+            )
+        scores = self._shift(scores, intercept)
+        rows = (response.target, scores, response.shares)
         ridge = 0.5 * float(self.penalties @ np.square(W).sum(axis=1))
-        value = float(response.shares @ loss.value(response.target, scores)) + ridge
-        slope = response.shares[:, None] * loss.gradient(response.target, scores)
+        value = float(self.design.fold(lambda y, z, s: s @ loss.value(y, z), *rows)) + ridge
+        slope = self.design.map(lambda y, z, s: s[:, None] * loss.gradient(y, z), *rows)
         return Point(W, value, intercept, slope)
+
+    def _shift(self, scores: Rows, intercept: Floats) -> Rows:
+        """Scores with the intercept."""
+        return self.design.map(lambda z: z + beside(intercept, z), scores)
 
     def gradient(self, point: Point) -> Floats:
         """``X' slope + penalty W``: the best intercept adds nothing to it."""
@@ -96,19 +105,83 @@ class LinearObjective:
         With ``H`` that of the mean loss by the scores, it is
         ``X' (H - H 1 (1'H 1)^-1 1'H) X + penalty``; the middle term is for the best intercept.
         """
-        target, shares, loss = self.response.target, self.response.shares, self.response.loss
-        scores = self.design.scores(point.W) + point.intercept
+        if self.design.streamed:
+            return self._streamed_hessian(point)
+        design, loss = self.design, self.response.loss
+        scores = self._shift(design.scores(point.W), point.intercept)
+        rows = (self.response.target, scores, self.response.shares)
         inner = np.zeros((self.shape[1], self.shape[1]))
         if self.response.fit_intercept:
-            inner[:] = np.linalg.pinv(mean_hessian(loss, target, scores, shares))
+            inner[:] = _inverse(design.fold(lambda y, z, s: mean_hessian(loss, y, z, s), *rows))
 
         def product(direction: Floats) -> Floats:
-            moved = self.design.scores(direction)
-            moved = moved - inner @ (shares @ loss.hessian_product(target, scores, moved))
-            bent = shares[:, None] * loss.hessian_product(target, scores, moved)
-            return self.design.adjoint(bent) + self.penalties[:, None] * direction
+            moved = design.scores(direction)
+            slopes = design.fold(lambda m, y, z, s: s @ loss.hessian_product(y, z, m), moved, *rows)
+            moved = self._shift(moved, -(inner @ slopes))
+            bent = design.map(
+                lambda m, y, z, s: s[:, None] * loss.hessian_product(y, z, m), moved, *rows
+            )
+            return design.adjoint(bent) + self.penalties[:, None] * direction
 
         return product
+
+    def _streamed_hessian(self, point: Point) -> Callable[[Floats], Floats]:
+        """The same with one pass over ``X`` a product.
+
+        The middle term is known before: with ``C_k = X' H e_k`` the shift of the intercept is
+        ``(1'H 1)^-1`` times the numbers ``<C_k, direction>``. Scores are computed anew on the way.
+        """
+        design, loss, penalties = self.design, self.response.loss, self.penalties[:, None]
+        rows = (self.response.target, self.response.shares)
+        W, intercept, n_outputs = point.W, point.intercept, self.shape[1]
+        inner, tilts = np.zeros((n_outputs, n_outputs)), np.zeros((n_outputs, *self.shape))
+
+        def tilt(X: Operator, y: Rows, s: Rows) -> tuple[Floats, Floats]:
+            z = X.scores(W) + intercept
+            columns = [
+                s[:, None] * loss.hessian_product(y, z, np.broadcast_to(unit, z.shape))
+                for unit in np.eye(n_outputs)
+            ]
+            together = X.adjoint(np.hstack(columns)).reshape(-1, n_outputs, n_outputs)
+            return together.transpose(1, 0, 2), mean_hessian(loss, y, z, s)
+
+        if self.response.fit_intercept:
+            tilts, bends = design.sweep(tilt, *rows)
+            inner[:] = _inverse(bends)
+
+        def product(direction: Floats) -> Floats:
+            shift = inner @ np.tensordot(tilts, direction, axes=2)
+
+            def bend(X: Operator, y: Rows, s: Rows) -> Floats:
+                both = X.scores(np.hstack([W, direction]))
+                z, moved = both[:, :n_outputs] + intercept, both[:, n_outputs:] - shift
+                return X.adjoint(s[:, None] * loss.hessian_product(y, z, moved))
+
+            return design.sweep(bend, *rows) + penalties * direction
+
+        return product
+
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Second derivative along a direction: one pass over ``X``, where `hessian` takes more."""
+        design, loss, n_outputs = self.design, self.response.loss, self.shape[1]
+        both = design.scores(np.hstack([point.W, direction]))
+        scores = self._shift(design.map(lambda b: b[:, :n_outputs], both), point.intercept)
+        moved = design.map(lambda b: b[:, n_outputs:], both)
+        rows = (self.response.target, scores, self.response.shares)
+        if self.response.fit_intercept:
+            slopes, bends = design.fold(
+                lambda m, y, z, s: (
+                    s @ loss.hessian_product(y, z, m),
+                    mean_hessian(loss, y, z, s),
+                ),
+                moved,
+                *rows,
+            )
+            moved = self._shift(moved, -(_inverse(bends) @ slopes))
+        curved = design.fold(
+            lambda m, y, z, s: s @ row_dots(m, loss.hessian_product(y, z, m)), moved, *rows
+        )
+        return float(curved) + float(self.penalties @ np.square(direction).sum(axis=1))
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Point:
         """Value at a projected point as it is."""
@@ -150,18 +223,36 @@ class LinearObjective:
         alpha = float(self.penalties.min())
         if alpha <= 0.0:
             return 0.0  # without ridge nothing keeps the weights from undoing any slope
-        shares = response.shares[:, None]
-        # Rows without weight have no say: any slope serves them, and zero has a finite conjugate.
-        slope = np.divide(point.slope, shares, where=shares > 0.0, out=np.zeros_like(point.slope))
+        loss = response.loss
+        slope = self.design.map(_per_share, point.slope, response.shares)
+        rows = (response.target, slope, response.shares)
 
         def bound(tau: float) -> float:
-            conjugate = response.loss.conjugate(response.target, tau * slope)
-            return -float(response.shares @ conjugate) - 0.5 * tau**2 * explained / alpha
+            conjugate = self.design.fold(lambda y, g, s: s @ loss.conjugate(y, tau * g), *rows)
+            return -float(conjugate) - 0.5 * tau**2 * explained / alpha
 
         longest = MAX_STRETCH if self.quadratic else 1.0
-        best = minimize_scalar(lambda tau: -bound(tau), bounds=(0.0, longest), method="bounded")
+        best = minimize_scalar(
+            lambda tau: -bound(float(tau)), bounds=(0.0, longest), method="bounded"
+        )
         return max(0.0, -float(best.fun), bound(1.0))
 
     def minimum(self, tol: float, start: Floats | None = None) -> Point:
         """The best weights without constraint."""
         return minimise(self, np.zeros(self.shape) if start is None else start, tol=tol)
+
+
+def _inverse(bends: Floats) -> Floats:
+    """Inverse of the second derivative by the intercept, zero along directions that are flat.
+
+    A common shift of all classes is flat, and what rounding leaves of it must not be inverted.
+    """
+    return np.asarray(np.linalg.pinv(bends, rcond=ROUNDING), dtype=np.float64)
+
+
+def _per_share(slope: Rows, shares: Rows) -> Rows:
+    """Slopes of rows of weight one; zero, whose conjugate is finite, for rows without weight."""
+    xp = namespace(slope)
+    weighed = shares[:, None] > 0.0
+    divisor = xp.where(weighed, shares[:, None], 1.0)
+    return xp.where(weighed, slope / divisor, 0.0)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.design import Design
-from clustruct.losses import Target
+from clustruct.arrays import beside, column_dots, namespace
+from clustruct.design import Design, Rows
 
 __all__ = ["Moments"]
 
@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 LEAST_SHARE = 1e-4
 # About a centre this many deviations from zero, sums have lost as many digits already.
 FARTHEST = 1e4
+# Weights of all rows sum to one, but for rounding.
+SAME_TOTAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +53,64 @@ class Moments:
 
     @classmethod
     def of(
-        cls, design: Design, target: Target, weights: Floats, x_center: Floats, y_center: Floats
+        cls, design: Design, target: Rows, weights: Rows, x_center: Floats, y_center: Floats
     ) -> "Moments":
         """Moments of weighted rows about given centres."""
-        centred = target - y_center
-        weighted = weights[:, None] * centred
+
+        def weigh(y: Rows, w: Rows) -> Rows:
+            return w[:, None] * (y - beside(y_center, y))
+
+        def sums(y: Rows, w: Rows, weighted: Rows) -> tuple[Rows, Rows, Rows]:
+            xp = namespace(w)
+            squares = column_dots(weighted, y - beside(y_center, y))
+            return xp.sum(w), xp.sum(weighted, axis=0), squares
+
+        weighted = design.map(weigh, target, weights)
+        weight, y_sum, squares = design.fold(sums, target, weights, weighted)
+        column = design.map(lambda w: w[:, None], weights)
         return cls(
-            weight=float(weights.sum()),
+            weight=float(weight),
             x_center=x_center,
             y_center=y_center,
-            x_sum=design.cross(weights[:, None], x_center)[:, 0],
-            y_sum=weighted.sum(axis=0),
+            x_sum=design.cross(column, x_center)[:, 0],
+            y_sum=y_sum,
             gram=design.gram(weights, x_center),
             moment=design.cross(weighted, x_center),
-            squares=np.einsum("ik,ik->k", weighted, centred),
+            squares=squares,
+        )
+
+    @classmethod
+    def about_zero(cls, design: Design, target: Rows, weights: Rows) -> "Moments":
+        """Moments of weighted rows about zero."""
+        return cls.of(design, target, weights, np.zeros(design.shape[1]), np.zeros(target.shape[1]))
+
+    @classmethod
+    def about_mean(cls, design: Design, target: Rows, weights: Rows) -> "Moments":
+        """Moments of weighted rows about their means."""
+        total = float(design.fold(lambda w: namespace(w).sum(w), weights))
+        if total <= 0.0:
+            return cls.about_zero(design, target, weights)
+        if abs(total - 1.0) < SAME_TOTAL:
+            total = 1.0  # all rows together, but for rounding
+        x_sums = total * design.moments(design.map(lambda w: w / total, weights))[0]
+        y_sums = design.fold(lambda y, w: w @ y, target, weights)
+        return cls.of(design, target, weights, x_sums / total, y_sums / total)
+
+    def joined(self, other: "Moments") -> "Moments":
+        """Moments of two sets of rows, each about its means, about the means of both."""
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight > 0.0 else 0.0
+        x_apart, y_apart = other.x_center - self.x_center, other.y_center - self.y_center
+        apart = self.weight * share
+        return Moments(
+            weight=weight,
+            x_center=self.x_center + share * x_apart,
+            y_center=self.y_center + share * y_apart,
+            x_sum=self.x_sum + other.x_sum,
+            y_sum=self.y_sum + other.y_sum,
+            gram=self.gram + other.gram + apart * np.outer(x_apart, x_apart),
+            moment=self.moment + other.moment + apart * np.outer(x_apart, y_apart),
+            squares=self.squares + other.squares + apart * y_apart**2,
         )
 
     def without(self, part: "Moments") -> "Moments":

@@ -92,6 +92,10 @@ class QuadraticObjective:
         """``G + alpha``, as a function of the direction."""
         return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
 
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Second derivative along a direction."""
+        return float(np.vdot(direction, self.hessian(point)(direction)))
+
     def curvatures(self) -> Floats:
         """The diagonal of the second derivative."""
         return np.diagonal(self.gram) + self.penalties
@@ -166,19 +170,15 @@ def quadratic_objective(
     -------
     QuadraticObjective
     """
-    shares = response.shares
-    x_means, y_means = np.zeros(design.shape[1]), np.zeros(response.n_outputs)
-    if response.fit_intercept:
-        x_means = design.moments(shares)[0]
-        y_means = shares @ response.target
-    about = Moments.of(design, response.target, shares, x_means, y_means)
+    moments = Moments.about_mean if response.fit_intercept else Moments.about_zero
+    about = design.sweep(moments, response.target, response.shares, combine=Moments.joined)
     return QuadraticObjective(
         about.gram,
         about.moment,
         0.5 * float(about.squares.sum()),
         penalties=penalties,
-        x_means=x_means,
-        y_means=y_means,
+        x_means=about.x_center,
+        y_means=about.y_center,
     )
 
 

@@ -38,8 +38,8 @@ class Differentiable(Protocol):
         """Gradient at a point."""
         ...
 
-    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
-        """The second derivative at a point, as a function of the direction."""
+    def bend(self, point: Point, direction: Floats) -> float:
+        """The second derivative at a point along a direction."""
         ...
 
 
@@ -56,6 +56,6 @@ def gradient_ray(objective: Differentiable, point: Point) -> Ray:
     Ray
     """
     gradient = objective.gradient(point)
-    bend = float(np.vdot(gradient, objective.hessian(point)(gradient)))
+    bend = objective.bend(point, gradient)
     unit = float(np.vdot(gradient, gradient)) / bend if bend > 0.0 else 0.0
     return Ray(unit, lambda step: point.W - step * gradient)

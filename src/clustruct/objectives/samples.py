@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.design import Design
+from clustruct.design import LocalDesign
 from clustruct.losses import MultinomialLoss
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
@@ -71,7 +71,7 @@ class SampleObjective:
     alpha : float
     """
 
-    def __init__(self, design: Design, response: Response, alpha: float) -> None:
+    def __init__(self, design: LocalDesign, response: Response, alpha: float) -> None:
         self.design = design
         self.response = response
         self.alpha = alpha
@@ -133,7 +133,7 @@ class SampleObjective:
         return best.W, best.intercept
 
     def _fit_classes(
-        self, design: Design, response: Response, tol: float, start: Floats | None
+        self, design: LocalDesign, response: Response, tol: float, start: Floats | None
     ) -> tuple[Floats, Floats]:
         """Weights and intercepts of the classes that the samples have.
 

@@ -320,6 +320,12 @@ def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Solution[Any]
             "The solvers 'cg' and 'cgpg' need a ridge, and alpha=0 gives none: their relaxation "
             "divides by alpha. Give a positive alpha, or choose solver='auto', 'pg' or 'greedy'."
         )
+    if isinstance(objective, FeatureObjective) and not objective.data.on_host:
+        raise ValueError(
+            "The solvers 'cg' and 'cgpg' need rows in memory as NumPy arrays, unless there are few "
+            f"enough features for a Gram matrix, and here are {objective.shape[0]}. Choose "
+            "solver='auto', 'pg' or 'greedy'."
+        )
     solver = ConditionalGradient(
         objective, problem.constraint, factor_of(objective), problem.begin, **options
     )

@@ -6,15 +6,18 @@ which makes every trial as good as its groups allow: a few steps do the work of 
 lower.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.constraints import Constraint
 from clustruct.objectives.point import Point
+from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.greedy import Grouped, refit
-from clustruct.solvers.protocols import Objective, require
+from clustruct.solvers.protocols import Foresighted, Objective, require
 
 __all__ = ["ProjectedGradient", "same_groups"]
 
@@ -83,17 +86,31 @@ class ProjectedGradient:
         ray = self._objective.ray(state.point)
         longest = self._longest * ray.unit
         grown = state.step / self._shrink
-        step = longest if self._refit or state.step == 0.0 else grown
-        while step > 0.0 and step >= self._shortest * longest:
-            nearest = self._constraint.project(ray.at(step))
+        first = longest if self._refit or state.step == 0.0 else grown
+        for step, nearest in self._projections(ray, first, self._shortest * longest):
             if self._refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
             gain = (state.objective - trial.value) / max(abs(state.objective), np.finfo(float).tiny)
             if gain > ROUNDING:
                 return Grouped(trial, nearest.labels, step, gain, done=False)
-            step *= self._shrink
         return Grouped(state.point, state.labels, state.step, 0.0, done=True)
+
+    def _projections(
+        self, ray: Ray, step: float, shortest: float
+    ) -> Iterator[tuple[float, Projection]]:
+        """Steps from the longest down, projected; all at once where that saves passes."""
+        steps = []
+        while step > 0.0 and step >= shortest:
+            steps.append(step)
+            step *= self._shrink
+        projections = ((step, self._constraint.project(ray.at(step))) for step in steps)
+        if not (self._refit and isinstance(self._objective, Foresighted)):
+            yield from projections
+            return
+        together = list(projections)
+        self._objective.foresee([nearest for _, nearest in together])
+        yield from together
 
     def answer(self, state: Grouped) -> Answer:
         """The point itself."""

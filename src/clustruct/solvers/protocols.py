@@ -1,6 +1,7 @@
 """What solvers need of an objective, checked before they start."""
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
 
-__all__ = ["Objective", "require"]
+__all__ = ["Foresighted", "Objective", "require"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -30,6 +31,15 @@ class Objective(Protocol):
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
         """The best weights for given groups."""
+        ...
+
+
+@runtime_checkable
+class Foresighted(Protocol):
+    """An objective that computes trials together for less than one after the other."""
+
+    def foresee(self, trials: Sequence[Projection]) -> None:
+        """Prepare for the refits that may come next."""
         ...
 
 

@@ -1,0 +1,144 @@
+"""Functions of arrays wherever they live.
+
+For NumPy they are NumPy's and SciPy's own. For the arrays of other libraries the same is said in
+the words of the array API standard, which array-api-compat makes them all speak.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+__all__ = [
+    "beside",
+    "cast",
+    "column_dots",
+    "device_of",
+    "expit",
+    "indicator",
+    "log_softmax",
+    "logsumexp",
+    "namespace",
+    "row_dots",
+    "softmax",
+    "softplus",
+    "to_host",
+    "xlogy",
+]
+
+Array = Any
+
+
+def namespace(x: Array) -> Any:
+    """The module whose functions an array is for."""
+    return np if isinstance(x, np.ndarray | np.generic) else _compat().array_namespace(x)
+
+
+def device_of(x: Array) -> Any:
+    """Where an array lives."""
+    return _compat().device(x)
+
+
+def to_host(x: Array) -> NDArray[Any]:
+    """A NumPy array of the same numbers."""
+    if isinstance(x, np.ndarray):
+        return x
+    module = type(x).__module__.partition(".")[0]
+    if module == "torch":
+        return np.asarray(x.detach().cpu())
+    if module == "cupy":
+        return np.asarray(x.get())
+    if module == "array_api_strict":
+        return np.asarray(x._array)
+    return np.asarray(x)
+
+
+def beside(values: NDArray[Any], x: Array) -> Array:
+    """Numbers of the host as an array that lives beside another one."""
+    if isinstance(x, np.ndarray):
+        return values
+    return namespace(x).asarray(np.ascontiguousarray(values), device=device_of(x))
+
+
+def cast(x: Array, dtype: Any) -> Array:
+    """The same numbers in another precision; no copy where it is theirs already."""
+    if isinstance(x, np.ndarray):
+        return x.astype(dtype, copy=False)
+    return namespace(x).astype(x, dtype, copy=False)
+
+
+def row_dots(a: Array, b: Array) -> Array:
+    """Inner product of each row of two matrices."""
+    if isinstance(a, np.ndarray):
+        return np.einsum("ik,ik->i", a, b)
+    return namespace(a).sum(a * b, axis=1)
+
+
+def column_dots(a: Array, b: Array) -> Array:
+    """Inner product of each column of two matrices."""
+    if isinstance(a, np.ndarray):
+        return np.einsum("ik,ik->k", a, b)
+    return namespace(a).sum(a * b, axis=0)
+
+
+def indicator(codes: Array, n_codes: int) -> Array:
+    """True in the column of each row's code."""
+    return codes[:, None] == beside(np.arange(n_codes), codes)
+
+
+def softplus(x: Array) -> Array:
+    """``log(1 + exp(x))`` without overflow."""
+    if isinstance(x, np.ndarray):
+        return np.logaddexp(0.0, x)
+    xp = namespace(x)
+    return xp.logaddexp(xp.zeros_like(x), x)
+
+
+def expit(x: Array) -> Array:
+    """``1 / (1 + exp(-x))``, to full relative precision."""
+    if isinstance(x, np.ndarray):
+        return special.expit(x)
+    return namespace(x).exp(-softplus(-x))
+
+
+def xlogy(x: Array) -> Array:
+    """``x log x``, which is zero at zero."""
+    if isinstance(x, np.ndarray):
+        return special.xlogy(x, x)
+    xp = namespace(x)
+    return x * xp.log(xp.where(x > 0.0, x, xp.ones_like(x)))
+
+
+def logsumexp(x: Array) -> Array:
+    """``log sum_k exp(x_k)`` of each row."""
+    if isinstance(x, np.ndarray):
+        return special.logsumexp(x, axis=1)
+    xp = namespace(x)
+    largest = xp.max(x, axis=1, keepdims=True)
+    return xp.log(xp.sum(xp.exp(x - largest), axis=1)) + largest[:, 0]
+
+
+def softmax(x: Array) -> Array:
+    """``exp(x_k)``, scaled so that each row sums to one."""
+    if isinstance(x, np.ndarray):
+        return special.softmax(x, axis=1)
+    xp = namespace(x)
+    powers = xp.exp(x - xp.max(x, axis=1, keepdims=True))
+    return powers / xp.sum(powers, axis=1, keepdims=True)
+
+
+def log_softmax(x: Array) -> Array:
+    """Logarithms of `softmax`."""
+    if isinstance(x, np.ndarray):
+        return special.log_softmax(x, axis=1)
+    return x - logsumexp(x)[:, None]
+
+
+def _compat() -> Any:
+    """array-api-compat: scikit-learn's copy, or the package itself beside older releases."""
+    try:
+        return import_module("sklearn.externals.array_api_compat")
+    except ImportError:
+        return import_module("array_api_compat")

@@ -1,0 +1,119 @@
+"""Arrays in memory, as a design."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.design.protocols import Floats, Labels, Rows, T
+
+__all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows"]
+
+CHUNK_BYTES = 1 << 23
+
+
+class LocalRows:
+    """Rows that are NumPy arrays: all of them are treated at once."""
+
+    streamed = False
+    on_host = True
+
+    def place(self, rows: Any) -> Rows:
+        """They are there."""
+        return rows
+
+    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
+        """The function itself."""
+        return function(*rows)
+
+    def fold(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """The function itself."""
+        return function(*rows)
+
+    def sweep(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """The function of this design."""
+        return function(self, *rows)
+
+    def weights(self, values: Floats) -> Floats:
+        """As they are."""
+        return values
+
+    def over(self, rows: Floats) -> "DenseDesign":
+        """An array is a design already."""
+        return DenseDesign(rows)
+
+
+class DenseDesign(LocalRows):
+    """An array of single or double precision; it is never copied."""
+
+    is_sparse = False
+
+    def __init__(self, X: NDArray[np.floating]) -> None:
+        self._X = X
+        self.shape: tuple[int, int] = X.shape
+        self.n_entries = X.size
+
+    def scores(self, W: Floats) -> Floats:
+        """``X W``."""
+        return (self._X @ W.astype(self._X.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def adjoint(self, R: Floats) -> Floats:
+        """``X' R``."""
+        return (self._X.T @ R.astype(self._X.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
+        means = np.zeros(self.shape[1])
+        for rows, block in self._blocks():
+            means += shares[rows] @ block
+        variances = np.zeros(self.shape[1])
+        for rows, block in self._blocks():
+            block = block - means
+            variances += shares[rows] @ np.square(block, out=block)
+        return means, variances
+
+    def gram(self, shares: Floats, means: Floats) -> Floats:
+        """Weighted Gram matrix of the columns less ``means``."""
+        gram = np.zeros((self.shape[1], self.shape[1]))
+        roots = np.sqrt(shares)
+        for rows, block in self._blocks():
+            block = (block - means) * roots[rows, None]
+            gram += block.T @ block
+        return gram
+
+    def cross(self, R: Floats, means: Floats) -> Floats:
+        """``X'R`` of the columns less ``means``, in double precision."""
+        product = np.zeros((self.shape[1], R.shape[1]))
+        for rows, block in self._blocks():
+            product += (block - means).T @ R[rows]
+        return product
+
+    def group_sums(self, labels: Labels, n_groups: int) -> Floats:
+        """``X Z``."""
+        return self.scores((labels[:, None] == np.arange(n_groups)).astype(self._X.dtype))
+
+    def rows(self, index: Labels) -> "DenseDesign":
+        """A copy of some rows."""
+        return DenseDesign(self._X[index])
+
+    def row_products(self, B: Floats) -> Floats:
+        """Each row times each of its numbers."""
+        return (B[:, :, None] * self._X[:, None, :]).reshape(self.shape[0], -1)
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Blocks of rows in double precision, small enough to stay in the cache."""
+        height = max(1, CHUNK_BYTES // (8 * max(1, self.shape[1])))
+        for first in range(0, self.shape[0], height):
+            rows = slice(first, first + height)
+            yield rows, self._X[rows].astype(np.float64, copy=False)

@@ -1,0 +1,82 @@
+"""Groups of columns as the columns of a design."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from clustruct.design.protocols import Design, Floats, Labels, Rows, T
+
+__all__ = ["GroupedDesign", "assignment"]
+
+
+class GroupedDesign:
+    """``X Z`` as a design of its own, without forming it: ``Z`` gathers, ``Z'`` adds up.
+
+    Parameters
+    ----------
+    design : Design
+    labels : ndarray of intp, shape (d,)
+        Group of each column, -1 for none.
+    n_groups : int
+    """
+
+    def __init__(self, design: Design, labels: Labels, n_groups: int) -> None:
+        self._design = design
+        self._labels = labels
+        self._assignment = assignment(labels, n_groups)
+        self.shape: tuple[int, int] = (design.shape[0], n_groups)
+        self.streamed = design.streamed
+
+    def place(self, rows: Any) -> Rows:
+        """As of ``X``."""
+        return self._design.place(rows)
+
+    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
+        """As of ``X``."""
+        return self._design.map(function, *rows)
+
+    def fold(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """As of ``X``."""
+        return self._design.fold(function, *rows, combine=combine)
+
+    def sweep(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """As of ``X``, with the same groups everywhere."""
+        labels, n_groups = self._labels, self.shape[1]
+
+        def grouped(design: Design, *mine: Rows) -> T:
+            return function(GroupedDesign(design, labels, n_groups), *mine)
+
+        return self._design.sweep(grouped, *rows, combine=combine)
+
+    def scores(self, W: Floats) -> Rows:
+        """``X (Z V)``."""
+        return self._design.scores(self._assignment @ W)
+
+    def adjoint(self, R: Rows) -> Floats:
+        """``Z' (X' R)``."""
+        return self._assignment.T @ self._design.adjoint(R)
+
+    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
+        """Means, and the variances of uncorrelated columns: good enough to scale by."""
+        means, variances = self._design.moments(shares)
+        return self._assignment.T @ means, self._assignment.T @ variances
+
+
+def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:
+    """``Z``, with a row of zeros where the label is -1."""
+    kept = labels >= 0
+    pointers = np.concatenate([[0], np.cumsum(kept)])
+    ones = np.ones(int(pointers[-1]))
+    return sparse.csr_matrix((ones, labels[kept], pointers), shape=(labels.shape[0], n_groups))

@@ -1,0 +1,152 @@
+"""Work on pieces of rows, by Dask: where each lies, in any order, added up in one and the same.
+
+A pass hands a function to every piece and joins what comes back in a tree of fixed shape. The same
+pieces therefore give the same bits, whoever works on them and however many they are.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property, reduce
+from typing import Any
+
+import dask
+import numpy as np
+from dask.base import get_scheduler
+from dask.delayed import delayed
+from threadpoolctl import ThreadpoolController
+
+__all__ = [
+    "Piece",
+    "Pieces",
+    "added",
+    "available_bytes",
+    "cluster",
+    "compute",
+    "delay",
+    "join",
+    "keep",
+]
+
+# How many results are joined at a time.
+FAN = 8
+# The part of the free memory that data may take.
+PART_OF_MEMORY = 0.5
+
+Piece = Any  # an array, or a Delayed, which has no type
+
+
+class Pieces:
+    """Rows in pieces.
+
+    Parameters
+    ----------
+    make_parts : callable
+        Returns one array for each piece of the design, at hand or delayed.
+    make_local : callable
+        Returns the same as arrays of the host, for sums that are not worth sending out.
+    shape : tuple of int, default=None
+        Of all pieces together, where it is known.
+    """
+
+    def __init__(
+        self,
+        make_parts: Callable[[], Sequence[Piece]],
+        make_local: Callable[[], Sequence[Any]],
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self._make_parts = make_parts
+        self._make_local = make_local
+        self.shape = shape
+
+    @classmethod
+    def of(cls, parts: Sequence[Piece], shape: tuple[int, ...] | None = None) -> "Pieces":
+        """Pieces that have been kept."""
+        return cls(lambda: parts, lambda: compute(parts), shape)
+
+    @cached_property
+    def parts(self) -> Sequence[Piece]:
+        """The pieces where they lie."""
+        return self._make_parts()
+
+    @cached_property
+    def local(self) -> Sequence[Any]:
+        """The pieces on the host."""
+        return self.parts if self._make_local is self._make_parts else self._make_local()
+
+
+def delay(function: Callable[..., Any], lists: Sequence[Sequence[Piece]]) -> list[Piece]:
+    """A call for each entry of the lists, side by side; the function travels to a worker once."""
+    shared = delayed(function, pure=False, traverse=False)
+    call = delayed(_call, pure=False, traverse=False)
+    return [call(shared, *mine) for mine in zip(*lists, strict=True)]
+
+
+def join(parts: Sequence[Any], combine: Callable[[Any, Any], Any], *, delayed_: bool) -> Any:
+    """All results as one, in a tree that depends on their number alone."""
+    merge = delayed(_joined, pure=False, traverse=False) if delayed_ else _joined
+    while len(parts) > 1:
+        parts = [merge(combine, *parts[first : first + FAN]) for first in range(0, len(parts), FAN)]
+    return parts[0]
+
+
+def added(a: Any, b: Any) -> Any:
+    """The sum of two arrays, or of two tuples of them."""
+    if isinstance(a, tuple):
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+    return a + b
+
+
+def compute(parts: Sequence[Piece]) -> tuple[Any, ...]:
+    """The values themselves."""
+    with _single_threaded():
+        return dask.compute(*parts, traverse=False)
+
+
+def keep(parts: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The same with their values computed, and held by the workers that did it."""
+    if cluster() is None:
+        return compute(parts)
+    return dask.persist(*parts, traverse=False)
+
+
+def cluster() -> Any:
+    """The client of the cluster that does the work, or None where this process does it."""
+    client = getattr(get_scheduler(), "__self__", None)
+    return client if hasattr(client, "run_on_scheduler") else None
+
+
+def available_bytes() -> float:
+    """Memory that data may take, on the cluster or on this machine."""
+    client = cluster()
+    if client is not None:
+        return PART_OF_MEMORY * client.run_on_scheduler(_memory_of_workers)
+    import psutil
+
+    return PART_OF_MEMORY * float(psutil.virtual_memory().available)
+
+
+def _memory_of_workers(dask_scheduler: Any) -> float:
+    """What the workers may take; the name of the argument is Dask's."""
+    limits = [worker.memory_limit for worker in dask_scheduler.workers.values()]
+    return float(sum(limits)) if all(limits) else np.inf
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _joined(combine: Callable[[Any, Any], Any], *parts: Any) -> Any:
+    return reduce(combine, parts)
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """Linear algebra in one thread: the pieces are what runs side by side, and bits stay put."""
+    with _controller().limit(limits=1):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Made once, as it looks through all libraries that are loaded."""
+    return ThreadpoolController()

@@ -1,0 +1,134 @@
+"""What the rest of the package may ask of ``X``, and how arrays with a row a sample are handled.
+
+Arrays as long as ``X`` (scores, targets, shares) are *rows*: they live where the rows of ``X``
+live, and only the design knows how to reach them. What is as long as a sample is wide (weights,
+means, Gram matrices) is an array of the host, of double precision.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Design", "Floats", "Labels", "LocalDesign", "Operator", "Rows", "StreamedDesign", "T"]
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+# A NumPy array where ``X`` is one; the array of another library, or of many pieces, elsewhere.
+Rows = Any
+T = TypeVar("T")
+
+
+class Operator(Protocol):
+    """A linear map from weights to scores: what gradients and Newton steps need of ``X``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    streamed : bool
+        Whether to read ``X`` costs more than to compute with it.
+    """
+
+    shape: tuple[int, int]
+    streamed: bool
+
+    def scores(self, W: Floats) -> Rows:
+        """``X W`` for a ``d x K`` matrix."""
+        ...
+
+    def adjoint(self, R: Rows) -> Floats:
+        """``X' R`` for an ``n x K`` matrix."""
+        ...
+
+    def place(self, rows: Any) -> Rows:
+        """Rows that are a NumPy array, where those of ``X`` are."""
+        ...
+
+    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
+        """New rows from others: the function treats each row by itself."""
+        ...
+
+    def fold(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """A sum over rows: the function returns an array, or a tuple of them, for those given.
+
+        What it returns for different rows is added up, or put together by `combine`.
+        """
+        ...
+
+    def sweep(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """The same for functions that take the design of these rows first: one pass over ``X``."""
+        ...
+
+    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column."""
+        ...
+
+
+class Design(Operator, Protocol):
+    """What the rest of the package may ask of ``X`` (``n x d``).
+
+    Attributes
+    ----------
+    n_entries : int
+        Stored numbers, a measure of the cost of one product.
+    is_sparse : bool
+        Whether zeros are left out.
+    on_host : bool
+        Whether rows are NumPy arrays.
+    """
+
+    n_entries: int
+    is_sparse: bool
+    on_host: bool
+
+    def gram(self, shares: Rows, means: Floats) -> Floats:
+        """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
+        ...
+
+    def cross(self, R: Rows, means: Floats) -> Floats:
+        """``(X - 1 m')' R`` for given ``m``, as exact as `gram` whatever the precision of ``X``."""
+        ...
+
+    def group_sums(self, labels: Labels, n_groups: int) -> Rows:
+        """``X Z``: the columns of each group added up, those with label -1 left out."""
+        ...
+
+    def weights(self, values: Floats) -> Any:
+        """Weights as users get them: where ``X`` is, and in its precision if that is elsewhere."""
+        ...
+
+    def over(self, rows: Rows) -> "Design":
+        """The design whose matrix is the given rows, ``n x Q``."""
+        ...
+
+
+class StreamedDesign(Design, Protocol):
+    """What may be asked in addition where a pass over ``X`` is dear."""
+
+    def group_sums_together(self, groupings: Sequence[tuple[Labels, int]]) -> list[Rows]:
+        """`group_sums` of several groupings, in one pass."""
+        ...
+
+
+class LocalDesign(Design, Protocol):
+    """What may be asked in addition where rows are arrays of the host."""
+
+    def rows(self, index: Labels) -> "LocalDesign":
+        """Some of the rows, as a design of their own."""
+        ...
+
+    def row_products(self, B: Rows) -> Rows:
+        """``[b_i1 x_i, ..., b_iK x_i]`` for each row ``b_i`` of an ``n x K`` matrix, dense."""
+        ...

@@ -1,0 +1,160 @@
+"""Samples as solvers take them: a design, and what belongs to its rows, wherever they live."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from clustruct.arrays import namespace, to_host
+from clustruct.design import Design, Rows, any_design, as_design
+from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
+from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
+
+__all__ = ["Intake", "map_rows", "take_matrix", "take_samples"]
+
+
+MISSING_Y = "{} requires y to be passed, but the target y is None."
+
+
+class Intake(NamedTuple):
+    """Samples to fit.
+
+    Attributes
+    ----------
+    design : Design
+    answers : rows of shape (n,) or (n, K)
+    shares : rows of shape (n,)
+        Weights, which sum to one.
+    """
+
+    design: Design
+    answers: Rows
+    shares: Rows
+
+
+def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Intake:
+    """Samples, answers and weights of a fit, validated."""
+    if is_large_map(X):
+        from clustruct.design.partitioned import in_chunks
+
+        X = in_chunks(X)
+    if is_partitioned(X):
+        return _take_pieces(model, X, y, sample_weight)
+    if is_elsewhere(X):
+        return _take_array(model, X, y, sample_weight)
+    matrix, answers = model._check_data(X, y)
+    matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
+    return Intake(as_design(matrix), answers, shares)
+
+
+def take_matrix(model: Any, X: ArrayLike) -> Any:
+    """A matrix to predict from, validated; pieces are validated when they are computed."""
+    if is_partitioned(X):
+        return _as_array(model, X, reset=False)
+    if is_elsewhere(X):
+        return _validate_array(model, X, reset=False)
+    return validate_data(model, X, reset=False, **MATRIX_CHECKS)
+
+
+def map_rows(function: Any, X: Any, width: int | None, dtype: Any = np.float64) -> Any:
+    """A function of rows, for a matrix that `take_matrix` returned; later, where that is later.
+
+    Parameters
+    ----------
+    function : callable
+        From a matrix of the host to an array with as many rows.
+    X : matrix
+    width : int or None
+        Columns of what the function returns, None for a vector.
+    dtype : dtype
+        Of what it returns.
+
+    Returns
+    -------
+    array
+    """
+    if not is_partitioned(X):
+        return function(X)
+    meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
+    # Sparse blocks have no meta that map_blocks could call the function with.
+    kinds: dict[str, Any] = {"dtype": dtype, "meta": meta}
+    if width is None:
+        return X.map_blocks(partial(_checked, function), drop_axis=1, **kinds)
+    return X.map_blocks(partial(_checked, function), chunks=(X.chunks[0], (width,)), **kinds)
+
+
+def _checked(function: Any, block: Any) -> Any:
+    """The function of a piece that has been checked as a whole matrix would be."""
+    return function(check_array(block, **MATRIX_CHECKS))
+
+
+def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
+    """The same for arrays of other libraries: ``X`` stays where it is."""
+    matrix = _validate_array(model, X, reset=True)
+    n = int(matrix.shape[0])
+    if y is None:
+        raise ValueError(MISSING_Y.format(type(model).__name__))
+    _, answers = type(model)()._check_data(np.zeros((n, 1)), to_host(y))
+    weights = None if sample_weight is None else to_host(sample_weight)
+    weights = check_weights(np.zeros((n, 1)), weights)
+    shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    return Intake(any_design(matrix), answers, shares)
+
+
+def _validate_array(model: Any, X: Any, *, reset: bool) -> Any:
+    """Finite, with two axes, of single or double precision."""
+    xp = namespace(X)
+    return validate_data(model, X, "no_validation", reset=reset, dtype=(xp.float64, xp.float32))
+
+
+def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
+    """The same for collections of Dask: nothing but their first chunk is loaded here."""
+    from clustruct.design.partitioned import block_design, block_rows
+
+    _as_array(model, X, reset=True)
+    if y is None:
+        raise ValueError(MISSING_Y.format(type(model).__name__))
+    design = block_design(X)
+    answers = block_rows(design, y, "y")
+    _check_answers(design, answers)
+    n = design.shape[0]
+    if sample_weight is None:
+        return Intake(design, answers, design.map(lambda y: np.full(y.shape[0], 1.0 / n), answers))
+    weights = block_rows(design, sample_weight, "sample_weight")
+    total, least = design.fold(
+        lambda w: np.array([w.sum(), min(0.0, w.min())], dtype=np.float64), weights
+    )
+    if not (np.isfinite(total) and least >= 0.0 and total > 0.0):
+        raise ValueError(
+            "sample_weight holds negative or non-finite numbers, or is zero throughout. "
+            "Give weights of at least 0, and at least one positive weight."
+        )
+    return Intake(design, answers, design.map(lambda w: w / total, weights))
+
+
+def _check_answers(design: Design, answers: Rows) -> None:
+    def bad(y: NDArray[Any]) -> int:
+        return int(y.size - np.count_nonzero(np.isfinite(y))) if y.dtype.kind == "f" else 0
+
+    if count := design.fold(bad, answers):
+        raise ValueError(
+            f"Input y contains NaN or infinity, {count} times. Replace them, or leave them out."
+        )
+
+
+def _as_array(model: Any, X: Any, *, reset: bool) -> Any:
+    """A Dask array with the features that the model knows, or gets to know."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"X has {X.ndim} dimension(s), but samples and features are two. Reshape it."
+        )
+    framed = hasattr(X, "to_dask_array")
+    # Names and numbers of features are all there is to be told from an empty frame.
+    validate_data(
+        model, X._meta if framed else X, "no_validation", reset=reset, skip_check_array=True
+    )
+    array = X.to_dask_array() if framed else X
+    return array.rechunk({1: -1}) if array.numblocks[1] > 1 else array

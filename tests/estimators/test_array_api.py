@@ -1,0 +1,129 @@
+"""Arrays of other libraries: everything follows X, and the answers are those of NumPy."""
+
+import numpy as np
+import pytest
+import sklearn
+
+import clustruct as cs
+from clustruct.arrays import to_host
+from tests.estimators.test_partitioned import MODELS, N, answers_for, made
+
+LIBRARIES = ("array_api_strict", "torch")
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Samples of grouped features, with an offset."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 24)) + 2.0
+    return X, X @ np.repeat([1.0, -1.0, 0.5], 8) + 0.3 * rng.standard_normal(N) + 1.0
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request, monkeypatch):
+    """A library of arrays, which scikit-learn is told to accept."""
+    module = pytest.importorskip(request.param)
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with sklearn.config_context(array_api_dispatch=True):
+        yield module
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_fit_is_that_of_numpy(name, library, problem):
+    X, y = problem
+    y = answers_for(name, y)
+    here = made(name).fit(X, y)
+    there_X, there_y = library.asarray(X), library.asarray(y)
+    there = made(name).fit(there_X, there_y)
+    assert type(there.coef_) is type(there_X)
+    assert there.coef_.dtype == there_X.dtype
+    np.testing.assert_allclose(to_host(there.coef_), here.coef_, rtol=1e-8, atol=1e-8)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-10)
+    assert there.certificate_.lower_bound == pytest.approx(here.certificate_.lower_bound, rel=1e-4)
+    for method in ("predict", "transform", "decision_function", "predict_proba"):
+        if hasattr(there, method):
+            answer = getattr(there, method)(there_X)
+            assert type(answer) is type(there_X)
+            np.testing.assert_allclose(to_host(answer), getattr(here, method)(X), atol=1e-7)
+
+
+def test_single_precision_stays_single(library, problem):
+    X, y = problem
+    there_X = library.asarray(X.astype(np.float32))
+    model = made("squared").fit(there_X, library.asarray(y))
+    assert model.coef_.dtype == there_X.dtype
+    assert model.transform(there_X).dtype == there_X.dtype
+    here = made("squared").fit(X, y)
+    np.testing.assert_allclose(to_host(model.coef_), here.coef_, rtol=1e-5)
+
+
+def test_weights_and_answers_may_be_on_the_host(library, problem):
+    X, y = problem
+    weights = np.random.default_rng(1).random(N)
+    weights[:50] = 0.0
+    here = made("huber").fit(X, y, weights)
+    there = made("huber").fit(library.asarray(X), y, weights)
+    np.testing.assert_allclose(to_host(there.coef_), here.coef_, rtol=1e-8)
+
+
+def test_classes_of_strings_are_answered_on_the_host(library, problem):
+    X, y = problem
+    names = np.where(y > np.median(y), "yes", "no")
+    model = made("logistic").set_params(class_weight=None).fit(library.asarray(X), names)
+    assert set(model.predict(library.asarray(X))) == {"yes", "no"}
+
+
+def test_x_never_comes_to_the_host(problem, monkeypatch):
+    torch = pytest.importorskip("torch")
+    X, y = problem
+    moved = []
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+
+    def watched(x):
+        moved.append(tuple(x.shape))
+        return to_host(x)
+
+    monkeypatch.setattr("clustruct.design.device.to_host", watched)
+    with sklearn.config_context(array_api_dispatch=True):
+        made("logistic").fit(torch.asarray(X), y > y.mean())
+    assert moved
+    assert max(np.prod(shape, dtype=int) for shape in moved) <= N  # at most a column of rows
+
+
+def test_a_device_without_memory_is_told(problem, monkeypatch):
+    torch = pytest.importorskip("torch")
+    X, y = problem
+
+    def full(self, X, W):
+        raise torch.OutOfMemoryError("tried to allocate 9 GiB")
+
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    monkeypatch.setattr("clustruct.design.device.DeviceDesign._times", full)
+    with (
+        sklearn.config_context(array_api_dispatch=True),
+        pytest.raises(MemoryError, match=r"GB: tried to allocate 9 GiB. Give X in float32"),
+    ):
+        made("logistic").fit(torch.asarray(X), y > y.mean())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X, None), "requires y"),
+        (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+        (lambda X, y: (X[:, 0], y), "Expected 2D"),
+        (lambda X, y: (X * 0.0 + np.inf, y), "infinity"),
+    ],
+)
+def test_bad_input_is_told(change, message, library, problem):
+    X, y = problem
+    with pytest.raises(ValueError, match=message):
+        made("squared").fit(*change(library.asarray(X), y))
+
+
+def test_relaxation_needs_the_gram_matrix_elsewhere(library):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 310)), rng.standard_normal(20)
+    with pytest.raises(ValueError, match=r"'cg'.* NumPy arrays"):
+        cs.FeatureClusterRegressor(3, solver="cg").fit(library.asarray(X), y)

@@ -1,0 +1,367 @@
+"""Collections of Dask: the same models as from memory, whoever computes them."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import clustruct as cs
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+from clustruct.design.blocks import BlockDesign  # noqa: E402
+
+N, D = 600, 24
+MODELS = {
+    "squared": (cs.FeatureClusterRegressor, {"solver": "pg"}),
+    "squared, without intercept": (
+        cs.FeatureClusterRegressor,
+        {"solver": "pg", "fit_intercept": False},
+    ),
+    "search": (cs.FeatureClusterRegressor, {"random_state": 0}),
+    "huber": (cs.FeatureClusterRegressor, {"loss": "huber", "solver": "pg"}),
+    "logistic": (cs.FeatureClusterClassifier, {"solver": "pg", "class_weight": "balanced"}),
+    "logistic, without intercept": (
+        cs.FeatureClusterClassifier,
+        {"solver": "pg", "fit_intercept": False, "class_weight": {1: 2.0}},
+    ),
+    "multinomial": (cs.FeatureClusterClassifier, {"solver": "pg"}),
+}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Samples of grouped features, with an offset."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D)) + 2.0
+    w = np.repeat([1.0, -1.0, 0.5], D // 3)
+    return X, X @ w + 0.3 * rng.standard_normal(N) + 1.0
+
+
+def answers_for(name, y):
+    """What the model of that name predicts."""
+    if "multinomial" in name:
+        return np.digitize(y, np.quantile(y, [0.3, 0.7]))
+    return (y > np.median(y)).astype(int) if "logistic" in name else y
+
+
+def made(name, **more):
+    kind, options = MODELS[name]
+    return kind(3, alpha=0.01, **{**options, **more})
+
+
+def in_pieces(X, rows=100):
+    if not sparse.issparse(X):
+        return da.from_array(X, chunks=(rows, X.shape[1]))
+    parts = [X[first : first + rows] for first in range(0, X.shape[0], rows)]
+    shaped = [da.from_delayed(dask.delayed(p), p.shape, X.dtype, meta=p[:0]) for p in parts]
+    return da.concatenate(shaped, axis=0)
+
+
+def assert_same(one, other, tol=1e-8):
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=tol, atol=tol)
+    np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=tol, atol=tol)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    assert one.objective_ == pytest.approx(other.objective_, rel=tol)
+    assert one.certificate_.lower_bound == pytest.approx(other.certificate_.lower_bound, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
+@pytest.mark.parametrize("name", MODELS)
+def test_fit_is_that_of_the_whole_matrix(name, kind, problem):
+    X, y = problem
+    y = answers_for(name, y)
+    if kind != "dense":
+        X = sparse.random(N, D, density=0.4, format=kind, random_state=0)
+    whole = made(name).fit(X, y)
+    pieces = made(name).fit(in_pieces(X), da.from_array(y, chunks=170))
+    assert_same(pieces, whole)
+    predicted = pieces.predict(in_pieces(X))
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_allclose(predicted.compute(), pieces.predict(X))
+    sums = pieces.transform(in_pieces(X))
+    assert sums.shape == (N, pieces.n_clusters_)
+    np.testing.assert_allclose(sums.compute(), pieces.transform(X))
+
+
+def test_many_outputs_and_weights(problem):
+    X, y = problem
+    Y, weights = np.stack([y, -2.0 * y], axis=1), np.random.default_rng(1).random(N)
+    weights[:110] = 0.0  # a whole chunk, and a part of one
+    whole = made("squared").fit(X, Y, weights)
+    pieces = made("squared").fit(in_pieces(X), da.from_array(Y, chunks=(64, 1)), weights)
+    assert_same(pieces, whole)
+    assert pieces.predict(in_pieces(X)).shape == (N, 2)
+
+
+def test_probabilities_come_later(problem):
+    X, y = problem
+    model = made("logistic").fit(in_pieces(X), y > y.mean())
+    for method in ("predict_proba", "predict_log_proba", "decision_function"):
+        later = getattr(model, method)(in_pieces(X))
+        assert isinstance(later, da.Array)
+        now = getattr(model, method)(X)
+        assert later.shape == now.shape
+        np.testing.assert_allclose(later.compute(), now)
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_same_chunks_give_the_same_bits_and_others_nearly(name, problem):
+    X, y = problem
+    y = answers_for(name, y)
+    fits = []
+    for workers in (1, 2, 4):
+        with dask.config.set(scheduler="threads", num_workers=workers):
+            fits.append(made(name).fit(in_pieces(X), y))
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.coef_, fits[0].coef_)
+        assert fit.objective_ == fits[0].objective_
+    assert_same(made(name).fit(in_pieces(X, rows=77), y), fits[0])
+
+
+def test_streamed_and_kept_give_the_same_bits(problem, monkeypatch):
+    X, y = problem
+    kept = made("logistic").fit(in_pieces(X), y > y.mean())
+    monkeypatch.setattr("clustruct.design.partitioned.available_bytes", lambda: 0.0)
+    streamed = made("logistic").fit(in_pieces(X), y > y.mean())
+    np.testing.assert_array_equal(kept.coef_, streamed.coef_)
+
+
+def test_gram_matrix_takes_one_pass(problem, monkeypatch):
+    X, y = problem
+    monkeypatch.setattr("clustruct.design.partitioned.available_bytes", lambda: 0.0)
+    reads = []
+
+    def load(block):
+        reads.append(block.shape)
+        return block
+
+    X = in_pieces(X).map_blocks(load, dtype=float, meta=np.empty((0, 0)))
+    with dask.config.set(scheduler="synchronous"):
+        made("squared").fit(X, y)
+    assert len(reads) == 6 + 1  # every chunk once, and the first to see what it is
+
+
+def test_trials_of_a_line_search_are_read_together(problem, monkeypatch):
+    X, y = problem
+    passes = []
+
+    def fit():
+        blocks = []
+        make = BlockDesign.hold
+
+        def hold(self):
+            blocks.append(self)
+            make(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(BlockDesign, "hold", hold)
+            # From zero, and with steps that are much too long: many trials are turned down.
+            model = made("huber", init="zeros", solver_options={"longest": 50.0, "shortest": 1e-3})
+            model.fit(in_pieces(X), y)
+        passes.append(sum(block.n_passes for block in blocks))
+        return model
+
+    together = fit()
+    monkeypatch.setattr("clustruct.objectives.streamed.MOST_FORESEEN", 0)
+    one_by_one = fit()
+    np.testing.assert_array_equal(together.coef_, one_by_one.coef_)
+    assert passes[0] < passes[1]
+
+
+def test_data_frames(problem):
+    dd = pytest.importorskip("dask.dataframe")
+    import pandas as pd
+
+    X, y = problem
+    names = [f"f{j}" for j in range(D)]
+    frame = pd.DataFrame(X, columns=names).assign(y=y)
+    with dask.config.set({"dataframe.convert-string": False}):
+        table = dd.from_pandas(frame, npartitions=5)
+        model = made("squared").fit(table[names], table["y"])
+    assert_same(model, made("squared").fit(frame[names], y))
+    assert list(model.feature_names_in_) == names
+    later = model.predict(table[names])
+    np.testing.assert_allclose(later.compute(), model.predict(frame[names]))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[names[::-1]])
+
+
+def test_unknown_and_empty_chunks(problem):
+    X, y = problem
+    pieces = in_pieces(X)
+    kept = pieces[pieces[:, 0] > -50.0]  # all rows, but who knows
+    assert np.isnan(kept.shape[0])
+    assert_same(made("squared").fit(kept, y), made("squared").fit(X, y))
+    halves = pieces.rechunk(((0, 300, 0, 300), (10, 14)))
+    assert_same(made("squared").fit(halves, y), made("squared").fit(X, y))
+
+
+def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, monkeypatch):
+    X, y = problem
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    whole = made("squared").fit(mapped, y)  # fits, and is taken as it is
+    monkeypatch.setattr("clustruct.design.partitioned.CHUNK_BYTES", 100 * D * 8)
+    for module in ("pieces", "partitioned"):
+        monkeypatch.setattr(f"clustruct.design.{module}.available_bytes", lambda: 1000.0)
+    reads = []
+    read = np.fromfile
+
+    def counted(*arguments, **options):
+        reads.append(options["count"])
+        return read(*arguments, **options)
+
+    monkeypatch.setattr("clustruct.design.partitioned.np.fromfile", counted)
+    assert_same(made("squared").fit(mapped, y), whole)
+    assert reads == [100 * D] * 7  # six chunks, and the first to see what it is
+    part = mapped[::2]  # no longer the whole of the file
+    assert_same(made("squared").fit(part, y[::2]), made("squared").fit(X[::2], y[::2]))
+
+
+def test_paths_take_pieces(problem):
+    X, y = problem
+    grid = {"n_clusters": (2, 3), "alphas": (1.0, 0.01), "random_state": 0}
+    whole = cs.feature_cluster_path(X, y, **grid)
+    pieces = cs.feature_cluster_path(in_pieces(X), y, **grid)
+    np.testing.assert_allclose(pieces.coefs, whole.coefs, rtol=1e-8, atol=1e-8)
+
+
+def spoiled(X, number, action):
+    """The same pieces, but one of them is changed or fails."""
+
+    def load(block, block_info=None):
+        return action(block) if block_info[0]["chunk-location"][0] == number else block
+
+    return in_pieces(X).map_blocks(load, dtype=float, meta=np.empty((0, 0)))
+
+
+def test_a_chunk_that_fails_is_named(problem):
+    X, y = problem
+
+    def fail(block):
+        raise OSError("disk on fire")
+
+    with pytest.raises(RuntimeError, match=r"Chunk 4 of X \(rows 400 to 499\).*disk on fire"):
+        made("squared").fit(spoiled(X, 4, fail), y)
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_a_chunk_with_nan_is_named(name, problem):
+    X, y = problem
+
+    def spoil(block):
+        block = block.copy()
+        block[3, 2] = np.nan
+        return block
+
+    with pytest.raises(ValueError, match=r"NaN.*1 entries in chunk 2 \(rows 200 to 299\)"):
+        made(name).fit(spoiled(X, 2, spoil), answers_for(name, y))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y, w: (X, y[:-1], w), r"y has shape \(599,\), but X has 600"),
+        (lambda X, y, w: (X, np.where(y > y.mean(), np.nan, y), w), "y contains NaN"),
+        (lambda X, y, w: (X, None, w), "requires y"),
+        (lambda X, y, w: (X, y, -w), "sample_weight holds negative"),
+        (lambda X, y, w: (X, y, 0 * w), "zero throughout"),
+        (lambda X, y, w: (X[:, 0], y, w), "X has 1 dimension"),
+        (lambda X, y, w: (X[:0], y[:0], w), "0 sample"),
+    ],
+)
+def test_bad_input_is_told(change, message, problem):
+    X, y = problem
+    with pytest.raises(ValueError, match=message):
+        made("squared").fit(*change(in_pieces(X), y, np.ones(N)))
+
+
+def test_one_class_or_a_continuous_target_is_told(problem):
+    X, y = problem
+    with pytest.raises(ValueError, match="one class only"):
+        made("logistic").fit(in_pieces(X), np.zeros(N, dtype=int))
+    with pytest.raises(ValueError, match="continuous"):
+        made("logistic").fit(in_pieces(X), y)
+
+
+CLUSTER = """
+    import dask.array as da, numpy as np, os, signal, sys, threading, time
+    import distributed
+    import clustruct as cs
+
+    def slowly(block):
+        time.sleep(0.005)
+        return block
+
+    def problem():
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((600, 12)) + 1.0
+        y = X @ np.repeat([1.0, -1.0], 6) + rng.standard_normal(600) > 0
+        return X, y
+
+    def pieces(X):
+        X = da.from_array(X, chunks=(100, 12))
+        return X.map_blocks(slowly, dtype=float, meta=np.empty((0, 0)))
+
+    def model():
+        return cs.FeatureClusterClassifier(2, solver="greedy")
+
+    if __name__ == "__main__":
+        X, y = problem()
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GB"
+        ) as cluster, distributed.Client(cluster) as client:
+            BODY
+"""
+
+
+def run_on_cluster(tmp_path, body):
+    """Run lines of a program with two workers in processes of their own; return what it says."""
+    program = textwrap.dedent(CLUSTER).replace("BODY", textwrap.indent(body, " " * 8).strip())
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_cluster_gives_the_bits_of_threads_even_if_a_worker_dies(tmp_path):
+    pytest.importorskip("distributed")
+    body = textwrap.dedent("""\
+        here = model().fit(pieces(X), y)
+        lost = [address for address in client.nthreads()][:1]
+        def kill():
+            time.sleep(0.3)
+            client.run(os._exit, 1, workers=lost, nanny=False, wait=False)
+        threading.Thread(target=kill).start()
+        there = model().fit(pieces(X), y)
+        client.wait_for_workers(2)
+        import dask
+        with dask.config.set(scheduler="threads"):
+            local = model().fit(pieces(X), y)
+        print((here.coef_ == local.coef_).all(), (there.coef_ == local.coef_).all())
+    """)
+    assert run_on_cluster(tmp_path, body).split() == ["True", "True"]
+
+
+@pytest.mark.slow
+def test_an_interrupted_fit_leaves_the_cluster_usable(tmp_path):
+    pytest.importorskip("distributed")
+    body = textwrap.dedent("""\
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            while True:
+                model().fit(pieces(X), y)
+        except KeyboardInterrupt:
+            print("interrupted")
+        print(client.submit(sum, [1, 2]).result(), model().fit(pieces(X), y).n_clusters_)
+    """)
+    assert run_on_cluster(tmp_path, body).split() == ["interrupted", "3", "2"]
