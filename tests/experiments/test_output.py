@@ -29,7 +29,7 @@ from clustruct.experiments.runner import Plan
         (Figure(1.01, 0.0, 50), Figure(1.0, 0.0, 50), "worse"),
         # A mean that is printed as 1.0 may have been 1.04.
         (Figure(1.04, 0.0, 50), Figure(1.0, 0.0, 50, unit=0.1), "agrees"),
-        (Figure(1.0, 0.0, 1), Figure(9.0, 0.5, 50), "too few repetitions"),
+        (Figure(1.0, 0.0, 3), Figure(9.0, 0.5, 50), "too few repetitions"),
         (None, Figure(9.0, 0.5, 50), "not measured"),
         (Figure(1.0, 0.5, 50), None, "not in the paper"),
     ],
@@ -40,7 +40,7 @@ def test_verdict_is_by_two_standard_errors_of_the_difference(ours, paper, verdic
 
 def test_auto_is_held_against_the_best_of_the_paper():
     paper = {"c": {n: Figure(m, 0.1, 50) for n, m in (("oracle", 1), ("x", 3), ("y", 2))}}
-    found = {"c": {"auto": [1.4, 1.5, 1.6], "x": [3.0, 3.1]}}
+    found = {"c": {"auto": [1.4, 1.5, 1.5, 1.6], "x": [3.0, 3.1]}}
     names = {"oracle": "O", "x": "X", "y": "Y", "auto": "A"}
     comparison = Comparison.of("t", "q", names, found, paper)
     entry = comparison.entry("auto", "c")

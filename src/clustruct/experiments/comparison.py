@@ -5,7 +5,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Comparison", "Entry", "Figure", "figure_of"]
+__all__ = ["LEAST_COUNT", "Comparison", "Entry", "Figure", "figure_of"]
+
+
+LEAST_COUNT = 4  # the deviation of fewer repetitions is no measure of anything
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Entry:
             return "not measured"
         if self.paper is None:
             return "not in the paper"
-        if self.ours.count < 2:
+        if self.ours.count < LEAST_COUNT:
             return "too few repetitions"
         difference = self.ours.mean - self.paper.mean
         if abs(difference) <= 2 * math.sqrt(self.ours.variance + self.paper.variance):

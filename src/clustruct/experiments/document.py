@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from clustruct.experiments.catalogue import EXPERIMENTS
+from clustruct.experiments.comparison import LEAST_COUNT
 from clustruct.experiments.drawings import DRAWINGS
 from clustruct.experiments.environment import environment_line
 from clustruct.experiments.experiment import Experiment, Row
@@ -102,6 +103,17 @@ def _effort(runs: list[dict[str, Any]], sections: list[Section]) -> str:
         f"The figures below are of {len(keys)} repetitions, {seconds / 60:.0f} minutes of "
         f"processor time, that is about {seconds / 120:.0f} minutes on two free cores."
     )
+    full = {
+        (task.measurement.name, task.key)
+        for section in sections
+        for task in section.experiment.tasks(repetitions=None, quick=False)
+    }
+    if len(keys) < len(full):
+        words += (
+            f" A full run has {len(full)} repetitions: these results are incomplete. Cells with "
+            f"fewer than {LEAST_COUNT} repetitions have no verdict; the same command, with the "
+            "folder of these results for `--out`, does the rest."
+        )
     if runs:
         words += f" Made on: {environment_line(runs[-1])}."
     return words
