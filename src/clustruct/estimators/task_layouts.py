@@ -196,8 +196,9 @@ def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:
         return reading
     entries = reading.entries
     total = entries.weights.sum()
-    factors = class_weights(class_weight, _plain(entries.y), entries.weights / total)
-    weights = entries.weights * factors
+    classes, codes = np.unique(_plain(entries.y), return_inverse=True)
+    totals = np.bincount(codes, entries.weights / total)
+    weights = entries.weights * class_weights(class_weight, classes, totals)[codes]
     kept = np.flatnonzero(weights)
     weighed = replace(entries, weights=weights * (total / weights.sum()))
     return replace(reading, entries=weighed.take(kept))
