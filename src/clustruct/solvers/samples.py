@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 # Starts at least and at most, until the best objective was reached twice. Without cooling, poor
 # solutions may be reached twice as well.
-COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS = (2, 16), (2, 3), (5, 20)
+COOLED_STARTS, RELEVANT_STARTS, PLAIN_STARTS = (2, 16), (2, 3), (8, 20)
 # A start of expectation and maximisation gets so many steps; the best one then as many as it needs.
 SHORT_STEPS, SHORT_TOL = 50, 1e-5
 # Two objectives are the same: relative for losses, in nats for likelihoods.
@@ -231,13 +231,20 @@ def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -
 
 
 def _am(problem: SampleProblem) -> list[Attempt]:
+    begin, remark = _alternated(problem)
+    return [Attempt("am", (_refined(problem, begin),), remark=remark)]
+
+
+def _alternated(problem: SampleProblem) -> tuple[Panel, str]:
+    """The best experts of several starts by alternating minimisation, and what to tell of them."""
+
     def run(number: int) -> Solution[Any]:
         W, intercept = problem.sought_experts(number)
         solver = AlternatingMinimisation(problem.objective, W, intercept, problem.n_clusters)
         return drive(solver, _quiet(problem))
 
     best, remark = _best_of(problem, run, PLAIN_STARTS)
-    return [Attempt("am", (_refined(problem, panel_of(best.answer)),), remark=remark)]
+    return panel_of(best.answer), remark
 
 
 def _pg(problem: SampleProblem) -> list[Attempt]:
@@ -265,9 +272,7 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
 def _cg(problem: SampleProblem) -> list[Attempt]:
     _check_size(problem, "cg")
     objective = problem.objective
-    n_starts = PLAIN_STARTS[0] if problem.n_starts is None else problem.n_starts
-    starts = (objective.panel(*problem.sought_experts(number)) for number in range(n_starts))
-    begin = min(starts, key=lambda panel: panel.value)
+    begin, remark = _alternated(problem)
     constraint = ScaledClustered(problem.n_clusters, objective.roots)
     settings = {"step": "classic", **problem.options}
     solver = ConditionalGradient(
@@ -278,8 +283,7 @@ def _cg(problem: SampleProblem) -> list[Attempt]:
     # Every grouping that is mixed in could be the rounding: the first one, too.
     refined = [_refined(problem, panel) for panel in (panel_of(relaxed.answer), begin)]
     best = min(refined, key=lambda solution: solution.state.objective)
-    remark = f"from the best of {n_starts} start{'s' * (n_starts != 1)}"
-    return [Attempt("cg", (relaxed, best), relaxed.state.bound, remark)]
+    return [Attempt("cg", (relaxed, best), relaxed.state.bound, f"from the {remark}")]
 
 
 def _rc(problem: SampleProblem) -> list[Attempt]:
