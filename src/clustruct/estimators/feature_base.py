@@ -1,5 +1,6 @@
 """What regression and classification with grouped features share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -35,7 +36,7 @@ __all__ = ["FeatureCluster", "ordered_groups"]
 Floats = NDArray[np.float64]
 
 
-class FeatureCluster(TransformerMixin, BaseEstimator):
+class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     """What regression and classification share."""
 
     n_clusters: Any  # one value here, a sequence of them for a search
@@ -61,9 +62,9 @@ class FeatureCluster(TransformerMixin, BaseEstimator):
         "callback": [callable, None],
     }
 
+    @abstractmethod
     def _respond(self, samples: Intake) -> Response:
         """What the scores are held against."""
-        raise NotImplementedError
 
     def _fit_samples(self, samples: Intake) -> None:
         """Solve for validated samples and set the attributes."""

@@ -1,5 +1,6 @@
 """What all displays share."""
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from clustruct.plot._axes import get_axes
@@ -7,7 +8,7 @@ from clustruct.plot._axes import get_axes
 __all__ = ["Display"]
 
 
-class Display:
+class Display(ABC):
     """Numbers that can be drawn, again and again, on any axes."""
 
     _size: ClassVar[tuple[float, float]] = (6.4, 4.2)
@@ -30,5 +31,6 @@ class Display:
         self._draw(self.ax_)
         return self
 
+    @abstractmethod
     def _draw(self, ax: Any) -> None:
-        raise NotImplementedError
+        """Draw on these axes."""

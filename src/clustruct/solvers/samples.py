@@ -29,7 +29,7 @@ from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.regression_clustering import RegressionClustering
 from clustruct.solvers.relevance import RelevanceEM
 from clustruct.solvers.screening import Screening, views
-from clustruct.solvers.starts import draw_experts, search
+from clustruct.solvers.starts import best_of, draw_experts, search
 
 __all__ = ["OPTIONS", "RECIPES", "SampleProblem", "panel_of", "solve"]
 
@@ -396,7 +396,7 @@ def _best_of(
     *,
     nats: bool = False,
 ) -> tuple[Solution[Any], str]:
-    """The best of several starts, the first among equals, and what to tell of them."""
+    """The best of as many starts as it takes, and whether it was reached twice."""
 
     def slack(value: float) -> float:
         return SAME * (1.0 if nats else abs(value))
@@ -405,12 +405,12 @@ def _best_of(
     found = search(
         run, problem.n_starts, least=least, most=most, slack=slack, n_jobs=problem.n_jobs
     )
-    best = min(found, key=lambda solution: solution.state.objective)
+    best, remark = best_of(found)
     again = [
         s for s in found if s.state.objective - best.state.objective <= slack(s.state.objective)
     ]
     ending = f", {REACHED_TWICE}" if len(again) > 1 else ""
-    return best, f"best of {len(found)} start{'s' * (len(found) != 1)}{ending}"
+    return best, remark + ending
 
 
 def _quiet(problem: SampleProblem) -> Budget:

@@ -15,7 +15,7 @@ from clustruct.objectives.noise import Noise
 from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.solvers.driver import Solution
 
-__all__ = ["draw_experts", "search"]
+__all__ = ["best_of", "draw_experts", "search"]
 
 Floats = NDArray[np.float64]
 
@@ -109,3 +109,9 @@ def search(
 def _reached_twice(found: list[Solution[Any]], slack: Callable[[float], float]) -> bool:
     values = sorted(solution.state.objective for solution in found)
     return len(values) > 1 and values[1] - values[0] <= slack(values[0])
+
+
+def best_of(found: list[Solution[Any]]) -> tuple[Solution[Any], str]:
+    """The best of several solutions, the first among equals, and what to tell of them."""
+    best = min(found, key=lambda solution: solution.state.objective)
+    return best, f"best of {len(found)} start{'s' * (len(found) != 1)}"

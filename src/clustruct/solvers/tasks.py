@@ -20,7 +20,7 @@ from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.outcome import Attempt, Outcome, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
-from clustruct.solvers.starts import search
+from clustruct.solvers.starts import best_of, search
 from clustruct.solvers.task_alternation import TaskAlternation, point_of
 
 __all__ = ["OPTIONS", "RECIPES", "TaskProblem", "attempt", "solve"]
@@ -246,7 +246,7 @@ def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Solu
 def _best_of(
     problem: TaskProblem, run: Callable[[int], Solution[Any]]
 ) -> tuple[Solution[Any], str]:
-    """The best of several starts, the first among equals, and what to tell of them."""
+    """The best of as many starts as it takes, and what to tell of them."""
     least, most = STARTS
     found = search(
         run,
@@ -256,8 +256,7 @@ def _best_of(
         slack=lambda value: SAME * abs(value),
         n_jobs=problem.n_jobs,
     )
-    best = min(found, key=lambda solution: solution.state.objective)
-    return best, f"best of {len(found)} start{'s' * (len(found) != 1)}"
+    return best_of(found)
 
 
 def _quiet(problem: TaskProblem) -> TaskProblem:
