@@ -4,7 +4,9 @@ For NumPy they are NumPy's and SciPy's own. For the arrays of other libraries th
 the words of the array API standard, which array-api-compat makes them all speak.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ __all__ = [
     "beside",
     "cast",
     "column_dots",
+    "concatenated",
     "device_of",
     "expit",
     "indicator",
@@ -22,8 +25,10 @@ __all__ = [
     "logsumexp",
     "namespace",
     "row_dots",
+    "segment_sums",
     "softmax",
     "softplus",
+    "take",
     "to_host",
     "xlogy",
 ]
@@ -81,6 +86,26 @@ def column_dots(a: Array, b: Array) -> Array:
     if isinstance(a, np.ndarray):
         return np.einsum("ik,ik->k", a, b)
     return namespace(a).sum(a * b, axis=0)
+
+
+def concatenated(parts: Sequence[Array]) -> Array:
+    """One array after the other."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return namespace(parts[0]).concat(list(parts))
+
+
+def take(x: Array, index: NDArray[np.intp]) -> Array:
+    """Some entries of a vector, or rows of a matrix."""
+    return x[index] if isinstance(x, np.ndarray) else namespace(x).take(x, beside(index, x), axis=0)
+
+
+def segment_sums(x: Array, bounds: NDArray[np.intp]) -> NDArray[Any]:
+    """Sums of ``x[bounds[t] : bounds[t + 1]]``, none of which is empty, on the host."""
+    if isinstance(x, np.ndarray):
+        return np.add.reduceat(x, bounds[:-1])
+    xp, ends = namespace(x), bounds.tolist()
+    return to_host(xp.stack([xp.sum(x[a:b]) for a, b in pairwise(ends)]))
 
 
 def indicator(codes: Array, n_codes: int) -> Array:

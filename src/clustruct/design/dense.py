@@ -23,6 +23,10 @@ class LocalRows:
         """They are there."""
         return rows
 
+    def keep(self, rows: Rows) -> Rows:
+        """They are there."""
+        return rows
+
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """The function itself."""
         return function(*rows)

@@ -7,7 +7,7 @@ from typing import cast as cast_to
 
 import numpy as np
 
-from clustruct.arrays import beside, cast, device_of, namespace, to_host
+from clustruct.arrays import beside, cast, device_of, namespace, take, to_host
 from clustruct.design.protocols import Floats, Labels, Rows, T
 
 __all__ = ["DeviceDesign"]
@@ -65,6 +65,10 @@ class DeviceDesign:
         """On the device of ``X``."""
         return beside(to_host(rows), self._X)
 
+    def keep(self, rows: Rows) -> Rows:
+        """They are there."""
+        return rows
+
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """The function itself, on the device."""
         return function(*rows)
@@ -94,6 +98,11 @@ class DeviceDesign:
     def over(self, rows: Rows) -> "DeviceDesign":
         """An array is a design already."""
         return DeviceDesign(rows)
+
+    @_telling_of_memory
+    def rows(self, index: Labels) -> "DeviceDesign":
+        """A copy of some rows, on the device."""
+        return DeviceDesign(take(self._X, index))
 
     # ---- The matrix
 

@@ -11,7 +11,7 @@ from clustruct.design.blocks import BlockDesign
 from clustruct.design.kinds import is_partitioned
 from clustruct.design.pieces import Pieces, available_bytes, keep
 
-__all__ = ["block_design", "block_rows", "in_chunks"]
+__all__ = ["block_design", "block_rows", "in_chunks", "rows_beside"]
 
 # Size of the pieces in which a file is read.
 CHUNK_BYTES = 1 << 26
@@ -102,6 +102,33 @@ def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:
     _check_length(array, design, name)
     array = array.rechunk((design.heights, *((-1,) * (array.ndim - 1))))
     return Pieces.of(keep(list(array.to_delayed().reshape(-1))), array.shape)
+
+
+def rows_beside(X: Any, rows: Any) -> tuple[Any, Any]:
+    """A Dask array, and what belongs to its rows in the same pieces, computed later.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+    rows : ndarray, dask.array.Array or dask.dataframe.Series
+        One entry for each row.
+
+    Returns
+    -------
+    tuple of dask.array.Array
+    """
+    if not is_partitioned(rows):
+        rows = da.from_array(rows, chunks=-1)
+    if hasattr(rows, "to_dask_array"):
+        rows = rows.to_dask_array()
+    if np.isnan(X.shape[0]) and np.isnan(rows.shape[0]) and rows.numblocks[0] == X.numblocks[0]:
+        return X, rows  # pieces of the same frame, which are not counted for this
+    X, rows = _with_known_rows(X), _with_known_rows(rows)
+    if rows.shape != X.shape[:1]:
+        raise ValueError(
+            f"tasks has shape {rows.shape}, but X has {X.shape[0]} samples. Give one id for each."
+        )
+    return X, rows.rechunk((X.chunks[0],))
 
 
 def _with_known_rows(X: Any) -> Any:

@@ -13,7 +13,15 @@ from clustruct.design import Design, Rows, any_design, as_design
 from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
 from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
 
-__all__ = ["Intake", "map_rows", "take_matrix", "take_samples"]
+__all__ = [
+    "Intake",
+    "map_rows",
+    "map_rows_with",
+    "take_design",
+    "take_matrix",
+    "take_samples",
+    "total_of_rows",
+]
 
 
 MISSING_Y = "{} requires y to be passed, but the target y is None."
@@ -48,6 +56,20 @@ def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) ->
     matrix, answers = model._check_data(X, y)
     matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
     return Intake(as_design(matrix), answers, shares)
+
+
+def take_design(model: Any, X: Any) -> Design | None:
+    """The design of a matrix that is in pieces or on a device, None for one of the host."""
+    if is_large_map(X):
+        from clustruct.design.partitioned import in_chunks
+
+        X = in_chunks(X)
+    if is_partitioned(X):
+        from clustruct.design.partitioned import block_design
+
+        _as_array(model, X, reset=True)
+        return block_design(X)
+    return any_design(_validate_array(model, X, reset=True)) if is_elsewhere(X) else None
 
 
 def take_matrix(model: Any, X: ArrayLike) -> Any:
@@ -86,9 +108,49 @@ def map_rows(function: Any, X: Any, width: int | None, dtype: Any = np.float64) 
     return X.map_blocks(partial(_checked, function), chunks=(X.chunks[0], (width,)), **kinds)
 
 
-def _checked(function: Any, block: Any) -> Any:
+def map_rows_with(function: Any, X: Any, rows: Any, width: int | None, dtype: Any) -> Any:
+    """The same for a function of a matrix in pieces and of what belongs to its rows.
+
+    Parameters
+    ----------
+    function : callable
+        From a matrix of the host and as many rows to an array with as many rows.
+    X : dask.array.Array
+        As `take_matrix` returned it.
+    rows : array or collection of Dask
+    width : int or None
+        Columns of what the function returns, None for a vector.
+    dtype : dtype
+        Of what it returns.
+
+    Returns
+    -------
+    dask.array.Array
+    """
+    import dask.array as da
+
+    from clustruct.design.partitioned import rows_beside
+
+    X, rows = rows_beside(X, rows)
+    outer: dict[str, Any] = {} if width is None else {"new_axes": {"k": width}}
+    return da.blockwise(
+        partial(_checked, function),
+        "i" if width is None else "ik",
+        X,
+        "ij",
+        rows,
+        "i",
+        dtype=dtype,
+        meta=np.empty((0,) if width is None else (0, 0), dtype=dtype),
+        concatenate=True,
+        align_arrays=False,
+        **outer,
+    )
+
+
+def _checked(function: Any, block: Any, *rows: Any) -> Any:
     """The function of a piece that has been checked as a whole matrix would be."""
-    return function(check_array(block, **MATRIX_CHECKS))
+    return function(check_array(block, **MATRIX_CHECKS), *rows)
 
 
 def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
@@ -124,6 +186,12 @@ def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
     if sample_weight is None:
         return Intake(design, answers, design.map(lambda y: np.full(y.shape[0], 1.0 / n), answers))
     weights = block_rows(design, sample_weight, "sample_weight")
+    total = total_of_rows(design, weights)
+    return Intake(design, answers, design.map(lambda w: w / total, weights))
+
+
+def total_of_rows(design: Design, weights: Rows) -> float:
+    """Weight of all rows, checked."""
     total, least = design.fold(
         lambda w: np.array([w.sum(), min(0.0, w.min())], dtype=np.float64), weights
     )
@@ -132,7 +200,7 @@ def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
             "sample_weight holds negative or non-finite numbers, or is zero throughout. "
             "Give weights of at least 0, and at least one positive weight."
         )
-    return Intake(design, answers, design.map(lambda w: w / total, weights))
+    return float(total)
 
 
 def _check_answers(design: Design, answers: Rows) -> None:

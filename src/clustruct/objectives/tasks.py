@@ -77,7 +77,7 @@ class TaskObjective:
     def __init__(self, data: TaskData, strengths: Strengths) -> None:
         self.data = data
         self.strengths = strengths.scaled(1.0 / data.n_tasks)
-        self.quadratic = data.loss.quadratic
+        self.quadratic = data.quadratic
         self.shape = (data.n_tasks, data.width)
         self._profile: Profile | None = None
 
@@ -200,10 +200,9 @@ class TaskObjective:
             constants = self.data.losses(np.zeros(self.shape))
             costs = profile.values(point.V) + constants[:, None]
         else:
-            tiled = (np.tile(v, (self.shape[0], 1)) for v in point.V)
-            costs = np.stack(
-                [self._task_costs(profile.weights(rows), rows) for rows in tiled], axis=1
-            )
+            rows = np.broadcast_to(point.V[:, None], (point.V.shape[0], *self.shape))
+            weights = np.stack([profile.weights(mine) for mine in rows])
+            costs = (self.data.losses_together(weights) + self._prices(weights, rows)).T
         return costs + self._centroid_costs(point.V, point.rows.mean(axis=0))
 
     def place(self, V: Floats, mean: Floats) -> tuple[Labels, Floats]:
@@ -226,7 +225,7 @@ class TaskObjective:
             begin = np.tile(v, (self.shape[0], 1))
             W = self._newton(labels, 1, v[None], begin, NEGLIGIBLE).W
             weights.append(W)
-            costs[:, q] = self._task_costs(W, begin)
+            costs[:, q] = self.data.losses(W) + self._prices(W, begin)
         labels = (costs + self._centroid_costs(V, mean)).argmin(axis=1)
         return labels, np.stack(weights)[labels, np.arange(labels.size)]
 
@@ -235,11 +234,11 @@ class TaskObjective:
         drawn = self.strengths.pull * mean
         return 0.5 * np.square(V - drawn) @ self.strengths.between
 
-    def _task_costs(self, W: Floats, rows: Floats) -> Floats:
-        """Loss, ridge and distance from the centroid, of each task."""
+    def _prices(self, W: Floats, rows: Floats) -> Floats:
+        """Ridge and distance from the centroid, of each task."""
         free = np.isfinite(self.strengths.within)
-        away = np.square((W - rows)[:, free]) @ self.strengths.within[free]
-        return self.data.losses(W) + 0.5 * (np.square(W) @ self.strengths.ridge + away)
+        away = np.square((W - rows)[..., free]) @ self.strengths.within[free]
+        return 0.5 * (np.square(W) @ self.strengths.ridge + away)
 
     def move_gains(self, point: TaskPoint, tasks: Labels, groups: Labels) -> Floats:
         """What the objective gains when a task moves to another group, for each of several moves.
