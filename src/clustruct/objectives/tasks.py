@@ -23,7 +23,7 @@ from clustruct.objectives.task_blocks import (
     depths,
     eliminate,
 )
-from clustruct.objectives.task_data import TaskData
+from clustruct.objectives.task_data import TaskData, times
 from clustruct.results import Projection
 
 __all__ = ["TaskObjective", "TaskPoint"]
@@ -35,6 +35,8 @@ MAX_NEWTON_STEPS = 100
 MAX_HALVINGS = 40
 # Newton's steps gain squared: a step that gains this much of the value leaves nothing to gain.
 NEGLIGIBLE = 1e-9
+# A step that promises this much of the value is hidden by rounding.
+NOTHING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,12 +149,25 @@ class TaskObjective:
             aim = fixed
             if aim is None:
                 aim = best_centroids(profile, self.strengths, labels, n_groups)
+            here, goal = (W, V, value), profile.weights(aim[labels])
+            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * value:
+                break
             before = value
-            W, V, value = self._descend((W, V, value), profile.weights(aim[labels]), aim, labels)
+            W, V, value = self._descend(here, goal, aim, labels)
             if self.quadratic or before - value <= max(tol, NEGLIGIBLE) * abs(value):
                 break
         intercept = W[:, -1] if self.data.fit_intercept else np.zeros(W.shape[0])
         return TaskPoint(W, value, intercept, self.data.models(W).slopes(W), V, labels)
+
+    def _promise(
+        self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
+    ) -> float:
+        """What a step would gain if the losses were their models."""
+        old_W, old_V, _ = here
+        model, move = self.data.models(old_W), W - old_W
+        losses = np.vdot(move, model.slopes(old_W) + 0.5 * times(model.G, move))
+        before = self.strengths.penalties(old_W, old_V, labels)
+        return before - self.strengths.penalties(W, V, labels) - float(losses)
 
     def _descend(
         self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
