@@ -21,6 +21,7 @@ __all__ = [
     "device_of",
     "expit",
     "indicator",
+    "like",
     "log_softmax",
     "logsumexp",
     "namespace",
@@ -72,6 +73,11 @@ def cast(x: Array, dtype: Any) -> Array:
     if isinstance(x, np.ndarray):
         return x.astype(dtype, copy=False)
     return namespace(x).astype(x, dtype, copy=False)
+
+
+def like(values: NDArray[Any], x: Array) -> Array:
+    """Numbers of the host as an array beside another one, in its precision."""
+    return cast(beside(values, x), x.dtype)
 
 
 def row_dots(a: Array, b: Array) -> Array:

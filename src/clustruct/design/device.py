@@ -7,7 +7,7 @@ from typing import cast as cast_to
 
 import numpy as np
 
-from clustruct.arrays import beside, cast, device_of, namespace, take, to_host
+from clustruct.arrays import beside, cast, device_of, like, namespace, take, to_host
 from clustruct.design.protocols import Floats, Labels, Rows, T
 
 __all__ = ["DeviceDesign"]
@@ -155,7 +155,7 @@ class DeviceDesign:
 
     def _mine(self, values: Floats) -> Any:
         """Numbers of the host beside ``X``, in its precision."""
-        return cast(beside(values, self._X), self._X.dtype)
+        return like(values, self._X)
 
     def _times(self, X: Any, W: Any) -> Any:
         """A product; one column takes the routine for vectors, which is much the faster."""

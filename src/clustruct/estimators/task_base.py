@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from clustruct.arrays import beside, take, to_host
+from clustruct.arrays import beside, like, take, to_host
 from clustruct.design import Rows, any_design, as_design
 from clustruct.design.kinds import is_partitioned
 from clustruct.estimators.inputs import (
@@ -293,7 +293,7 @@ class TaskCluster(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples of the new tasks.
+            Samples of the new tasks, which are loaded wherever they are.
         y : array-like of shape (n_samples,)
             Their answers.
         tasks : array-like of shape (n_samples,)
@@ -307,6 +307,7 @@ class TaskCluster(BaseEstimator):
             A copy of this one with more tasks.
         """
         check_is_fitted(self)
+        X, y, tasks, sample_weight = (on_host(given) for given in (X, y, tasks, sample_weight))
         matrix, answers = validate_data(self, X, y, reset=False, **MATRIX_CHECKS)
         ids = as_ids(tasks, matrix.shape[0])
         names = sorted_names(ids)
@@ -326,20 +327,22 @@ class TaskCluster(BaseEstimator):
         """A copy with more tasks."""
         # Centroids and the centre are among the rows, so that coordinates along rows hold them.
         dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
-        rows = np.vstack([dense, self.centroids_, self._frame.means])
+        centroids, levels = to_host(self.centroids_), to_host(self.centroid_intercepts_)
+        rows = np.vstack([dense, centroids, self._frame.means])
         entries = Entries(as_design(rows), replace(answers, height=rows.shape[0]), names.size)
         check_answered(entries, names)
         prepared = entries.prepared_in(self._frame, self._loss(), self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)
         share = names.size / self._frame.n_tasks
         objective = TaskObjective(prepared.data, strengths.scaled(share))
-        V = prepared.rows(self.centroids_, self.centroid_intercepts_)
-        mean = prepared.rows(self.mean_coef_[None], np.array([self.mean_intercept_]))[0]
+        V = prepared.rows(centroids, levels)
+        center = to_host(self.mean_coef_)[None]
+        mean = prepared.rows(center, np.array([self.mean_intercept_]))[0]
         labels, W = objective.place(V, mean)
         coef, intercept = prepared.columns(W)
         model = copy(self)
-        model.coef_ = np.vstack([self.coef_, coef])
-        model.intercept_ = np.append(self.intercept_, intercept)
+        model.coef_ = like(np.vstack([to_host(self.coef_), coef]), self.coef_)
+        model.intercept_ = like(np.append(to_host(self.intercept_), intercept), self.intercept_)
         model.labels_ = np.append(self.labels_, labels)
         model.cluster_sizes_ = np.bincount(model.labels_).astype(np.intp)
         more = np.empty(self.tasks_.size + names.size, dtype=object)

@@ -129,7 +129,8 @@ class Entries:
         answers, means, rotation = self.answers, frame.means, None
         if design.shape[1] > design.shape[0]:
             rotation = Rotation.of(design)
-            answers = design.fold(lambda a: a, answers, combine=Answers.followed_by)
+            if design.streamed:
+                answers = design.fold(lambda a: a, answers, combine=Answers.followed_by)
             means = rotation.along(means[None])[0]
             design = DenseDesign(rotation.coordinates)
         check_size(self.n_tasks, design.shape[1])

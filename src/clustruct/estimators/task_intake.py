@@ -181,9 +181,9 @@ def _check_missing(design: Any, answers: Rows, *, allowed: bool) -> None:
 
 
 def on_host(given: Any) -> Any:
-    """Arrays of other libraries, and collections of Dask, as NumPy's; all else as it is."""
+    """Arrays of other libraries as NumPy's, collections of Dask computed; all else as it is."""
     if is_partitioned(given):
-        return np.asarray(given.compute())
+        return given.compute()
     return to_host(given) if is_elsewhere(given) else given
 
 

@@ -280,7 +280,9 @@ class Part:
     def duals(self, W: Floats, stretches: Floats) -> Floats:
         """Slopes once."""
         slopes = self._loss.gradient(self._target, self._scores(W))
-        conjugates = (self._loss.conjugate(self._target, tau * slopes) for tau in stretches)
+        conjugates = (
+            self._loss.conjugate(self._target, tau * slopes) for tau in stretches.tolist()
+        )
         return np.array([float(self._shares @ mine) for mine in conjugates])
 
     def _values(self, scores: Numbers) -> Floats:
