@@ -1,5 +1,7 @@
 """Tasks on arrays of other libraries: everything follows X, and the answers are those of NumPy."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn
@@ -80,6 +82,22 @@ def test_columns_classes_and_few_rows(library):  # noqa: F811
     model = cs.TaskClusterRegressor(1)
     here = model.fit(wide, answers).coef_
     same(model.fit(library.asarray(wide), answers).coef_, here)
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_sparse_tensors_are_taken(name, problem, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    X, y, tasks = problem
+    X = np.where(np.abs(X - 2.0) < 1.0, X, 0.0)
+    y = (y > np.median(y)).astype(int) if name == "logistic" else y
+    here = sklearn.clone(MODELS[name]).fit(X, y, tasks=tasks)
+    with warnings.catch_warnings(), sklearn.config_context(array_api_dispatch=True):
+        warnings.simplefilter("ignore", UserWarning)  # torch calls the layout a beta
+        tensor = torch.asarray(X).to_sparse_csr()
+        there = sklearn.clone(MODELS[name]).fit(tensor, y, tasks=tasks)
+        same(there.coef_, here.coef_)
+        same(there.predict(tensor, tasks=tasks), here.predict(X, tasks=tasks), 1e-7)
 
 
 def test_single_precision_stays_single(library, problem):  # noqa: F811
