@@ -1,5 +1,7 @@
 """Tasks whose rows are in pieces: the models of the whole matrix, in few passes."""
 
+import textwrap
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,7 +13,7 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 from clustruct.design.blocks import BlockDesign  # noqa: E402
-from tests.estimators.test_partitioned import assert_same, in_pieces, spoiled  # noqa: E402
+from tests.estimators.test_partitioned import assert_same, in_pieces, run_on_cluster, spoiled  # noqa: E402
 
 N, D, K = 480, 5, 12
 SEARCH = {"alpha_within": (1.0, 10.0), "alpha_between": 0.1, "cv": 2}
@@ -353,3 +355,23 @@ def test_a_chunk_with_nan_is_named(name, problem):
 
     with pytest.raises(ValueError, match=r"NaN.*1 entries in chunk 2 \(rows 200 to 299\)"):
         made(name).fit(spoiled(X, 2, spoil), answers_for(name, y), tasks=tasks)
+
+
+@pytest.mark.slow
+def test_cluster_gives_the_bits_of_threads(tmp_path):
+    pytest.importorskip("distributed")
+    body = textwrap.dedent("""\
+        ids = np.array([f"task {t}" for t in np.arange(600) % 7])
+        models = [cs.TaskClusterRegressor(2), cs.TaskClusterClassifier(1)]
+        def fits():
+            tasks, answers = da.from_array(ids, chunks=70), y.astype(float)
+            return [m.fit(pieces(X), answers, tasks=tasks).coef_ for m in models]
+        there = fits()
+        later = models[0].predict(pieces(X), tasks=ids)
+        now = models[0].predict(X, tasks=ids)
+        import dask
+        with dask.config.set(scheduler="threads"):
+            here = fits()
+        print(*((a == b).all() for a, b in zip(there, here)), np.allclose(later.compute(), now))
+    """)
+    assert run_on_cluster(tmp_path, body).split() == ["True"] * 3

@@ -49,6 +49,7 @@ class SparseDeviceDesign(DeviceDesign):
         # Each row's entries lie after those of the rows before it, wherever they lay.
         shift = xp.repeat(starts - ends[:-1], counts)
         places = xp.arange(shift.shape[0], device=X.device) + shift
+        ends = cast(ends, bounds.dtype)
         picked = _csr(ends, columns[places], values[places], (index.size, self.shape[1]))
         return SparseDeviceDesign(picked)
 
