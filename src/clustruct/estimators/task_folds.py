@@ -1,6 +1,7 @@
 """Folds of tasks: rows to fit and to score on, wherever they live."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ __all__ = ["Folds", "Score", "Split", "make_folds", "score_fits", "split"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Folds = list[tuple[Indices, Indices]]
+Fold = tuple[Indices, Indices]
+Folds = Sequence[Fold]
 Score = Callable[[Floats, Floats, Indices], float]
 
 DEFAULT_FOLDS = 5
@@ -42,7 +44,7 @@ def make_folds(cv: Any, reading: Reading, random_state: Any) -> Folds:
 
     Returns
     -------
-    list of tuple of ndarray
+    sequence of tuple of ndarray
     """
     all_strata = _strata(reading)
     cv = DEFAULT_FOLDS if cv is None else cv
@@ -59,9 +61,33 @@ def make_folds(cv: Any, reading: Reading, random_state: Any) -> Folds:
         rows.size
     )
     order = shuffled[np.argsort(all_strata[rows[shuffled]], kind="stable")]
-    fold = np.empty(rows.size, dtype=np.intp)
-    fold[order] = np.arange(rows.size) % int(cv)
-    return [(rows[fold != f], rows[fold == f]) for f in range(int(cv))]
+    numbers = np.full(all_strata.size, -1, dtype=np.int32)
+    numbers[rows[order]] = np.arange(rows.size) % int(cv)
+    return NumberedFolds(numbers, int(cv))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedFolds(Sequence[Fold]):
+    """Each row is scored on in one fold; all of their rows together would take much memory.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n,)
+        The fold of each row, -1 for none.
+    n_folds : int
+    """
+
+    numbers: NDArray[np.int32]
+    n_folds: int
+
+    def __len__(self) -> int:
+        return self.n_folds
+
+    def __getitem__(self, fold: Any) -> Any:
+        if not 0 <= fold < self.n_folds:
+            raise IndexError(fold)
+        rest = (self.numbers >= 0) & (self.numbers != fold)
+        return np.flatnonzero(rest), np.flatnonzero(self.numbers == fold)
 
 
 def _strata(reading: Reading) -> Indices:
@@ -108,7 +134,7 @@ def split(
     Parameters
     ----------
     entries : Entries
-    folds : list of tuple of ndarray
+    folds : sequence of tuple of ndarray
     loss : Loss
     score : callable or None
         None where the loss is what is scored.
@@ -150,7 +176,7 @@ def _summed_splits(entries: Entries, folds: Folds) -> tuple[Summed, list[Split]]
     return summed(np.ones(uses.shape[1], dtype=bool)), splits
 
 
-def _patterns(folds: Sequence[tuple[Indices, Indices]], n: int) -> tuple[Indices, Indices]:
+def _patterns(folds: Folds, n: int) -> tuple[Indices, Indices]:
     """Numbers of rows, equal for those that all folds use alike; and what folds use them for."""
     numbers, uses = np.zeros(n, dtype=np.intp), np.zeros((0, 1), dtype=np.intp)
     for rest, held in folds:
