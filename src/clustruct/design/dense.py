@@ -112,7 +112,7 @@ class DenseDesign(LocalRows):
 
     def rows(self, index: Labels) -> "DenseDesign":
         """A copy of some rows."""
-        return DenseDesign(self._X[index])
+        return DenseDesign(self._X.take(index, axis=0))
 
     def row_products(self, B: Floats) -> Floats:
         """Each row times each of its numbers."""

@@ -138,7 +138,9 @@ def _one_a_sample(taken: Taken) -> Reading:
         weights,
         combine=lambda a, b: sorted_names(np.concatenate([a, b])),
     )
-    answers = design.keep(design.map(partial(_of_own_task, names=names), y, weights, taken.tasks))
+    answers = design.map(partial(_of_own_task, names=names), y, weights, taken.tasks)
+    if design.streamed:  # every pass has them in that order
+        answers = design.keep(design.map(Answers.by_task, answers))
     return Reading(Entries(design, answers, names.size), names, "rows")
 
 

@@ -285,5 +285,7 @@ class TaskSums:
 
 def _present(answers: Answers) -> tuple[Labels, Answers]:
     """Tasks that have answers, and the answers with tasks numbered among them."""
-    tasks, numbers = np.unique(answers.tasks, return_inverse=True)
-    return tasks, replace(answers, tasks=numbers.reshape(-1).astype(np.intp))
+    counts = np.bincount(answers.tasks)
+    tasks, numbers = np.flatnonzero(counts), np.zeros(counts.size, dtype=np.intp)
+    numbers[tasks] = np.arange(tasks.size)
+    return tasks, replace(answers, tasks=numbers[answers.tasks])

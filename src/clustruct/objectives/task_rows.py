@@ -54,6 +54,10 @@ class Answers:
             weights=self.weights[kept],
         )
 
+    def by_task(self) -> "Answers":
+        """The same, those of one task after those of the other."""
+        return self.take(np.argsort(self.tasks, kind="stable"))
+
     def followed_by(self, other: "Answers") -> "Answers":
         """These, and the answers to the rows that come next."""
         return Answers(
