@@ -8,7 +8,6 @@ import sklearn
 
 import clustruct as cs
 from clustruct.arrays import to_host
-from tests.estimators.test_array_api import library  # noqa: F401  (a fixture)
 
 N, D, K = 120, 4, 6
 MODELS = {
@@ -20,14 +19,9 @@ MODELS = {
 
 
 @pytest.fixture(scope="module")
-def problem():
-    """Rows of tasks in groups, in any order, with an offset; ids are strings."""
-    planted = cs.datasets.make_clustered_tasks(
-        N // K, D, K, 2, shared=False, intercept=1.0, random_state=0
-    )
-    X, y, tasks = planted.rows()
-    order = np.random.default_rng(0).permutation(N)
-    return X[order] + 2.0, y[order], np.array([f"task {t}" for t in tasks])[order]
+def problem(shuffled_tasks):
+    """Matrix, answers and ids."""
+    return shuffled_tasks(N, D, K, 2)
 
 
 def same(there, here, tol=1e-8):
@@ -35,7 +29,7 @@ def same(there, here, tol=1e-8):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_fit_is_that_of_numpy(name, library, problem):  # noqa: F811
+def test_fit_is_that_of_numpy(name, library, problem):
     X, y, tasks = problem
     y = (y > np.median(y)).astype(int) if name == "logistic" else y
     here = sklearn.clone(MODELS[name]).fit(X, y, tasks=tasks)
@@ -66,7 +60,7 @@ def test_fit_is_that_of_numpy(name, library, problem):  # noqa: F811
     same(wiser.coef_, here.adapt(X[:5], y[:5], *few).coef_)
 
 
-def test_columns_classes_and_few_rows(library):  # noqa: F811
+def test_columns_classes_and_few_rows(library):
     rng = np.random.default_rng(0)
     X, Y = cs.datasets.make_clustered_tasks(40, 3, 4, 2, missing=0.3, random_state=0).columns()
     for loss in ("squared", "huber"):
@@ -100,7 +94,7 @@ def test_sparse_tensors_are_taken(name, problem, monkeypatch):
         same(there.predict(tensor, tasks=tasks), here.predict(X, tasks=tasks), 1e-7)
 
 
-def test_single_precision_stays_single(library, problem):  # noqa: F811
+def test_single_precision_stays_single(library, problem):
     X, y, tasks = problem
     there_X = library.asarray(X.astype(np.float32))
     model = cs.TaskClusterRegressor(2).fit(there_X, y, tasks=tasks)
@@ -108,7 +102,7 @@ def test_single_precision_stays_single(library, problem):  # noqa: F811
     same(model.coef_, cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks).coef_, 1e-4)
 
 
-def test_x_never_comes_to_the_host(library, problem, monkeypatch):  # noqa: F811
+def test_x_never_comes_to_the_host(library, problem, monkeypatch):
     X, y, tasks = problem
     moved = []
 
@@ -132,7 +126,7 @@ def test_x_never_comes_to_the_host(library, problem, monkeypatch):  # noqa: F811
         (lambda X, y, t: (X * 0.0 + np.inf, y, t), "infinity"),
     ],
 )
-def test_bad_input_is_told(change, message, library, problem):  # noqa: F811
+def test_bad_input_is_told(change, message, library, problem):
     X, y, tasks = problem
     X, y, tasks = change(library.asarray(X), y, tasks)
     with pytest.raises(ValueError, match=message):

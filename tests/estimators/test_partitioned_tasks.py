@@ -30,14 +30,9 @@ SEARCHES = {
 
 
 @pytest.fixture(scope="module")
-def problem():
-    """Rows of tasks in groups, in any order, with an offset; ids are strings."""
-    planted = cs.datasets.make_clustered_tasks(
-        N // K, D, K, 3, shared=False, intercept=1.0, random_state=0
-    )
-    X, y, tasks = planted.rows()
-    order = np.random.default_rng(0).permutation(N)
-    return X[order] + 2.0, y[order], np.array([f"task {t}" for t in tasks])[order]
+def problem(shuffled_tasks):
+    """Matrix, answers and ids."""
+    return shuffled_tasks(N, D, K, 3)
 
 
 def answers_for(name, y):

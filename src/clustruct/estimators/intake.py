@@ -16,7 +16,6 @@ from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
 __all__ = [
     "Intake",
     "map_rows",
-    "map_rows_with",
     "take_design",
     "take_matrix",
     "take_samples",
@@ -81,71 +80,50 @@ def take_matrix(model: Any, X: ArrayLike) -> Any:
     return validate_data(model, X, reset=False, **MATRIX_CHECKS)
 
 
-def map_rows(function: Any, X: Any, width: int | None, dtype: Any = np.float64) -> Any:
+def map_rows(
+    function: Any, X: Any, width: int | None, dtype: Any = np.float64, rows: Any = None
+) -> Any:
     """A function of rows, for a matrix that `take_matrix` returned; later, where that is later.
 
     Parameters
     ----------
     function : callable
-        From a matrix of the host to an array with as many rows.
+        From a matrix of the host, and from rows where there are any, to an array with as many rows.
     X : matrix
     width : int or None
         Columns of what the function returns, None for a vector.
     dtype : dtype
         Of what it returns.
+    rows : array or collection of Dask, default=None
+        What belongs to the rows of the matrix, such as ids.
 
     Returns
     -------
     array
     """
     if not is_partitioned(X):
-        return function(X)
+        return function(X) if rows is None else function(X, rows)
     meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
     # Sparse blocks have no meta that map_blocks could call the function with.
     kinds: dict[str, Any] = {"dtype": dtype, "meta": meta}
+    if rows is not None:
+        return _map_both(function, X, rows, width, kinds)
     if width is None:
         return X.map_blocks(partial(_checked, function), drop_axis=1, **kinds)
     return X.map_blocks(partial(_checked, function), chunks=(X.chunks[0], (width,)), **kinds)
 
 
-def map_rows_with(function: Any, X: Any, rows: Any, width: int | None, dtype: Any) -> Any:
-    """The same for a function of a matrix in pieces and of what belongs to its rows.
-
-    Parameters
-    ----------
-    function : callable
-        From a matrix of the host and as many rows to an array with as many rows.
-    X : dask.array.Array
-        As `take_matrix` returned it.
-    rows : array or collection of Dask
-    width : int or None
-        Columns of what the function returns, None for a vector.
-    dtype : dtype
-        Of what it returns.
-
-    Returns
-    -------
-    dask.array.Array
-    """
+def _map_both(function: Any, X: Any, rows: Any, width: int | None, kinds: dict[str, Any]) -> Any:
+    """A function of pieces of a matrix, and of what belongs to their rows."""
     import dask.array as da
 
     from clustruct.design.partitioned import rows_beside
 
     X, rows = rows_beside(X, rows)
-    outer: dict[str, Any] = {} if width is None else {"new_axes": {"k": width}}
-    return da.blockwise(
-        partial(_checked, function),
-        "i" if width is None else "ik",
-        X,
-        "ij",
-        rows,
-        "i",
-        dtype=dtype,
-        meta=np.empty((0,) if width is None else (0, 0), dtype=dtype),
-        concatenate=True,
-        align_arrays=False,
-        **outer,
-    )
+    new_axes = {} if width is None else {"k": width}
+    places = ("i" if width is None else "ik", X, "ij", rows, "i")
+    more = {"new_axes": new_axes, "concatenate": True, "align_arrays": False}
+    return da.blockwise(partial(_checked, function), *places, **more, **kinds)
 
 
 def _checked(function: Any, block: Any, *rows: Any) -> Any:

@@ -23,7 +23,7 @@ from clustruct.estimators.inputs import (
     conclude,
     watcher,
 )
-from clustruct.estimators.intake import map_rows, map_rows_with, take_matrix
+from clustruct.estimators.intake import map_rows, take_matrix
 from clustruct.estimators.task_ids import as_ids, known_codes, sorted_names
 from clustruct.estimators.task_inputs import Entries, Prepared, Summed
 from clustruct.estimators.task_intake import missing_answers, on_host
@@ -213,10 +213,10 @@ class TaskCluster(BaseEstimator):
             return finish(self._own_scores(block, as_ids(ids, block.shape[0])))
 
         if not is_partitioned(matrix):
-            return answer(matrix, on_host(tasks))
-        if not is_partitioned(tasks):
+            tasks = on_host(tasks)
+        elif not is_partitioned(tasks):
             tasks = as_ids(tasks, matrix.shape[0])
-        return map_rows_with(answer, matrix, tasks, width, dtype)
+        return map_rows(answer, matrix, width, dtype, rows=tasks)
 
     def _all_scores(self, matrix: Any) -> Rows:
         """Scores of all tasks, ``n x K``, or of the only one."""
