@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import PickingDesign
-from clustruct.estimators.task_inputs import Entries, Summed, fits
+from clustruct.estimators.task_inputs import Entries, Summed, check_size, fits
 from clustruct.estimators.task_layouts import Reading
 from clustruct.losses import Loss
 from clustruct.objectives.task_rows import Answers, members_of
@@ -157,6 +157,7 @@ def split(
 def _summed_splits(entries: Entries, folds: Folds) -> tuple[Summed, list[Split]]:
     """The same by sums: in one pass, or in one for each fold where folds overlap."""
     n, d = entries.design.shape
+    check_size(entries.n_tasks, d)
     patterns, uses = _patterns(folds, n)
     if len(folds) > 1 and not fits(uses.shape[1] * entries.n_tasks, d):
         each = [_summed_splits(entries, [fold]) for fold in folds]

@@ -72,8 +72,8 @@ def take_answers(
     design = take_design(estimator, X)
     if design is not None and design.streamed:
         return _take_pieces(estimator, design, y, tasks, sample_weight, columns=columns)
-    if design is not None:  # an array of another library: answers are on the host
-        y, tasks, sample_weight = (on_host(given) for given in (y, tasks, sample_weight))
+    y, tasks, sample_weight = (on_host(given) for given in (y, tasks, sample_weight))
+    if design is not None:  # on a device, which holds no answers
         estimator, X = type(estimator)(), np.zeros((design.shape[0], 1))
     matrix, answers = _checked(estimator, X, y, columns=columns)
     weights = check_weights(matrix, sample_weight)
