@@ -1,6 +1,8 @@
 """``clustruct fit`` and what comes after it."""
 
 import json
+import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,10 @@ from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
 from clustruct._console import Console
-from clustruct.cli import models, progress
+from clustruct.cli import models, progress, training
 from clustruct.cli.models import Settings, choose_model
+from clustruct.reporting import build
+from clustruct.reporting.comparison import compare
 
 MODEL = "model.clustruct"
 
@@ -67,7 +71,7 @@ def test_people_are_told_what_was_understood(clustruct, flats_csv, quick):
         "filled with the median",
         "4 columns of 0 and 1",
         "shared inside the numbers and inside each category",
-        "of the best possible",
+        "the best possible",
         "On 12 rows held out",
         "Ridge regression, a weight for every feature",
         "not saved",
@@ -339,6 +343,44 @@ def test_progress_is_shown_to_those_who_watch(monkeypatch, capsys, rich):
     assert "fold 1 of 2" not in printed.err
     assert model.verbose == 0
     assert model.n_clusters_ >= 1
+
+
+@pytest.mark.parametrize("use", ["features", "samples", "tasks"])
+def test_the_bar_moves_for_every_use(monkeypatch, use):
+    heard = []
+
+    @contextmanager
+    def bar(console, text):
+        yield lambda line: heard.extend(progress.DONE.findall(line))
+
+    monkeypatch.setattr(progress, "_bar", bar)
+    X, y, ids = cs.datasets.make_clustered_tasks(random_state=0).rows()
+    model, routed = {
+        "features": (cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2), {}),
+        "samples": (cs.SampleClusterRegressorCV((1, 2), n_init=1), {}),
+        "tasks": (cs.TaskClusterRegressorCV((1, 2), cv=2), {"tasks": ids}),
+    }[use]
+    progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(X, y, **routed))
+    assert heard == [("1", "2"), ("2", "2")]
+
+
+def test_warnings_are_told_when_the_bar_has_gone():
+    model = cs.FeatureClusterRegressor(2)
+    with pytest.warns(UserWarning, match="odd"):
+        progress.fit_with_progress(
+            Watched(), "fitting", model, lambda: warnings.warn("odd", stacklevel=2)
+        )
+
+
+def test_a_report_needs_no_second_comparison(clustruct, flats_csv, quick, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(training, "compare", lambda *a, **k: calls.append(a) or compare(*a, **k))
+    monkeypatch.setattr(build, "compare", lambda *a, **k: calls.append(a))
+    report = tmp_path / "r.html"
+    options = ("--target", "rent", "--drop", "advert", *quick, "--report", report)
+    assert clustruct("fit", flats_csv, *options)[0] == 0
+    assert len(calls) == 1
+    assert "Ridge regression" in report.read_text(encoding="utf-8")
 
 
 def test_json_is_one_object(clustruct, flats_csv, quick):

@@ -188,7 +188,7 @@ def test_given_samples_judge_the_model_as_it_is(read, features):
     assert not found.refitted
     assert found.mine.scores[0] == pytest.approx(r2_score(y[80:], half.predict(X[80:])))
     text = visible(read(half, X[:80], y[:80], X_test=X[80:], y_test=y[80:]))
-    assert "judged on 80 samples that were given for it" in text
+    assert "judged on 80 samples that were held out for it" in text
 
 
 def test_a_search_is_not_repeated(features):

@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from clustruct.estimators.inputs import conclude, counter
 from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.noise import noise_of
@@ -59,8 +60,13 @@ class _CountSearch(BaseEstimator):
             best = int(np.flatnonzero(values <= limit)[0])
             model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
         else:
-            models = [self._model(q, seed).fit(X, y, sample_weight) for q in counts]
-            values = np.array([self._criterion(m, X, y, sample_weight) for m in models])
+            models, criteria = [], []
+            tell = counter(self.verbose, "fit", len(counts))
+            for count in counts:
+                models.append(self._model(count, seed).fit(X, y, sample_weight))
+                criteria.append(self._criterion(models[-1], X, y, sample_weight))
+                tell()
+            values = np.array(criteria)
             losses = np.array([m.best_loss(X, y, sample_weight) for m in models])
             errors = np.zeros_like(values)
             best = int(values.argmin())
@@ -70,6 +76,7 @@ class _CountSearch(BaseEstimator):
         for name, value in vars(model).items():
             if name.endswith("_") or name.startswith("_"):
                 setattr(self, name, value)
+        conclude(self.verbose, self.status_, self.certificate_)
         self.selection_ = CountSelection(
             self.criterion, np.array(counts, dtype=np.intp), values, errors, losses, counts[best]
         )
@@ -82,6 +89,7 @@ class _CountSearch(BaseEstimator):
         names = self._plain._get_param_names()
         settings = {name: parameters[name] for name in names}
         settings |= {"n_clusters": n_clusters, "random_state": seed}
+        settings["verbose"] = int(self.verbose) > 1
         if not watched:
             settings["callback"] = None
         if not gate:
@@ -123,6 +131,7 @@ class _CountSearch(BaseEstimator):
         folds = list(folds)
         values = np.empty((len(folds), len(counts)))
         losses = np.empty_like(values)
+        tell = counter(self.verbose, "fit", values.size)
         for f, (rest, held) in enumerate(folds):
             others, sample = (
                 (matrix[index], answers[index], weights[index]) for index in (rest, held)
@@ -132,6 +141,7 @@ class _CountSearch(BaseEstimator):
                 model = self._model(count, seed, watched=False).fit(*others)
                 losses[f, c] = model.best_loss(*sample)
                 values[f, c] = self._compared(model, single, *sample)
+                tell()
         errors = values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
         return values.mean(axis=0), errors * np.ones(len(counts)), losses.mean(axis=0)
 
@@ -189,7 +199,8 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     random_state : int, RandomState instance or None, default=None
         Seed.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fit that is done, with the time spent and left;
+        2 also prints the steps of these fits.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
@@ -339,7 +350,8 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fit that is done, with the time spent and left;
+        2 also prints the steps of these fits.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 

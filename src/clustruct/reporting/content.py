@@ -211,7 +211,7 @@ def _add_comparison(page: Page, found: Comparison | None) -> None:
         f"fitted anew to {found.n_train:,} samples with the same parameters, and judged on "
         f"{found.n_test:,} others"
         if found.refitted
-        else f"judged on {found.n_test:,} samples that were given for it"
+        else f"judged on {found.n_test:,} samples that were held out for it"
     )
     page.verdict += f" The model was {how}."
     if found.n_available > found.n_train + found.n_test * found.refitted:
@@ -240,7 +240,7 @@ def _add_convergence(page: Page, model: Any) -> None:
     page.ending = found.message
     if found.certificate is not None:
         page.proof = found.certificate.in_words
-        if found.certificate.lower_bound > 0.0:
+        if not found.certificate.is_wide:
             gap = 100.0 * found.certificate.relative_gap
             page.cards.append((f"{gap:.2g} %", "from the best possible, at most"))
     remark = ""
