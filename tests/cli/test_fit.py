@@ -285,7 +285,9 @@ def test_names_do_not_go_with_sparse_files(clustruct, tmp_path):
     assert "whose columns have no names" in err
 
 
-@pytest.mark.parametrize(("rows", "words"), [(1, "the target is"), (5, "5 rows with a target")])
+@pytest.mark.parametrize(
+    ("rows", "words"), [(1, "one row with a target"), (5, "5 rows with a target")]
+)
 def test_tables_with_few_rows(complaint_of, flats, tmp_path, rows, words):
     flats[["size", "rooms", "rent"]].head(rows).to_csv(tmp_path / "t.csv", index=False)
     complaint = complaint_of("fit", tmp_path / "t.csv", "--target", "rent")
@@ -389,3 +391,55 @@ def test_json_is_one_object(clustruct, flats_csv, quick):
     )
     assert len(out.splitlines()) == 1
     json.loads(out)
+
+
+# ---- Mistakes
+
+
+def table(tmp_path, *more):
+    rng = np.random.default_rng(0)
+    rows = [",".join(f"{number:.3f}" for number in row) for row in rng.normal(size=(30, 3))]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,y", *rows, *more]))
+    return path
+
+
+def test_a_target_that_is_not_finite(complaint_of, tmp_path):
+    complaint = complaint_of("fit", table(tmp_path, "1,2,inf"), "--target", "y")
+    assert "t.csv, column 'y': row 31 is infinite. Give a finite number" in complaint
+
+
+def test_text_in_the_target(complaint_of, tmp_path):
+    complaint = complaint_of("fit", table(tmp_path, "1,2,oops"), "--target", "y")
+    assert "t.csv, column 'y': 1 of its values are no numbers, as 'oops' in row 31" in complaint
+    assert complaint.endswith("or give --classification if it names classes.")
+    assert "--drop" not in complaint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--drop", "y"), "column 'y' is named for two purposes"),
+        (("--tasks", "y"), "column 'y' is named for two purposes"),
+        (("--test-size", "0.99"), "--test-size 0.99 leaves fewer than two of the 30 rows"),
+        (("--samples", "--clusters", "99"), "--clusters 99 is more than the 24 rows to fit to"),
+    ],
+)
+def test_options_that_the_table_does_not_allow(clustruct, tmp_path, options, message):
+    status, _, err = clustruct("fit", table(tmp_path), "--target", "y", *options)
+    assert status == 2
+    assert message in err
+
+
+def test_a_folder_that_cannot_be_written_to(clustruct, tmp_path, monkeypatch):
+    path = table(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    status, _, err = clustruct("fit", path, "--target", "y", "--out", tmp_path / MODEL)
+    assert status == 2
+    assert "cannot be written. Name another file" in err
+
+
+def test_a_model_that_is_not_there(complaint_of, tmp_path):
+    complaint = complaint_of("predict", tmp_path / MODEL, table(tmp_path))
+    assert f"{MODEL} does not exist. Name a model file" in complaint
+    assert "is a folder" in complaint_of("predict", tmp_path, table(tmp_path))

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from clustruct._console import Console
+from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparation import blocks_of, fit_columns
 from clustruct.cli.problems import Problem
@@ -133,6 +134,11 @@ def _split(problem: Problem, test_size: float, seed: int) -> tuple[Indices, Indi
         raise ValueError(
             f"{what}{'row' if n == 1 else 'rows'} with a target, too few to hold some out. Give "
             f"{FEWEST_ROWS} at least, or --test-size 0 to fit without."
+        )
+    if n - np.ceil(test_size * n) < 2:
+        raise BadUsage(
+            f"--test-size {test_size:g} leaves fewer than two of the {n} rows of {problem.source} "
+            "to fit to. Give a smaller share."
         )
     strata = problem.target.values if problem.target.is_classes else problem.tasks
     if strata is not None:

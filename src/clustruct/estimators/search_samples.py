@@ -1,11 +1,11 @@
 """Choosing the number of experts.
 
 ``"bic"`` and ``"icl"`` take the likelihood view: a mixture of regressions, with a price on its
-parameters. ``"cv"`` takes the paper's: the loss of the best answer to samples out of the fold. More
-answers are better even where there is nothing to answer, so that this loss is compared with what as
-many answers achieve without experts: for numbers, the best offsets for normal noise; for classes,
-the first choices of a single classifier. The smallest number within one standard error of the best
-is chosen.
+parameters; each expert has noise of its own, and some samples may follow none. ``"cv"`` takes the
+paper's: the loss of the best answer to samples out of the fold. More answers are better even where
+there is nothing to answer, so that this loss is compared with what as many answers achieve without
+experts: for numbers, the best offsets for normal noise; for classes, the first choices of a single
+classifier. The smallest number within one standard error of the best is chosen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,17 +27,14 @@ from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterR
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.noise import noise_of
 from clustruct.results import CountSelection
-from clustruct.solvers.driver import Budget, Callback, drive
-from clustruct.solvers.evidence import bic, icl
-from clustruct.solvers.mixture import MixtureEM
+from clustruct.solvers.counting import COUNT_CRITERIA
+from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
 Floats = NDArray[np.float64]
 
 QUANTILES = 20_001
-MIXTURE_STEPS, MIXTURE_TOL = 200, 1e-6
-CRITERIA = {"bic": bic, "icl": icl}
 
 
 class _CountSearch(BaseEstimator):
@@ -110,11 +107,8 @@ class _CountSearch(BaseEstimator):
         nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
         constant = float(response.shares @ objective.costs(*nothing)[:, 0])
         noise = noise_of(response.loss, response.n_outputs, constant)
-        # The likelihood is that of the mixture which the experts lead to.
-        budget = Budget(MIXTURE_STEPS, MIXTURE_TOL, lambda iteration: None, quiet=True)
-        mixture = drive(MixtureEM(objective, noise, model._W, model._b, heat=1.0), budget)
-        panel = objective.panel(mixture.state.W, mixture.state.intercept)
-        return CRITERIA[self.criterion](objective, noise, panel, float(weights.sum()))
+        criterion = COUNT_CRITERIA[self.criterion]
+        return criterion(objective, noise, model._W, model._b, float(weights.sum()))
 
     def _held_out(
         self,
@@ -169,7 +163,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     n_clusters : int or sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
         Numbers of experts to try; those beyond the number of samples are left out.
     criterion : {"bic", "icl", "cv"}, default="bic"
-        Bayesian information criterion of the mixture of regressions, the same with a price on
+        Bayesian information criterion of a mixture of regressions, the same with a price on
         overlap (integrated completed likelihood), or the loss of the best answer by
         cross-validation, see Notes.
     cv : int, cross-validation generator or iterable, default=5
@@ -218,6 +212,10 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
 
     Notes
     -----
+    The mixture that ``"bic"`` and ``"icl"`` judge gives every expert noise of its own, and spreads
+    a share of the samples evenly: else experts would be added to make up for samples that follow
+    one rule more closely than another, or none.
+
     The loss of the best answer falls with every expert, even where there is none to find. With
     ``criterion="cv"`` its logarithm is compared with that of as many offsets, placed as well as
     can be, for normal noise around a single regression; the smallest number of experts within one
