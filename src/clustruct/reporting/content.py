@@ -327,7 +327,9 @@ def _code(model: Any, model_file: str | None, data: Data) -> str:
         lines.append("# ids: the task of every row")
     tasks = ", tasks=ids" if data.tasks is not None else ""
     lines.append(f"model.predict(X{tasks})")
-    name = "model" if estimator is model else "model[-1]"
+    name, samples = ("model", "X") if estimator is model else ("model[-1]", "prepared")
+    if kind == "samples" and estimator is not model:
+        lines.append("prepared = model[:-1].transform(X)")
     lines += {
         "features": [
             f"{name}.clusters()          # the groups: weight, size, names",
@@ -336,8 +338,8 @@ def _code(model: Any, model_file: str | None, data: Data) -> str:
             f"{name}.certificate_        # how far from the best possible at most",
         ],
         "samples": [
-            f"{name}.predict_experts(X)  # the answer of every expert",
-            f"{name}.assign(X, y)        # who answers best",
+            f"{name}.predict_experts({samples})  # the answer of every expert",
+            f"{name}.assign({samples}, y)        # who answers best, where answers y are known",
             f"{name}.experts_            # their weights",
         ],
         "tasks": [
