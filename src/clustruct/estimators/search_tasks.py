@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from clustruct.estimators.inputs import watcher
 from clustruct.estimators.task_base import (
     Prices,
     TaskCluster,
@@ -23,7 +25,9 @@ from clustruct.estimators.task_grid import Plan, cross_validate, select
 from clustruct.estimators.task_inputs import Summed
 from clustruct.estimators.task_layouts import Reading, read_classes, read_numbers
 from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
+from clustruct.objectives.tasks import TaskObjective
 from clustruct.solvers.driver import Callback
+from clustruct.solvers.tasks import TaskProblem
 
 __all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
 
@@ -70,8 +74,9 @@ class _TaskSearch(TaskCluster):
         unwatched = copy(self)
         unwatched.callback = None
         plan = Plan(unwatched, counts, grid, self.scoring)
-        at_hand = reading.entries.design.on_host or isinstance(whole, Summed)
-        scores = cross_validate(splits, plan, self.n_jobs if at_hand else 1)
+        summed = all(isinstance(mine.held, Summed) for mine in splits)
+        at_hand = summed or reading.entries.design.on_host  # what may go to other processes
+        scores = cross_validate(splits, plan, self.n_jobs if at_hand else 1, self.verbose)
         name = LOSS_NAMES[self.loss]
         if self.scoring is not None:
             name = getattr(self.scoring, "__name__", repr(self.scoring))
@@ -88,6 +93,12 @@ class _TaskSearch(TaskCluster):
             "alpha_between": grid[s].between,
             "alpha_within": grid[s].within,
         }
+
+    def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
+        """The problem of a fit; its steps are printed only where more than folds are wanted."""
+        problem = super()._problem(objective, n_clusters)
+        watch = watcher(int(self.verbose) > 1, self.callback)
+        return replace(problem, budget=replace(problem.budget, monitor=watch))
 
     def _grid(self, scale: float, intercept: float) -> tuple[Prices, ...]:
         """All strengths to try, neighbours next to each other."""
@@ -177,7 +188,8 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fold that is done, with the time spent and left;
+        2 also prints each step of the final fit.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
@@ -346,7 +358,8 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fold that is done, with the time spent and left;
+        2 also prints each step of the final fit.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 

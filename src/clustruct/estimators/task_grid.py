@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from clustruct.estimators.inputs import counter
 from clustruct.estimators.task_base import Prices, TaskCluster
 from clustruct.estimators.task_folds import Score, Split, score_fits
 from clustruct.estimators.task_inputs import Entries, Summed
@@ -55,7 +56,9 @@ class Plan:
     score: Score | None
 
 
-def cross_validate(splits: Sequence[Split], plan: Plan, n_jobs: int | None) -> Floats:
+def cross_validate(
+    splits: Sequence[Split], plan: Plan, n_jobs: int | None, verbose: int | bool
+) -> Floats:
     """Scores of every number of groups and all strengths on every fold.
 
     Parameters
@@ -63,14 +66,21 @@ def cross_validate(splits: Sequence[Split], plan: Plan, n_jobs: int | None) -> F
     splits : sequence of Split
     plan : Plan
     n_jobs : int or None
+    verbose : int or bool
+        Whether to write a line to standard error when a fold is done.
 
     Returns
     -------
     ndarray of shape (n_Q, n_strengths, n_folds)
     """
+    scores = []
+    tell = counter(verbose, "fold", len(splits))
     jobs = (delayed(_score_split)(split, plan) for split in splits)
     with threadpool_limits(1):
-        return np.stack(Parallel(n_jobs=n_jobs)(jobs), axis=-1)
+        for mine in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+            scores.append(mine)
+            tell()
+    return np.stack(scores, axis=-1)
 
 
 def _score_split(split: Split, plan: Plan) -> Floats:
