@@ -8,6 +8,7 @@ from typing import cast as cast_to
 import numpy as np
 
 from clustruct.arrays import beside, cast, device_of, namespace, to_host
+from clustruct.design.dense import locate
 from clustruct.design.protocols import Floats, Labels, Rows, T
 
 __all__ = ["DeviceDesign"]
@@ -87,9 +88,40 @@ class DeviceDesign:
         """The function of this design."""
         return function(self, *rows)
 
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Rows, T]],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Rows, T]:
+        """The function of this design: new rows stay, their sum goes to the host."""
+        kept, total = function(self, *rows)
+        return kept, _on_host(total)
+
+    @_telling_of_memory
+    def only(self, mask: Rows, *rows: Rows) -> tuple["DeviceDesign", tuple[Rows, ...]]:
+        """A copy of some rows, and of what belongs to them, on the device."""
+        (index,) = self._xp.nonzero(mask)
+        some = tuple(self._xp.take(mine, index, axis=0) for mine in (self._X, *rows))
+        return DeviceDesign(some[0]), some[1:]
+
+    def locate(self, shares: Rows, positions: Floats) -> Labels:
+        """By the cumulative sum of the shares, on the host."""
+        return locate(to_host(shares), positions)
+
+    def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
+        """Some rows, and what belongs to them, brought to the host."""
+        mine = beside(index, self._X)
+        some = tuple(to_host(self._xp.take(x, mine, axis=0)) for x in (self._X, *rows))
+        return some[0], some[1:]
+
     def weights(self, values: Floats) -> Any:
         """On the device, in the precision of ``X``."""
         return self._mine(values)
+
+    def hand_out(self, codes: Rows) -> Any:
+        """As they are, on the device."""
+        return codes
 
     def over(self, rows: Rows) -> "DeviceDesign":
         """An array is a design already."""

@@ -11,7 +11,7 @@ from clustruct.design.blocks import BlockDesign
 from clustruct.design.kinds import is_partitioned
 from clustruct.design.pieces import Pieces, available_bytes, keep
 
-__all__ = ["block_design", "block_rows", "in_chunks"]
+__all__ = ["beside_rows", "block_design", "block_rows", "in_chunks"]
 
 # Size of the pieces in which a file is read.
 CHUNK_BYTES = 1 << 26
@@ -104,6 +104,26 @@ def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:
     return Pieces.of(keep(list(array.to_delayed().reshape(-1))), array.shape)
 
 
+def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
+    """A Dask array of known chunks, and what belongs to its rows in the same ones.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+    rows : array-like, dask.array.Array, dask.dataframe.Series or DataFrame
+    name : str
+        What users call the rows.
+
+    Returns
+    -------
+    tuple of dask.array.Array
+    """
+    X = _with_known_rows(X)
+    array = _with_known_rows(rows) if is_partitioned(rows) else da.from_array(np.asarray(rows))
+    _check_length(array, X, name)
+    return X, array.rechunk((X.chunks[0], *((-1,) * (array.ndim - 1))))
+
+
 def _with_known_rows(X: Any) -> Any:
     """An array whose pieces have known numbers of rows; they are counted where they have not."""
     if hasattr(X, "to_dask_array"):
@@ -111,9 +131,9 @@ def _with_known_rows(X: Any) -> Any:
     return X.compute_chunk_sizes() if np.isnan(X.shape[0]) else X
 
 
-def _check_length(rows: Any, design: BlockDesign, name: str) -> None:
-    if rows.ndim not in (1, 2) or rows.shape[0] != design.shape[0]:
+def _check_length(rows: Any, X: Any, name: str) -> None:
+    if rows.ndim not in (1, 2) or rows.shape[0] != X.shape[0]:
         raise ValueError(
-            f"{name} has shape {tuple(rows.shape)}, but X has {design.shape[0]} samples. "
+            f"{name} has shape {tuple(rows.shape)}, but X has {X.shape[0]} samples. "
             "Give one entry, or one row, for each."
         )
