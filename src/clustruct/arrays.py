@@ -33,11 +33,12 @@ __all__ = [
 ]
 
 Array = Any
+NUMPY = (np.ndarray, np.generic)
 
 
 def namespace(x: Array) -> Any:
     """The module whose functions an array is for."""
-    return np if isinstance(x, np.ndarray | np.generic) else _compat().array_namespace(x)
+    return np if isinstance(x, NUMPY) else _compat().array_namespace(x)
 
 
 def device_of(x: Array) -> Any:

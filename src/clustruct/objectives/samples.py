@@ -213,7 +213,7 @@ class SampleObjective:
         used, labels = self._in_use(labels)
         begin = None if start is None else start[used]
         W, intercept = self._fit_labelled(labels, used.size, tol, begin)
-        return self.panel(W, intercept, labels)
+        return self.judged(W, intercept, labels)
 
     def _fit_labelled(
         self, labels: Rows, n_experts: int, tol: float, start: Floats | None

@@ -35,19 +35,14 @@ class StreamedSampleObjective(SampleObjective):
     _panels: tuple[Panel, ...] = ()
     _fresh: Gathered = ()
 
-    def panel(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
-        """As from memory, without a pass where it is known."""
+    def judged(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
+        """As from memory, without a pass where the panel is known."""
         for known in self._panels:
             same = np.array_equal(W, known.W) and np.array_equal(intercept, known.intercept)
             if same and (known.choices if labels is None else labels) is known.labels:
                 return known
-        panel = super().panel(W, intercept, labels)
-        self._panels = (panel, *self._panels[: REMEMBERED - 1])
-        return panel
-
-    def judged(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
-        """As from memory; what was gathered on the way is for those who were chosen."""
         panel = super().judged(W, intercept, labels)
+        self._panels = (panel, *self._panels[: REMEMBERED - 1])
         if self._gathers(W.shape[0]):
             self._remember(panel.choices, self._fresh)
         return panel
