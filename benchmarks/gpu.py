@@ -4,7 +4,8 @@ Not a section of run.py, as it needs a GPU that most machines have not:
 
     SCIPY_ARRAY_API=1 python benchmarks/gpu.py --out gpu.json
 
-`--device cpu --rows 20000 --width 500` tries the script itself out.
+`--device cpu --rows 20000 --width 500` tries the script itself out. Experts, a section of their own,
+need no torch to be tried out: `benchmarks/gpu_experts.py`.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpu_experts
 import numpy as np
 import sklearn
 import torch
@@ -24,6 +26,7 @@ from clustruct.design.device import DeviceDesign
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
+from gpu_experts import report as _report
 
 N_CLUSTERS = 15
 ALPHA = 1e-3
@@ -47,6 +50,10 @@ def main() -> None:
         for loss, answers in (("squared", y[:few]), ("logistic", y[:few] > 0)):
             records.append(_report(_against_cpu(X[:few], answers, dtype, loss)))
         del X, y
+    for dtype in ("float32", "float64"):
+        records += gpu_experts.measure(
+            torch, options.expert_rows, 100, dtype, device=options.device, cpu_rows=options.cpu_rows
+        )
     (step,) = (r["step_ms"] for r in records if r["what"] == "passes" and r["dtype"] == "float32")
     verdict = "PASS" if step <= STEP_LIMIT else "FAIL"
     print(f"{verdict}  a step of projected gradient <= {STEP_LIMIT} ms: {step:.1f}")
@@ -61,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--cpu-rows", type=int, default=200_000, help="rows of fits on both")
     parser.add_argument("--width", type=int, default=5000)
+    parser.add_argument("--expert-rows", type=int, default=10_000_000, help="rows of 100 columns")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path)
     return parser
@@ -68,16 +76,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _name(device: str) -> str:
     return torch.cuda.get_device_name() if device == "cuda" else device
-
-
-def _report(record: Record) -> Record:
-    print(
-        "  ".join(
-            f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in record.items()
-        ),
-        flush=True,
-    )
-    return record
 
 
 def _problem(rows: int, width: int, dtype: str, device: str) -> tuple[Any, Any]:
