@@ -138,7 +138,9 @@ def _step(library: Any, X: Any, y: Any) -> Record:
     times = {"assign_ms": [], "assign_and_refit_ms": []}
     for _ in range(3):
         _clock(library, times["assign_ms"], lambda: objective.judged(W, np.zeros((N_EXPERTS, 1))))
-        _clock(library, times["assign_and_refit_ms"], lambda: objective.fit_groups(panel.labels, 1e-6))
+        _clock(
+            library, times["assign_and_refit_ms"], lambda: objective.fit_groups(panel.labels, 1e-6)
+        )
     return {name: min(each) for name, each in times.items()}
 
 

@@ -333,7 +333,7 @@ def test_what_needs_the_host_is_told(library, problem):
     there = library.asarray(X)
     with pytest.raises(ValueError, match="gate=True is a classifier of the host"):
         made("squared", gate=True).fit(there, y)
-    with pytest.raises(ValueError, match="solver='pg'.*Choose solver='auto'"):
+    with pytest.raises(ValueError, match=r"solver='pg'.*Choose solver='auto'"):
         made("squared", solver="pg").fit(there, y)
-    with pytest.raises(ValueError, match="searches on the host. Pass X as a NumPy array"):
+    with pytest.raises(ValueError, match=r"searches on the host\. Pass X as a NumPy array"):
         cs.SampleClusterRegressorCV((1, 2)).fit(there, y)

@@ -25,6 +25,7 @@ from clustruct.design.pieces import (
     keep,
 )
 from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.kernels.kmeans1d import cluster_values
 
 __all__ = ["BlockDesign"]
 
@@ -233,6 +234,8 @@ class BlockDesign:
         assert rows.shape is not None
         _, width = rows.shape
         return BlockDesign(rows.parts, self.heights, width)
+
+    cluster = staticmethod(cluster_values)
 
     # ---- Passes
 
