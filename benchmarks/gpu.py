@@ -4,8 +4,8 @@ Not a section of run.py, as it needs a GPU that most machines have not:
 
     SCIPY_ARRAY_API=1 python benchmarks/gpu.py --out gpu.json
 
-`--device cpu --rows 20000 --width 500 --sparse 20000 --expert-rows 20000` tries the script itself out.
-Experts, a section of their own, need no torch to be tried out: `benchmarks/gpu_experts.py`.
+`--device cpu --rows 20000 --width 500 --sparse 20000 --expert-rows 20000` tries the script itself
+out. Experts, a section of their own, need no torch to be tried out: `benchmarks/gpu_experts.py`.
 """
 
 import argparse

@@ -218,7 +218,7 @@ class BlockDesign:
         chosen = [[parts[number] for number in filled] for parts in lists]
         self.n_passes += 1
         found = self._total(delay(_fetch, [mine, *chosen]), _stacked)
-        return found[0], found[1:]
+        return local_matrix(found[0]), tuple(map(aligned, found[1:]))
 
     def hand_out(self, codes: Pieces) -> Any:
         """As a Dask array with a chunk for each block."""

@@ -9,20 +9,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct.arrays import beside, count_true, look_up, namespace, totals_by_code
 from clustruct.design import Design, Rows, any_design, as_design
+from clustruct.design.kinds import is_partitioned
 from clustruct.estimators.gate import Gate, fit_gate
 from clustruct.estimators.inputs import (
     check_options,
     conclude,
     watcher,
 )
-from clustruct.estimators.intake import Intake, map_samples, mean_of, take_samples
+from clustruct.estimators.intake import Intake, loaded, map_samples, mean_of, take_samples
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples import Panel, SampleObjective
@@ -31,10 +33,39 @@ from clustruct.results import GateScore
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.samples import OPTIONS, RECIPES, SampleProblem, panel_of, solve
 
-__all__ = ["SampleCluster"]
+__all__ = ["HostScore", "SampleCluster"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
+
+
+class HostScore:
+    """Scores by scikit-learn's metrics, to which collections of Dask are brought."""
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination, or share of right answers, of `predict`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their answers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        model: Any = self
+        if not is_partitioned(X):
+            plain: Any = super()
+            return float(plain.score(X, y, sample_weight))
+        metric = accuracy_score if is_classifier(model) else r2_score
+        predicted = loaded(model.predict(X))
+        return float(metric(loaded(y), predicted, sample_weight=loaded(sample_weight)))
 
 
 class SampleCluster(BaseEstimator, ABC):

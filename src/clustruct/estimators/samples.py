@@ -32,7 +32,7 @@ from clustruct.estimators.intake import (
     take_matrix,
 )
 from clustruct.estimators.responses import class_response, named, number_response
-from clustruct.estimators.sample_base import SampleCluster
+from clustruct.estimators.sample_base import HostScore, SampleCluster
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
@@ -42,7 +42,7 @@ __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 Floats = NDArray[np.float64]
 
 
-class SampleClusterRegressor(RegressorMixin, SampleCluster):
+class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     """Several linear regressions, each sample answered by the one that fits it best.
 
     Minimises, over experts and the assignment of samples to them,
@@ -299,7 +299,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         return tags
 
 
-class SampleClusterClassifier(ClassifierMixin, SampleCluster):
+class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     """Several linear classifiers, each sample answered by the one that fits it best.
 
     Gives several different answers to a sample, of which one is good. There must be more classes
