@@ -4,7 +4,8 @@ A section of gpu.py. By itself it runs with any library of arrays, to be tried o
 
     SCIPY_ARRAY_API=1 python benchmarks/gpu_experts.py --library array_api_strict --rows 20000
 
-Above 40,000 rows of 100 columns both begin with the same samples. With fewer, memory searches on all.
+Above 40,000 rows of 100 columns device and memory begin with the same samples; with fewer, memory
+searches on all.
 """
 
 import argparse

@@ -7,6 +7,7 @@ from scipy import sparse
 
 import clustruct as cs
 from clustruct.arrays import to_host
+from tests.estimators.test_partitioned import in_pieces
 
 N, D = 600, 4
 QUICK = {"solver": "am", "n_init": 2}
@@ -55,15 +56,6 @@ def answers_for(name, y):
 def made(name, **more):
     kind, options = MODELS[name]
     return kind(**{"n_clusters": 2, "alpha": 0.01, "random_state": 0, **options, **more})
-
-
-def in_pieces(X, rows=100):
-    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
-    if not sparse.issparse(X):
-        return da.from_array(X, chunks=(rows, X.shape[1]))
-    parts = [X[first : first + rows] for first in range(0, X.shape[0], rows)]
-    shaped = [da.from_delayed(dask.delayed(p), p.shape, X.dtype, meta=p[:0]) for p in parts]
-    return da.concatenate(shaped, axis=0)
 
 
 def host(x):
