@@ -218,16 +218,16 @@ def _write(
         }
         save(trained.model, args.out, notes=notes)
     if args.report is not None:
-        from clustruct.cli.report import write_report
+        from clustruct.reporting.build import write_page
 
         with console.progress("writing the report"):
-            write_report(
+            write_page(
                 trained.model,
                 trained.data,
+                trained.comparison,
                 args.report,
                 title=f"{problem.target.name} from {problem.source}",
                 model_file=args.out,
-                held_out=trained.held_out,
                 feature_names=trained.feature_names,
             )
 

@@ -5,8 +5,6 @@ algebra runs in one thread, so that the scores are the same bits whatever ``n_jo
 """
 
 import inspect
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -23,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from clustruct.design import as_design
 from clustruct.estimators.grid import Grid, Method, choose_objective, fit_grid, gram_pays
-from clustruct.estimators.inputs import class_loss, class_targets, weigh_rows
+from clustruct.estimators.inputs import class_loss, class_targets, counter, weigh_rows
 from clustruct.estimators.intake import Intake
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
@@ -206,23 +204,16 @@ def cross_validate(
     """
     scores = np.empty((*plan.grid.shape, len(plan.relax), len(folds)))
     unconverged = 0
-    begin = time.perf_counter()
+    tell = counter(verbose, "fold", len(folds))
     with threadpool_limits(1):
         whole = _whole(data, plan, folds)
         jobs = (delayed(_score_fold)(data, fold, plan, whole) for fold in folds)
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
-        for done, (number, fold_scores, count) in enumerate(results, start=1):
+        for number, fold_scores, count in results:
             scores[..., number] = fold_scores
             unconverged += count
-            if verbose:
-                _report(done, len(folds), time.perf_counter() - begin)
+            tell()
     return scores, unconverged
-
-
-def _report(done: int, total: int, seconds: float) -> None:
-    """A line of progress."""
-    left = seconds / done * (total - done)
-    print(f"fold {done} of {total}: {seconds:.1f} s, {left:.1f} s left", file=sys.stderr)
 
 
 def _score_fold(
