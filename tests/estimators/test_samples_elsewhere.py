@@ -1,5 +1,7 @@
 """Clustered samples that stay where they are: in chunks of Dask, or on a device."""
 
+import textwrap
+
 import numpy as np
 import pytest
 import sklearn
@@ -7,7 +9,7 @@ from scipy import sparse
 
 import clustruct as cs
 from clustruct.arrays import to_host
-from tests.estimators.test_partitioned import in_pieces
+from tests.estimators.test_partitioned import in_pieces, run_on_cluster
 
 N, D = 600, 4
 QUICK = {"solver": "am", "n_init": 2}
@@ -268,6 +270,28 @@ def test_too_few_classes_are_told(problem):
         model.assign(in_pieces(X), np.full(N, 7)).compute()
 
 
+@pytest.mark.slow
+def test_cluster_gives_the_bits_of_threads(tmp_path):
+    pytest.importorskip("distributed")
+    body = textwrap.dedent("""\
+        import clustruct.solvers.samples, dask
+        clustruct.solvers.samples.SUBSET = 200
+        scores = np.where(X[:, 0] > 1.0, X @ np.arange(12.0), -X.sum(axis=1))
+        classes = np.digitize(scores, np.quantile(scores, [0.3, 0.7]))
+        options = {"alpha": 0.3, "random_state": 0, "solver": "am", "n_init": 2}
+        for made, answers in (
+            (cs.SampleClusterRegressor(2, **options), scores),
+            (cs.SampleClusterClassifier(2, **options), classes),
+        ):
+            there = made.fit(pieces(X), answers)
+            experts, labels = there.experts_, there.labels_.compute()
+            with dask.config.set(scheduler="threads"):
+                here = made.fit(pieces(X), answers)
+                print((experts == here.experts_).all(), (labels == here.labels_.compute()).all())
+    """)
+    assert run_on_cluster(tmp_path, body).split() == ["True"] * 4
+
+
 # ---- Arrays of other libraries
 
 
@@ -337,3 +361,10 @@ def test_what_needs_the_host_is_told(library, problem):
         made("squared", solver="pg").fit(there, y)
     with pytest.raises(ValueError, match=r"searches on the host\. Pass X as a NumPy array"):
         cs.SampleClusterRegressorCV((1, 2)).fit(there, y)
+
+
+def test_reports_tell_of_experts_in_pieces(problem, tmp_path):
+    X, y = problem
+    model = made("squared").fit(in_pieces(X), y)
+    cs.report(model, X, y, path=tmp_path / "report.html")
+    assert "experts" in (tmp_path / "report.html").read_text()
