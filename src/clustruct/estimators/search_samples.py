@@ -37,6 +37,8 @@ __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 Floats = NDArray[np.float64]
 
 QUANTILES = 20_001
+# A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
+BARE_MENTION = 2.0
 
 
 class _CountSearch(BaseEstimator):
@@ -61,8 +63,7 @@ class _CountSearch(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         if self.criterion == "cv":
             values, errors, losses = self._held_out(counts, X, y, sample_weight, seed)
-            limit = values.min() + errors[values.argmin()]
-            best = int(np.flatnonzero(values <= limit)[0])
+            best = _fewest(values, errors[values.argmin()])
             model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
         else:
             models, criteria = [], []
@@ -74,7 +75,7 @@ class _CountSearch(BaseEstimator):
             values = np.array(criteria)
             losses = np.array([m.best_loss(X, y, sample_weight) for m in models])
             errors = np.zeros_like(values)
-            best = int(values.argmin())
+            best = _fewest(values, BARE_MENTION)
             model = models[best]
             if self.gate is not None and self.gate is not False:
                 model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
@@ -480,3 +481,8 @@ def offset_loss(count: int) -> float:
     """Mean squared distance of a standard normal number to the nearest of its best offsets."""
     grid = norm.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
     return float(kmeans1d.cluster_values(grid, None, count)[3]) / QUANTILES
+
+
+def _fewest(values: Floats, margin: float) -> int:
+    """The first of the values that are as good as the best, up to a margin."""
+    return int(np.flatnonzero(values <= values.min() + margin)[0])
