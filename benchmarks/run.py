@@ -13,6 +13,7 @@ from typing import Any
 import costs
 import experts
 import growth
+import growth_picture
 import imports
 import kmeans
 import memory
@@ -40,6 +41,8 @@ SECTIONS: dict[str, Any] = {
     "costs": costs,
     "tasks": tasks,
 }
+# Sections whose records tell how time grows with size.
+GROWING = {"growth": "Features", "experts": "Samples", "tasks": "Tasks"}
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -72,8 +75,11 @@ def main() -> None:
         targets += SECTIONS[name].targets(results["records"])
         if name == "kmeans":
             picture.draw(results["records"], out / "kmeans.png")
+        if name in GROWING:
+            title = f"{GROWING[name]}: time of a fit"
+            growth_picture.draw(results["records"], title, out / f"{name}-growth.svg")
     print("\n== Targets\n", *targets, sep="\n")
-    print(f"\nFigures and picture: {os.path.relpath(out)}")
+    print(f"\nFigures and pictures: {os.path.relpath(out)}")
     if options.update_readme:
         results = _read(out / "kmeans.json")
         readme.update(results["records"], results["environment"])

@@ -14,7 +14,7 @@ ROOT = Path(clustruct.__file__).parent
 FLOORS = (
     {"kernels", "_arguments", "_atomic", "_console", "_html", "arrays"},
     {"results"},
-    {"rows"},
+    {"rows", "device_kmeans"},
     {"projections", "losses", "design", "datasets"},
     {"constraints"},
     {"objectives"},

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from clustruct.kernels import kmeans1d
 from clustruct.results import Projection
-from clustruct.rows import ZERO, group_rows
+from clustruct.rows import ZERO, Cluster, group_rows
 
 __all__ = [
     "BlockClustered",
@@ -94,14 +94,17 @@ class Clustered:
     Parameters
     ----------
     n_clusters : int
+    cluster : callable
+        Exact k-means of numbers, where that is fastest.
     """
 
-    def __init__(self, n_clusters: int) -> None:
+    def __init__(self, n_clusters: int, cluster: Cluster = kmeans1d.cluster_values) -> None:
         self.n_clusters = n_clusters
+        self._cluster = cluster
 
     def project(self, W: Floats) -> Projection:
         """By exact k-means for one column, k-means++ for more."""
-        return _projection(W, *group_rows(W, None, self.n_clusters, None))
+        return _projection(W, *group_rows(W, None, self.n_clusters, None, self._cluster))
 
     def explained(self, P: Floats) -> float:
         """Each column grouped by itself, or the leading eigenvalues, whichever bound is smaller.
@@ -109,7 +112,7 @@ class Clustered:
         Equal rows are in every subspace, so that the eigenvalues are those about the mean.
         """
         by_column = sum(
-            float(column @ column) - kmeans1d.cluster_values(column, None, self.n_clusters)[3]
+            float(column @ column) - self._cluster(column, None, self.n_clusters)[3]
             for column in np.ascontiguousarray(P.T)
         )
         mean = P.mean(axis=0)

@@ -5,6 +5,7 @@ with several starts takes their place; with a limit on the number of nonzero row
 exchanged until the distance stops falling.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from clustruct.kernels import kmeans1d, sparse1d
 from clustruct.kernels.sorting import scale_down
 
-__all__ = ["Grouping", "group_rows"]
+__all__ = ["Cluster", "Grouping", "group_rows"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
+# Exact k-means of numbers: from values, weights and a number of groups to labels, centres, sizes
+# and inertia.
+Cluster = Callable[[Floats, Floats | None, int], tuple[Labels, Floats, Labels, float]]
 
 ZERO = -1
 N_STARTS = 10
@@ -32,12 +36,16 @@ class Grouping(NamedTuple):
 
 
 def group_rows(
-    rows: Floats, weights: Floats | None, n_groups: int | None, n_kept: int | None
+    rows: Floats,
+    weights: Floats | None,
+    n_groups: int | None,
+    n_kept: int | None,
+    cluster: Cluster = kmeans1d.cluster_values,
 ) -> Grouping:
     """Group rows so that replacing each by its group's row moves them as little as possible.
 
     At most `n_groups` groups (None: no limit) and at most `n_kept` rows outside the zero group
-    (None: no limit, and no zero group).
+    (None: no limit, and no zero group). `cluster` groups the rows of a single column.
     """
     counted = np.ones(rows.shape[0], dtype=bool) if weights is None else weights > 0
     if (
@@ -47,7 +55,7 @@ def group_rows(
     ):
         weights = None
     if rows.shape[1] == 1 and n_groups is not None and (n_kept is None or weights is None):
-        return _exact(rows[:, 0], weights, n_groups, n_kept, counted)
+        return _exact(rows[:, 0], weights, n_groups, n_kept, counted, cluster)
     # Squares of what is left stay in the range of doubles.
     rows, exponent = scale_down(rows, np.abs(rows).max())
     if weights is not None:
@@ -68,11 +76,12 @@ def _exact(
     n_groups: int,
     n_kept: int | None,
     counted: NDArray[np.bool_],
+    cluster: Cluster,
 ) -> Grouping:
     """Grouping of one column by the exact kernels."""
     values = np.ascontiguousarray(values)
     if n_kept is None:
-        labels, centers, _, _ = kmeans1d.cluster_values(values, weights, n_groups)
+        labels, centers, _, _ = cluster(values, weights, n_groups)
     else:
         # Indexing by a mask copies, even where it takes all.
         inner = values if counted.all() else values[counted]

@@ -44,11 +44,19 @@ def on_device(library):
     return make
 
 
+def sparse_on_device(X):
+    torch = pytest.importorskip("torch")
+    from clustruct.design.device_sparse import SparseDeviceDesign, as_rows
+
+    return SparseDeviceDesign(as_rows(torch.asarray(X).to_sparse_coo()))
+
+
 MAKERS = {
     "blocks": in_blocks,
     "sparse blocks": in_sparse_blocks,
     "array_api_strict": on_device("array_api_strict"),
     "torch": on_device("torch"),
+    "sparse torch": sparse_on_device,
 }
 
 
@@ -59,7 +67,8 @@ def gathered(rows):
 
 @pytest.fixture(params=MAKERS)
 def make(request, monkeypatch):
-    monkeypatch.setattr("clustruct.design.device.BLOCK_BYTES", 8 * D * 25)  # several blocks
+    for room in ("device", "device_sparse"):  # several blocks
+        monkeypatch.setattr(f"clustruct.design.{room}.BLOCK_BYTES", 8 * D * 25)
     return MAKERS[request.param]
 
 

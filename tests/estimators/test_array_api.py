@@ -1,11 +1,14 @@
 """Arrays of other libraries: everything follows X, and the answers are those of NumPy."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn
 
 import clustruct as cs
 from clustruct.arrays import to_host
+from clustruct.device_kmeans import cluster_on_device
 from tests.estimators.test_partitioned import MODELS, N, answers_for, made
 
 LIBRARIES = ("array_api_strict", "torch")
@@ -56,6 +59,43 @@ def test_single_precision_stays_single(library, problem):
     assert model.transform(there_X).dtype == there_X.dtype
     here = made("squared").fit(X, y)
     np.testing.assert_allclose(to_host(model.coef_), here.coef_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_sparse_tensors_are_taken(name, layout, problem, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    X, y = problem
+    X = np.where(np.abs(X - 2.0) < 1.0, X, 0.0)
+    y = answers_for(name, y)
+    here = made(name).fit(X, y)
+    with warnings.catch_warnings(), sklearn.config_context(array_api_dispatch=True):
+        warnings.simplefilter("ignore", UserWarning)  # torch calls the layout a beta
+        tensor = getattr(torch.asarray(X), f"to_{layout}")()
+        there = made(name).fit(tensor, y)
+        np.testing.assert_allclose(to_host(there.coef_), here.coef_, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(to_host(there.transform(tensor)), here.transform(X), atol=1e-7)
+        tensor.values()[0] = np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            made(name).fit(tensor, y)
+
+
+def test_many_weights_are_grouped_on_the_device(library, problem, monkeypatch):
+    X, y = problem
+    here = made("squared").set_params(solver="pg").fit(X, y)
+    grouped = []
+
+    def watched(x, n_clusters):
+        grouped.append(n_clusters)
+        return cluster_on_device(x, n_clusters)
+
+    monkeypatch.setattr("clustruct.design.device.DEVICE_VALUES", 10)
+    monkeypatch.setattr("clustruct.design.device.cluster_on_device", watched)
+    monkeypatch.setattr("clustruct.estimators.grid.gram_pays", lambda n, d: False)
+    there = made("squared").set_params(solver="pg").fit(library.asarray(X), y)
+    assert grouped
+    np.testing.assert_array_equal(there.labels_, here.labels_)
 
 
 def test_weights_and_answers_may_be_on_the_host(library, problem):

@@ -146,31 +146,46 @@ def test_gram_matrix_takes_one_pass(problem, monkeypatch):
     assert len(reads) == 6 + 1  # every chunk once, and the first to see what it is
 
 
-def test_trials_of_a_line_search_are_read_together(problem, monkeypatch):
+@pytest.fixture
+def passes(monkeypatch):
+    """A function that fits a model and returns how many passes over ``X`` it took."""
+    blocks = []
+    make = BlockDesign.hold
+
+    def hold(self):
+        blocks.append(self)
+        make(self)
+
+    monkeypatch.setattr(BlockDesign, "hold", hold)
+
+    def fit(model, X, y):
+        blocks.clear()
+        model.fit(in_pieces(X), y)
+        return sum(block.n_passes for block in blocks)
+
+    return fit
+
+
+def test_trials_of_a_line_search_are_read_together(problem, passes, monkeypatch):
     X, y = problem
-    passes = []
-
-    def fit():
-        blocks = []
-        make = BlockDesign.hold
-
-        def hold(self):
-            blocks.append(self)
-            make(self)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(BlockDesign, "hold", hold)
-            # From zero, and with steps that are much too long: many trials are turned down.
-            model = made("huber", init="zeros", solver_options={"longest": 50.0, "shortest": 1e-3})
-            model.fit(in_pieces(X), y)
-        passes.append(sum(block.n_passes for block in blocks))
-        return model
-
-    together = fit()
+    # From zero, and with steps that are much too long: many trials are turned down.
+    far = {"init": "zeros", "solver_options": {"longest": 50.0, "shortest": 1e-3}}
+    together, one_by_one = made("huber", **far), made("huber", **far)
+    few = passes(together, X, y)
     monkeypatch.setattr("clustruct.objectives.streamed.MOST_FORESEEN", 0)
-    one_by_one = fit()
+    assert few < passes(one_by_one, X, y)
     np.testing.assert_array_equal(together.coef_, one_by_one.coef_)
-    assert passes[0] < passes[1]
+
+
+@pytest.mark.parametrize("name", ["logistic", "huber"])
+def test_a_small_second_derivative_is_formed_in_one_pass(name, problem, passes, monkeypatch):
+    X, y = problem
+    y = answers_for(name, y)
+    formed, applied = made(name), made(name)
+    few = passes(formed, X, y)
+    monkeypatch.setattr("clustruct.objectives.streamed.FORMED", 0)
+    assert few < passes(applied, X, y)
+    np.testing.assert_allclose(formed.coef_, applied.coef_, rtol=1e-6)
 
 
 def test_data_frames(problem):

@@ -9,7 +9,7 @@ from typing import Any
 
 from clustruct.design.dense import CHUNK_BYTES, DenseDesign
 from clustruct.design.grouped import GroupedDesign, assignment
-from clustruct.design.kinds import is_elsewhere
+from clustruct.design.kinds import is_elsewhere, is_sparse_tensor
 from clustruct.design.local import local_design
 from clustruct.design.protocols import Design, LocalDesign, Operator, Rows, StreamedDesign
 from clustruct.design.sparse import SparseDesign
@@ -37,6 +37,10 @@ def as_design(X: Any) -> LocalDesign:
 
 def any_design(X: Any) -> Design:
     """The same, or that of an array of another library."""
+    if is_sparse_tensor(X):
+        from clustruct.design.device_sparse import SparseDeviceDesign
+
+        return SparseDeviceDesign(X)
     if is_elsewhere(X):
         from clustruct.design.device import DeviceDesign
 

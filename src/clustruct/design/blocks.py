@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from clustruct.design.local import aligned, local_design, local_matrix
 from clustruct.design.pieces import Piece, Pieces, added, cluster, compute, delay, join, keep
 from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.kernels.kmeans1d import cluster_values
 
 __all__ = ["BlockDesign"]
 
@@ -146,6 +147,8 @@ class BlockDesign:
         assert rows.shape is not None
         _, width = rows.shape
         return BlockDesign(rows.parts, self.heights, width)
+
+    cluster = staticmethod(cluster_values)
 
     # ---- Passes
 

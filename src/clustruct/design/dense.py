@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.kernels.kmeans1d import cluster_values
 
 __all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows"]
 
@@ -52,6 +53,8 @@ class LocalRows:
     def over(self, rows: Floats) -> "DenseDesign":
         """An array is a design already."""
         return DenseDesign(rows)
+
+    cluster = staticmethod(cluster_values)
 
 
 class DenseDesign(LocalRows):

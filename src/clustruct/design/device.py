@@ -9,17 +9,21 @@ import numpy as np
 
 from clustruct.arrays import beside, cast, device_of, namespace, to_host
 from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.device_kmeans import cluster_on_device
+from clustruct.kernels.kmeans1d import cluster_values
 
-__all__ = ["DeviceDesign"]
+__all__ = ["DeviceDesign", "size_of", "telling_of_memory"]
 
 # Rows are taken in double precision by blocks of this size: a GPU wants larger ones than a cache.
 BLOCK_BYTES = 1 << 28
+# So many numbers are grouped on the device: fewer are sorted on the host while they would travel.
+DEVICE_VALUES = 200_000
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _telling_of_memory(method: Method) -> Method:
+def telling_of_memory(method: Method) -> Method:
     """Have a device that has no memory left for a product told with the remedy."""
 
     @wraps(method)
@@ -29,12 +33,10 @@ def _telling_of_memory(method: Method) -> Method:
         except Exception as error:
             if "OutOfMemory" not in type(error).__name__:
                 raise
-            n, d = self.shape
-            size = n * d * (4 if self._X.dtype == self._xp.float32 else 8)
             raise MemoryError(
                 f"The device has no memory left for `{method.__name__}` beside X, which takes "
-                f"{size / 1e9:.3g} GB: {error}. Give X in float32, free other arrays, or pass a "
-                "Dask array in chunks."
+                f"{self._n_bytes() / 1e9:.3g} GB: {error}. Give X in float32, free other arrays, "
+                "or pass a Dask array in chunks."
             ) from error
 
     return cast_to("Method", told)
@@ -95,20 +97,29 @@ class DeviceDesign:
         """An array is a design already."""
         return DeviceDesign(rows)
 
+    @telling_of_memory
+    def cluster(
+        self, values: Floats, weights: Floats | None, n_clusters: int
+    ) -> tuple[Labels, Floats, Labels, float]:
+        """On the device, where there are many numbers of equal weight."""
+        if weights is not None or values.size < DEVICE_VALUES:
+            return cluster_values(values, weights, n_clusters)
+        return cluster_on_device(beside(values, self._X), n_clusters)
+
     # ---- The matrix
 
-    @_telling_of_memory
+    @telling_of_memory
     def scores(self, W: Floats) -> Rows:
         """``X W``, in double precision."""
         return self._double(self._times(self._X, self._mine(W)))
 
-    @_telling_of_memory
+    @telling_of_memory
     def adjoint(self, R: Rows) -> Floats:
         """``X' R``."""
-        product = self._times(self._X.T, cast(R, self._X.dtype))
+        product = self._times(self._transposed(), cast(R, self._X.dtype))
         return to_host(self._double(product))
 
-    @_telling_of_memory
+    @telling_of_memory
     def moments(self, shares: Rows) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
         means = self._zeros(self.shape[1])
@@ -119,7 +130,7 @@ class DeviceDesign:
             variances = variances + shares[rows] @ (block - means) ** 2
         return to_host(means), to_host(variances)
 
-    @_telling_of_memory
+    @telling_of_memory
     def gram(self, shares: Rows, means: Floats) -> Floats:
         """Weighted Gram matrix of the columns less ``means``."""
         centre, roots = beside(means, self._X), self._xp.sqrt(shares)
@@ -129,7 +140,7 @@ class DeviceDesign:
             gram = gram + block.T @ block
         return to_host(gram)
 
-    @_telling_of_memory
+    @telling_of_memory
     def cross(self, R: Rows, means: Floats) -> Floats:
         """``X'R`` of the columns less ``means``, in double precision."""
         centre = beside(means, self._X)
@@ -143,6 +154,12 @@ class DeviceDesign:
         return self.scores((labels[:, None] == np.arange(n_groups)).astype(np.float64))
 
     # ---- On the device
+
+    def _transposed(self) -> Any:
+        return self._X.T
+
+    def _n_bytes(self) -> int:
+        return self.n_entries * size_of(self._X)
 
     def _mine(self, values: Floats) -> Any:
         """Numbers of the host beside ``X``, in its precision."""
@@ -164,6 +181,11 @@ class DeviceDesign:
         for first in range(0, self.shape[0], height):
             rows = slice(first, min(first + height, self.shape[0]))
             yield rows, self._double(self._X[rows, :])
+
+
+def size_of(x: Any) -> int:
+    """Bytes of a number."""
+    return 4 if x.dtype == namespace(x).float32 else 8
 
 
 def _on_host(result: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
-__all__ = ["is_elsewhere", "is_large_map", "is_partitioned"]
+__all__ = ["is_elsewhere", "is_large_map", "is_partitioned", "is_sparse_tensor"]
 
 LIBRARIES = ("array_api_strict", "cupy", "torch")
 
@@ -20,6 +20,11 @@ def is_partitioned(X: Any) -> bool:
 def is_elsewhere(X: Any) -> bool:
     """Whether it is an array of a library other than NumPy that scikit-learn was told to accept."""
     return _library(X) in LIBRARIES and bool(get_config()["array_api_dispatch"])
+
+
+def is_sparse_tensor(X: Any) -> bool:
+    """Whether it is a tensor of torch with zeros left out."""
+    return _library(X) == "torch" and str(X.layout) != "torch.strided"
 
 
 def is_large_map(X: Any) -> bool:

@@ -113,6 +113,15 @@ class Design(Operator, Protocol):
         """The design whose matrix is the given rows, ``n x Q``."""
         ...
 
+    def cluster(
+        self, values: Floats, weights: Floats | None, n_clusters: int
+    ) -> tuple[Labels, Floats, Labels, float]:
+        """Exact k-means of numbers of the host, made where it takes least time.
+
+        Labels, centres, sizes and inertia, see `kernels.kmeans1d.cluster_values`.
+        """
+        ...
+
 
 class StreamedDesign(Design, Protocol):
     """What may be asked in addition where a pass over ``X`` is dear."""

@@ -14,6 +14,8 @@ from clustruct.constraints import (
     Free,
     SparseClustered,
 )
+from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.rows import Cluster
 
 __all__ = ["choose_constraint"]
 
@@ -27,6 +29,7 @@ def choose_constraint(
     n_clusters: int | Mapping[Any, int] | None,
     n_nonzero: int | None,
     blocks: ArrayLike | None,
+    cluster: Cluster = cluster_values,
 ) -> FeatureConstraint:
     """The set that the weights are kept in.
 
@@ -36,6 +39,8 @@ def choose_constraint(
     n_clusters : int, mapping or None
     n_nonzero : int or None
     blocks : array-like of shape (n_features,) or None
+    cluster : callable
+        Exact k-means of numbers, where that is fastest.
 
     Returns
     -------
@@ -67,7 +72,9 @@ def choose_constraint(
     if n_clusters is None or n_clusters >= n_kept:  # every weight may have a value of its own
         return Free() if n_kept == n_features else SparseClustered(None, n_kept)
     # Zero is no group: even where all weights may be nonzero, some may be zero as well.
-    return Clustered(n_clusters) if n_nonzero is None else SparseClustered(n_clusters, n_kept)
+    if n_nonzero is None:
+        return Clustered(n_clusters, cluster)
+    return SparseClustered(n_clusters, n_kept)
 
 
 def _block_constraint(

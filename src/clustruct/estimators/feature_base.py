@@ -70,7 +70,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         """Solve for validated samples and set the attributes."""
         design, response = samples.design, self._respond(samples)
         constraint = choose_constraint(
-            design.shape[1], self.n_clusters, self.n_nonzero, self.blocks
+            design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
         )
         method = self._method((design.shape[1], response.n_outputs))
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))

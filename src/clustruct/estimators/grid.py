@@ -19,11 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from clustruct.constraints import FeatureConstraint, Free
 from clustruct.design import Design, StreamedDesign
 from clustruct.estimators.blocks import choose_constraint
+from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.objectives.streamed import StreamedFeatureObjective
+from clustruct.rows import Cluster
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
 
@@ -72,11 +74,13 @@ class Grid:
         return len(self.n_clusters), self.alphas.size, len(self.n_nonzero)
 
     def constraints(
-        self, n_features: int, blocks: ArrayLike | None
+        self, n_features: int, blocks: ArrayLike | None, cluster: Cluster = cluster_values
     ) -> dict[tuple[int, int], FeatureConstraint]:
         """The constraint for each number of groups and of nonzero weights."""
         return {
-            (q, k): choose_constraint(n_features, self.n_clusters[q], self.n_nonzero[k], blocks)
+            (q, k): choose_constraint(
+                n_features, self.n_clusters[q], self.n_nonzero[k], blocks, cluster
+            )
             for q, k in product(range(len(self.n_clusters)), range(len(self.n_nonzero)))
         }
 
@@ -151,7 +155,7 @@ def fit_grid(
         Indices into the number of groups, alphas and numbers of nonzero weights.
     outcome : FeatureOutcome
     """
-    constraints = grid.constraints(objective.shape[0], blocks)
+    constraints = grid.constraints(objective.shape[0], blocks, objective.cluster)
     minimum = None
     for a in np.argsort(-grid.alphas, kind="stable"):
         there = objective.with_alpha(float(grid.alphas[a]))

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from clustruct.arrays import namespace, to_host
 from clustruct.design import Design, Rows, any_design, as_design
-from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
+from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned, is_sparse_tensor
 from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
 
 __all__ = ["Intake", "map_rows", "take_matrix", "take_samples"]
@@ -106,8 +106,20 @@ def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
 
 def _validate_array(model: Any, X: Any, *, reset: bool) -> Any:
     """Finite, with two axes, of single or double precision."""
+    if is_sparse_tensor(X):
+        return _validate_sparse(model, X, reset=reset)
     xp = namespace(X)
     return validate_data(model, X, "no_validation", reset=reset, dtype=(xp.float64, xp.float32))
+
+
+def _validate_sparse(model: Any, X: Any, *, reset: bool) -> Any:
+    """The same for sparse tensors, by rows."""
+    from clustruct.design.device_sparse import as_rows
+
+    matrix = as_rows(X)
+    validate_data(model, X, "no_validation", reset=reset, skip_check_array=True)
+    check_array(matrix.values(), ensure_2d=False, ensure_min_samples=0, input_name="X")
+    return matrix if matrix.is_floating_point() else matrix.double()
 
 
 def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:

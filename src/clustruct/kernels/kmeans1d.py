@@ -7,6 +7,7 @@ the rest, whose effort does not depend on ``Q``.
 """
 
 import math
+from collections import namedtuple
 
 import numpy as np
 
@@ -28,6 +29,11 @@ FEW_SHARE = 32
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384
+
+# Sorted values, ready to be cut: the distinct ones scaled by a power of two, their weights (empty
+# for weights of one), where each occurs first (None if all are distinct), the origin and table of
+# their running moments, and the exponent that was taken off.
+Sorted = namedtuple("Sorted", "values weights firsts origin table exponent")
 
 
 def cluster_values(values, weights, n_clusters):
@@ -62,8 +68,8 @@ def cluster_values(values, weights, n_clusters):
         ordered_weights = NO_WEIGHTS
     else:
         ordered_weights, weight_exponent = scale_down(ordered_weights, ordered_weights.max())
-    starts, centers, cost, exponent = _cluster_sorted(ordered, ordered_weights, n_clusters)
-    inertia = _ldexp(cost, exponent + weight_exponent)
+    starts, centers, cost, exponent = cut(_prepare(ordered, ordered_weights), n_clusters)
+    inertia = ldexp(cost, exponent + weight_exponent)
     labels = label_by_threshold(values, ordered[starts])
     edges = with_ends(starts, ordered.shape[0])
     sizes = edges[1:] - edges[:-1]
@@ -75,20 +81,40 @@ def cluster_values(values, weights, n_clusters):
     return labels, centers, sizes, inertia
 
 
-def _cluster_sorted(ordered, weights, n_clusters):
-    """Where the second and later groups of sorted values start, all centres, and their cost.
-
-    The cost comes as a mantissa and an exponent of two. Empty weights stand for weights of one.
-    """
+def _prepare(ordered, weights):
+    """Sorted values with their moments; empty weights stand for weights of one."""
     factor, factor_too, exponent = scale_factors(max(-ordered[0], ordered[-1]))
     values, sums, firsts = scale_and_merge(ordered, weights, factor, factor_too)
     weights = weights if sums is None else sums
-    n = values.shape[0]
-    # Moments are taken about zero unless the values lie far from it for their spread.
-    origin = float(values[n // 2])
-    if abs(origin) <= values[n - 1] - values[0]:
-        origin = 0.0
+    origin = choose_origin(values[0], values[values.shape[0] // 2], values[-1])
     table = running_moments(values, weights, origin, BLOCK)
+    return Sorted(values, weights, firsts, origin, table, exponent)
+
+
+def choose_origin(least, middle, largest):
+    """Moments are taken about zero unless the values lie far from it for their spread."""
+    return 0.0 if abs(middle) <= largest - least else float(middle)
+
+
+def cut(ordered, n_clusters):
+    """The best partition of sorted values.
+
+    Parameters
+    ----------
+    ordered : Sorted
+    n_clusters : int
+
+    Returns
+    -------
+    starts : ndarray of int64, shape (q - 1,)
+        Where the second and later groups start, among all values.
+    centers : ndarray of float64, shape (q,)
+    cost : float
+        As a mantissa and an exponent of two.
+    exponent : int
+    """
+    values, weights, firsts, origin, table, exponent = ordered
+    n = values.shape[0]
     inner = _boundaries(values, weights, origin, table, min(n_clusters, n))
     edges = with_ends(inner, n)
     centers, costs = group_summaries(values, weights, origin, table, BLOCK, edges)
@@ -113,7 +139,7 @@ def _boundaries(values, weights, origin, table, n_groups):
     return best_partition(values, weights, origin, n_groups)[0]
 
 
-def _ldexp(mantissa, exponent):
+def ldexp(mantissa, exponent):
     """Multiply by a power of two; infinity where the product is out of range."""
     try:
         return math.ldexp(mantissa, exponent)

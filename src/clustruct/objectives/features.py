@@ -37,6 +37,7 @@ class FeatureObjective(LinearObjective):
         super().__init__(design, response, np.broadcast_to(np.float64(alpha), design.shape[1]))
         self.alpha = alpha
         self.data = design
+        self.cluster = design.cluster
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
         """The same loss with another ridge; what is known of ``X`` is handed on."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from clustruct.design import Design, assignment
+from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
 from clustruct.objectives.point import Point
@@ -45,6 +46,7 @@ class QuadraticObjective:
     """
 
     quadratic = True
+    cluster = staticmethod(cluster_values)
 
     def __init__(
         self,
