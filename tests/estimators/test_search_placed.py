@@ -1,7 +1,5 @@
 """Searches on samples that stay where they are: the choices and scores of samples in memory."""
 
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -13,14 +11,22 @@ from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 import clustruct as cs
 from clustruct.arrays import to_host
-from tests.estimators.test_partitioned import CLUSTER, D, N, answers_for, in_pieces, problem
+from tests.estimators.test_array_api import library, watch_moves
+from tests.estimators.test_partitioned import (
+    D,
+    N,
+    answers_for,
+    in_pieces,
+    problem,
+    run_on_cluster,
+)
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 from clustruct.design.blocks import BlockDesign  # noqa: E402
 
-__all__ = ["problem"]
+__all__ = ["library", "problem"]
 
 GRID = {"n_clusters": (2, 3), "alphas": (1.0, 1e-2), "relax": (1.0, 0.25), "cv": 3}
 SEARCHES = {
@@ -96,15 +102,6 @@ def test_search_is_that_of_numpy_elsewhere(name, library, problem):
     model = made(name).fit(there, library.asarray(y))
     assert type(model.coef_) is type(there)
     assert_same(model, made(name).fit(X, y))
-
-
-@pytest.fixture(params=["array_api_strict", "torch"])
-def library(request, monkeypatch):
-    """A library of arrays, which scikit-learn is told to accept."""
-    module = pytest.importorskip(request.param)
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    with sklearn.config_context(array_api_dispatch=True):
-        yield module
 
 
 @pytest.mark.parametrize("name", ["squared", "squared, by name", "huber", "logistic, area"])
@@ -229,22 +226,14 @@ def test_a_fold_is_scored_in_one_pass(passes, problem, monkeypatch):
     assert apart - together == 3 * (4 - 1)  # four points of the grid for each of three folds
 
 
-def test_samples_are_never_loaded_and_scores_travel_in_parts(problem, monkeypatch):
-    torch = pytest.importorskip("torch")
+def test_samples_never_come_to_the_host(library, problem, monkeypatch):
     X, y = problem
-    moved = []
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-
-    def watched(x):
-        moved.append(tuple(x.shape))
-        return to_host(x)
-
-    monkeypatch.setattr("clustruct.design.device.to_host", watched)
-    monkeypatch.setattr("clustruct.estimators.fold_placed.to_host", watched)
-    with sklearn.config_context(array_api_dispatch=True):
-        made("logistic").fit(torch.asarray(X), answers_for("logistic", y))
-        made("logistic, area").fit(torch.asarray(X), answers_for("logistic", y))
-    assert max(np.prod(shape, dtype=int) for shape in moved) <= N  # at most a column of rows
+    y = answers_for("logistic", y)
+    rooms = ("clustruct.design.device", "clustruct.estimators.fold_placed")
+    moved = watch_moves(monkeypatch, *rooms)
+    for name in ("logistic", "logistic, area", "logistic, by squares"):
+        made(name).fit(library.asarray(X), y)
+    assert 0 < max(moved) <= max(N, D**2)  # at most a column of rows, or a Gram matrix
 
 
 def test_functions_of_samples_are_refused(problem):
@@ -294,10 +283,4 @@ def test_a_cluster_gives_the_bits_of_threads(tmp_path):
         print((here.coef_ == there.coef_).all())
         print((here.cv_results_.fold_scores == there.cv_results_.fold_scores).all())
     """)
-    program = textwrap.dedent(CLUSTER).replace("BODY", textwrap.indent(body, " " * 8).strip())
-    (tmp_path / "program.py").write_text(program)
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == ["True", "True"]
+    assert run_on_cluster(tmp_path, body).split() == ["True", "True"]

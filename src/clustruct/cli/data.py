@@ -87,7 +87,7 @@ def _show(args: argparse.Namespace, console: Console) -> None:
         entry = find_entry(args.dataset)
         frame = entry.load()
     if args.out is not None:
-        write_table([frame], args.out)
+        write_table(frame, args.out)
     if args.json:
         head = json.loads(frame.head(args.rows).to_json(orient="records"))
         content = {

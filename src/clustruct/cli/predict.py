@@ -50,10 +50,10 @@ def run(args: argparse.Namespace, console: Console) -> None:
     frames = map(tally.answer, pieces)
     values = None
     if args.out is not None:
-        from clustruct.cli.tables import write_table
+        from clustruct.cli.tables import write_pieces
 
         with console.progress("predicting"):
-            write_table(frames, args.out)
+            write_pieces(frames, args.out)
     elif args.json:
         values = [value for frame in frames for value in frame.to_dict(orient="records")]
     else:

@@ -20,7 +20,7 @@ from clustruct._atomic import replacing
 from clustruct.cli.messages import listed, needs_extra
 from clustruct.cli.streams import START, Source, format_of
 
-__all__ = ["SparseTable", "read_sparse", "read_table", "write_table"]
+__all__ = ["SparseTable", "read_sparse", "read_table", "write_pieces", "write_table"]
 
 SEPARATORS = (",", ";", "\t", "|")
 MOST_COLUMNS = 10**8
@@ -321,8 +321,13 @@ def _bad_line(source: Source) -> str:
 # ---- Writing
 
 
-def write_table(frames: Iterable[Any], path: Path) -> None:
-    """Write frames, one below the other, in the format that the name of the file stands for."""
+def write_table(frame: Any, path: Path) -> None:
+    """Write a data frame in the format that the name of the file stands for."""
+    write_pieces([frame], path)
+
+
+def write_pieces(frames: Iterable[Any], path: Path) -> None:
+    """The same for frames that follow each other, of which one at a time is in memory."""
     writers: dict[str | None, Callable[[Path, Iterable[Any]], None]] = {
         "csv": partial(_write_lines, lambda frame, first: frame.to_csv(index=False, header=first)),
         "tsv": partial(
