@@ -1,5 +1,6 @@
 """Tables that are read piece by piece: the models and answers of tables in memory."""
 
+import gzip
 import json
 import sys
 
@@ -194,6 +195,8 @@ def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path,
     yes = ("--out-of-core", "yes")
     complaint = complaint_of("fit", folder, "--target", "fares", *yes)
     assert "has no column 'fares' (--target). Did you mean 'fare' or" in complaint
+    refused = ("--target", "fare", "--missing", "refuse", *yes)
+    assert "'fare': no value in 3 rows (11, 12, 13)" in complaint_of("fit", folder, *refused)
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "is a folder without Parquet files" in complaint_of("fit", empty, "--target", "y")
@@ -273,6 +276,19 @@ def test_mistakes_in_arrays_are_told(complaint_of, arrays, tmp_path):
     assert f"shape (5,), and {X} has 597 rows" in complaint
     X.write_bytes(X.read_bytes()[:1000])
     assert "X.npy cannot be read as NumPy's" in complaint_of("fit", X, "--target", y)
+
+
+def test_a_file_that_is_packed_or_no_table_is_left_to_those_who_know(
+    clustruct, complaint_of, trips, quick, tmp_path
+):
+    packed = tmp_path / "trips.parquet.gz"
+    plain = tmp_path / "trips.parquet"
+    trips.to_parquet(plain)
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    args = ("--target", "fare", "--columns", "f0", "f2", *quick[2:], "--clusters", "2")
+    assert clustruct("fit", packed, *args)[0] == 0
+    plain.write_text("a,b\n1,2\n")
+    assert "is no Parquet file" in complaint_of("fit", plain, *args)
 
 
 def test_missing_dask_is_told(complaint_of, folder, monkeypatch):

@@ -183,7 +183,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def _read(args: argparse.Namespace, wanted: "Wanted", console: Console) -> "Problem":
     """The table, in memory or not."""
-    from clustruct.cli.large import LargeFrame, takes_pieces
+    from clustruct.cli.large import LargeFrame, check_dask, takes_pieces
     from clustruct.cli.parts import find_table
     from clustruct.cli.problems import read_problem, understand
     from clustruct.cli.streams import open_source
@@ -202,6 +202,7 @@ def _read(args: argparse.Namespace, wanted: "Wanted", console: Console) -> "Prob
             f"{args.data} is read out of core ({why}), which is for --features only. Give a part "
             "of the rows, or --out-of-core no."
         )
+    check_dask(args.data)
     console.note(f"clustruct: {args.data} is read out of core, piece by piece: {why}.")
     return understand(LargeFrame(table), table.name, table.format_name, wanted)
 

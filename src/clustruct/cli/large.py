@@ -13,7 +13,7 @@ from clustruct.cli.messages import BadUsage, needs_extra
 from clustruct.cli.parts import Part, PartedTable
 from clustruct.cli.tables import pandas
 
-__all__ = ["LargeColumns", "LargeFrame", "in_pieces", "pieces_of", "takes_pieces"]
+__all__ = ["LargeColumns", "LargeFrame", "check_dask", "in_pieces", "pieces_of", "takes_pieces"]
 
 Indices = NDArray[np.intp]
 
@@ -48,11 +48,15 @@ def takes_pieces(table: PartedTable | None, wanted: str, name: str) -> str:
     needed, free = COPIES * table.bytes_in_memory(), _free_bytes()
     if wanted == "auto" and needed <= free:
         return ""
-    if find_spec("dask") is None:
-        raise needs_extra("dask", f"{name}, which does not fit into memory,", "dask")
     if wanted == "yes":
         return "as asked for"
     return f"work on it takes about {_size(needed)} of memory, and {_size(free)} are free"
+
+
+def check_dask(name: str) -> None:
+    """Complain where what fits are made with piece by piece is not installed."""
+    if find_spec("dask") is None:
+        raise needs_extra("dask", f"a fit to {name} piece by piece", "dask")
 
 
 def _free_bytes() -> float:

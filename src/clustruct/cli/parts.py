@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from clustruct.cli.streams import format_of
+from clustruct.cli.streams import TABLE_MAGIC, format_of
 
 __all__ = ["Part", "PartedTable", "find_table"]
 
@@ -113,8 +113,14 @@ def find_table(name: str, wanted: str | None, target: str | None = None) -> Part
         from clustruct.cli.arrays import ArrayTable
 
         return ArrayTable(name, target)
-    if (wanted or format_of(name)) == "parquet":
+    if (wanted or format_of(name)) == "parquet" and _is_plain(path):
         from clustruct.cli.parquet import ParquetTable
 
         return ParquetTable(name, [path])
     return None
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a Parquet file is one, and not compressed as a whole or something else."""
+    with path.open("rb") as stream:
+        return TABLE_MAGIC.get(stream.read(4)) == "parquet"
