@@ -288,11 +288,16 @@ def test_a_cluster_gives_the_bits_of_threads(tmp_path):
     pytest.importorskip("distributed")
     body = textwrap.dedent("""\
         import dask
-        model = lambda: cs.FeatureClusterClassifierCV((1, 2), alphas=(1.0, 0.01), cv=2)
-        there = model().fit(pieces(X), y)
-        with dask.config.set(scheduler="threads"):
-            here = model().fit(pieces(X), y)
-        print((here.coef_ == there.coef_).all())
-        print((here.cv_results_.fold_scores == there.cv_results_.fold_scores).all())
+        grid = {"n_clusters": (1, 2), "alphas": (1.0, 0.01), "cv": 2}
+        searches = (
+            lambda: cs.FeatureClusterRegressorCV(**grid, scoring="r2"),
+            lambda: cs.FeatureClusterClassifierCV(**grid, loss="squared"),
+        )
+        for search in searches:
+            there = search().fit(pieces(X), y.astype(float))
+            with dask.config.set(scheduler="threads"):
+                here = search().fit(pieces(X), y.astype(float))
+            same = (here.cv_results_.fold_scores == there.cv_results_.fold_scores).all()
+            print(same and (here.coef_ == there.coef_).all())
     """)
     assert run_on_cluster(tmp_path, body).split() == ["True", "True"]
