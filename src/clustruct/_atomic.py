@@ -38,7 +38,12 @@ def replacing(path: PathLike) -> Iterator[Path]:
             f"{target.parent}, the folder of {target.name}, does not exist. "
             "Make it first, or name another."
         )
-    handle, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=SUFFIX, dir=target.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=SUFFIX, dir=target.parent)
+    except OSError as error:
+        raise type(error)(
+            f"{target} cannot be written: {error.strerror or error}. Name a file in another folder."
+        ) from error
     partial = Path(name)
     try:
         os.close(handle)

@@ -5,6 +5,7 @@ with several starts takes their place; with a limit on the number of nonzero row
 exchanged until the distance stops falling.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -122,10 +123,13 @@ def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Label
         return labels.reshape(-1), distinct
     # Imported here: a vector needs none of it, and it is slow to load.
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     # One thread: with more, the order of the sums and so the last digits depend on their number.
-    with threadpool_limits(1):
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Rows that differ by rounding only are one to it, and fewer groups are as good an answer.
+        warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
         search = KMeans(n_groups, n_init=N_STARTS, random_state=0)
         labels = search.fit(rows, sample_weight=weights).labels_
     return _in_order(rows, weights, labels)

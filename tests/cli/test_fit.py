@@ -1,6 +1,8 @@
 """``clustruct fit`` and what comes after it."""
 
 import json
+import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,10 @@ from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
 from clustruct._console import Console
-from clustruct.cli import models, progress
+from clustruct.cli import models, progress, training
 from clustruct.cli.models import Settings, choose_model
+from clustruct.reporting import build
+from clustruct.reporting.comparison import compare
 
 MODEL = "model.clustruct"
 
@@ -67,7 +71,7 @@ def test_people_are_told_what_was_understood(clustruct, flats_csv, quick):
         "filled with the median",
         "4 columns of 0 and 1",
         "shared inside the numbers and inside each category",
-        "of the best possible",
+        "the best possible",
         "On 12 rows held out",
         "Ridge regression, a weight for every feature",
         "not saved",
@@ -281,7 +285,9 @@ def test_names_do_not_go_with_sparse_files(clustruct, tmp_path):
     assert "whose columns have no names" in err
 
 
-@pytest.mark.parametrize(("rows", "words"), [(1, "the target is"), (5, "5 rows with a target")])
+@pytest.mark.parametrize(
+    ("rows", "words"), [(1, "one row with a target"), (5, "5 rows with a target")]
+)
 def test_tables_with_few_rows(complaint_of, flats, tmp_path, rows, words):
     flats[["size", "rooms", "rent"]].head(rows).to_csv(tmp_path / "t.csv", index=False)
     complaint = complaint_of("fit", tmp_path / "t.csv", "--target", "rent")
@@ -341,9 +347,99 @@ def test_progress_is_shown_to_those_who_watch(monkeypatch, capsys, rich):
     assert model.n_clusters_ >= 1
 
 
+@pytest.mark.parametrize("use", ["features", "samples", "tasks"])
+def test_the_bar_moves_for_every_use(monkeypatch, use):
+    heard = []
+
+    @contextmanager
+    def bar(console, text):
+        yield lambda line: heard.extend(progress.DONE.findall(line))
+
+    monkeypatch.setattr(progress, "_bar", bar)
+    X, y, ids = cs.datasets.make_clustered_tasks(random_state=0).rows()
+    model, routed = {
+        "features": (cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2), {}),
+        "samples": (cs.SampleClusterRegressorCV((1, 2), n_init=1), {}),
+        "tasks": (cs.TaskClusterRegressorCV((1, 2), cv=2), {"tasks": ids}),
+    }[use]
+    progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(X, y, **routed))
+    assert heard == [("1", "2"), ("2", "2")]
+
+
+def test_warnings_are_told_when_the_bar_has_gone():
+    model = cs.FeatureClusterRegressor(2)
+    with pytest.warns(UserWarning, match="odd"):
+        progress.fit_with_progress(
+            Watched(), "fitting", model, lambda: warnings.warn("odd", stacklevel=2)
+        )
+
+
+def test_a_report_needs_no_second_comparison(clustruct, flats_csv, quick, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(training, "compare", lambda *a, **k: calls.append(a) or compare(*a, **k))
+    monkeypatch.setattr(build, "compare", lambda *a, **k: calls.append(a))
+    report = tmp_path / "r.html"
+    options = ("--target", "rent", "--drop", "advert", *quick, "--report", report)
+    assert clustruct("fit", flats_csv, *options)[0] == 0
+    assert len(calls) == 1
+    assert "Ridge regression" in report.read_text(encoding="utf-8")
+
+
 def test_json_is_one_object(clustruct, flats_csv, quick):
     _, out, _ = clustruct(
         "fit", flats_csv, "--target", "rent", "--drop", "advert", *quick, "--json"
     )
     assert len(out.splitlines()) == 1
     json.loads(out)
+
+
+# ---- Mistakes
+
+
+def table(tmp_path, *more):
+    rng = np.random.default_rng(0)
+    rows = [",".join(f"{number:.3f}" for number in row) for row in rng.normal(size=(30, 3))]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,y", *rows, *more]))
+    return path
+
+
+def test_a_target_that_is_not_finite(complaint_of, tmp_path):
+    complaint = complaint_of("fit", table(tmp_path, "1,2,inf"), "--target", "y")
+    assert "t.csv, column 'y': row 31 is infinite. Give a finite number" in complaint
+
+
+def test_text_in_the_target(complaint_of, tmp_path):
+    complaint = complaint_of("fit", table(tmp_path, "1,2,oops"), "--target", "y")
+    assert "t.csv, column 'y': 1 of its values are no numbers, as 'oops' in row 31" in complaint
+    assert complaint.endswith("or give --classification if it names classes.")
+    assert "--drop" not in complaint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--drop", "y"), "column 'y' is named for two purposes"),
+        (("--tasks", "y"), "column 'y' is named for two purposes"),
+        (("--test-size", "0.99"), "--test-size 0.99 leaves fewer than two of the 30 rows"),
+        (("--samples", "--clusters", "99"), "--clusters 99 is more than the 24 rows to fit to"),
+    ],
+)
+def test_options_that_the_table_does_not_allow(clustruct, tmp_path, options, message):
+    status, _, err = clustruct("fit", table(tmp_path), "--target", "y", *options)
+    assert status == 2
+    assert message in err
+
+
+def test_a_folder_that_cannot_be_written_to(clustruct, tmp_path, monkeypatch):
+    path = table(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    status, _, err = clustruct("fit", path, "--target", "y", "--out", tmp_path / MODEL)
+    assert status == 2
+    assert "cannot be written. Name another file" in err
+
+
+def test_a_model_that_is_not_there(complaint_of, tmp_path):
+    complaint = complaint_of("predict", tmp_path / MODEL, table(tmp_path))
+    assert f"{MODEL} does not exist. Name a model file" in complaint
+    assert "is a folder" in complaint_of("predict", tmp_path, table(tmp_path))

@@ -176,6 +176,38 @@ def test_number_of_experts_of_noise():
         assert chosen.fit(X, y).n_clusters_ == 1
 
 
+def lines(rng, n, noise):
+    """Samples of two lines, and which of them each follows."""
+    x, mine = rng.uniform(-2.0, 2.0, n), rng.integers(0, 2, n)
+    return x[:, None], np.where(mine == 0, x, -0.5 * x + 1.0) + noise, mine
+
+
+@pytest.mark.parametrize("criterion", ["bic", "icl"])
+def test_noise_is_no_expert(criterion):
+    rng = np.random.default_rng(0)
+    exact = rng.normal(size=200)
+    cases = {
+        "one rule is followed more closely": lambda mine: exact * np.where(mine == 0, 0.01, 0.2),
+        "a few samples follow none": lambda mine: np.where(
+            rng.random(200) < 0.08, rng.uniform(-3.0, 3.0, 200), 0.05 * exact
+        ),
+    }
+    for noise in cases.values():
+        X, y, mine = lines(np.random.default_rng(1), 200, np.zeros(200))
+        model = cs.SampleClusterRegressorCV(
+            (1, 2, 3, 4), criterion=criterion, n_init=3, random_state=0
+        )
+        assert model.fit(X, y + noise(mine)).n_clusters_ == 2
+
+
+def test_heavy_tails_are_no_expert():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = X @ [1.0, 2.0] + rng.standard_t(3, 400)
+    model = cs.SampleClusterRegressorCV((1, 2, 3), n_init=3, random_state=0)
+    assert model.fit(X, y).n_clusters_ == 1
+
+
 @pytest.mark.slow
 def test_number_of_classifiers():
     # With the 100 samples of the other tests, one or two experts is within a standard error.

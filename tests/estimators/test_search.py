@@ -448,10 +448,23 @@ def test_more_groups_than_features_are_ridge(problem):
 def test_progress_goes_to_standard_error(problem, capsys):
     cs.FeatureClusterRegressorCV(**GRID, cv=3, verbose=1).fit(problem.X, problem.y)
     out, err = capsys.readouterr()
-    assert out == ""
+    assert " 0  objective" not in out  # steps are for verbose=2
     lines = err.splitlines()
     assert [line.split(":")[0] for line in lines] == [f"fold {f} of 3" for f in (1, 2, 3)]
     assert lines[-1].endswith(" 0.0 s left")
+
+
+def test_a_search_ends_with_what_was_done_and_proved(problem, capsys):
+    model = cs.FeatureClusterRegressorCV(**GRID, cv=3, verbose=1).fit(problem.X, problem.y)
+    told = capsys.readouterr().out
+    assert told == f"{model.status_.message}\n{model.certificate_.in_words}\n"
+
+
+def test_fits_of_an_information_criterion_are_counted(problem, capsys):
+    model = cs.FeatureClusterRegressorCV(**GRID, criterion="bic", verbose=1)
+    found = model.fit(problem.X, problem.y).cv_results_
+    total = found.fold_scores.size
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"fit {total} of {total}: ")
 
 
 def test_one_warning_for_all_fits_that_did_not_converge(problem):

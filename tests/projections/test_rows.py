@@ -210,3 +210,11 @@ def test_random_state_of_numpy_is_left_alone():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     cs.project_clustered(np.random.default_rng(0).standard_normal((40, 3)), 4)
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_rows_that_differ_by_rounding_need_no_groups_of_their_own():
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.normal(size=(2, 3)), 6, axis=0)
+    rows *= 1.0 + np.finfo(np.float64).eps * rng.integers(-2, 3, size=rows.shape)
+    nearest = cs.project_clustered(rows, 5)  # without a word: warnings are errors here
+    assert nearest.sq_distance < 1e-28

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
 from clustruct.reporting.comparison import Data, _linear, compare, frozen, long
+from clustruct.reporting.content import describe
 from clustruct.reporting.svg import nice_ticks, shown, tick_texts
 from tests.reporting.conftest import ENDING, EVIL, embedded
 
@@ -188,7 +189,7 @@ def test_given_samples_judge_the_model_as_it_is(read, features):
     assert not found.refitted
     assert found.mine.scores[0] == pytest.approx(r2_score(y[80:], half.predict(X[80:])))
     text = visible(read(half, X[:80], y[:80], X_test=X[80:], y_test=y[80:]))
-    assert "judged on 80 samples that were given for it" in text
+    assert "judged on 80 samples that were held out for it" in text
 
 
 def test_a_search_is_not_repeated(features):
@@ -401,3 +402,33 @@ def test_counts_have_whole_ticks():
 )
 def test_numbers_as_people_read_them(value, text):
     assert shown(value) == text
+
+
+def test_the_lines_to_copy_run(tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("Agg")
+    problem = cs.datasets.make_experts(100, 3, 2, random_state=0)
+    table = pandas.DataFrame(problem.X, columns=list("abc"))
+    model = make_pipeline(StandardScaler(), cs.SampleClusterRegressor(2, n_init=1, random_state=0))
+    model.fit(table, problem.y)
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("new.csv", index=False)
+    cs.save(model, "m.clustruct")
+    page = describe(
+        model,
+        Data(table, problem.y),
+        None,
+        names=None,
+        title=None,
+        search=None,
+        model_file="m.clustruct",
+    )
+    exec(page.code, {"y": problem.y})
+    assert "predict_experts(prepared)" in page.code
+
+
+def test_a_single_point_is_no_picture(read, tasks):
+    model, X, y = tasks
+    text = read(model, X, y)
+    steps = len(model.trace_) - sum(step.number == 0 for step in model.trace_)
+    assert ("Convergence</h2>" in text) == (steps > 0)

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,9 @@ class Rows:
 
 def load_model(path: str) -> Saved:
     """A model that ``clustruct fit`` wrote."""
+    if not Path(path).is_file():
+        what = "is a folder" if Path(path).is_dir() else "does not exist"
+        raise ValueError(f"{path} {what}. Name a model file that `clustruct fit --out` wrote.")
     found = read_model_file(path)
     names = {"target", "kind", "columns", "missing", "tasks", "base"}
     if set(found.notes) != names:

@@ -19,6 +19,7 @@ __all__ = [
     "check_missing",
     "find",
     "recognise",
+    "infinite_number",
     "text_in_a_number",
 ]
 
@@ -105,7 +106,7 @@ def recognise(
             wishes.get(name, ""),
             n_missing=len(series) - len(present),
             n_distinct=_n_distinct(present, name, source),
-            example=f"{present.iloc[0]!s:.30}" if len(present) else "",
+            example=_example(present),
         )
         if reason := _useless(seen, name, present):
             columns.append(replace(seen, kind=LEFT_OUT, reason=reason))
@@ -150,7 +151,8 @@ def _kind(present: Any, column: Column, source: str) -> tuple[str, str]:
     if numeric.all():
         return "number", ""
     if numeric.mean() >= MOSTLY and column.n_distinct > FEW:
-        raise ValueError(text_in_a_number(source, column.name, values[~numeric]))
+        kinds = f", or say what the column is: --category {column.name!r}, --drop {column.name!r}"
+        raise ValueError(text_in_a_number(source, column.name, values[~numeric], kinds))
     if values.str.fullmatch(ISO_DATE).all():
         return "date", ""
     if values.head(SAMPLE).str.split().str.len().mean() >= WORDS and column.n_distinct > FEW:
@@ -163,15 +165,30 @@ def _kind(present: Any, column: Column, source: str) -> tuple[str, str]:
     return "category", ""
 
 
-def text_in_a_number(source: str, name: str, wrong: Any) -> str:
-    """The complaint about values that are no numbers."""
+def text_in_a_number(source: str, name: str, wrong: Any, otherwise: str = "") -> str:
+    """The complaint about values that are no numbers, with what else may be done about them."""
     rows = "rows" if len(wrong) > 1 else "row"
     return (
         f"{source}, column {name!r}: {len(wrong)} of its values are no numbers, as "
         f"{wrong.iloc[0]!r:.40} in row {wrong.index[0] + 1}. Mend the {rows} (leave the field "
-        "empty where the number is not known), or say what the column is: "
-        f"--category {name!r}, --drop {name!r}."
+        f"empty where the number is not known){otherwise}."
     )
+
+
+def infinite_number(source: str, name: str, row: int) -> str:
+    """The complaint about a number that is not finite."""
+    return (
+        f"{source}, column {name!r}: row {row + 1} is infinite. "
+        "Give a finite number, or leave the field empty."
+    )
+
+
+def _example(present: Any) -> str:
+    """The first value, as short as it can be."""
+    if not len(present):
+        return ""
+    value = present.iloc[0]
+    return f"{value:.6g}" if isinstance(value, float) else f"{value!s:.30}"
 
 
 def as_kind(series: Any, kind: str, source: str) -> Any:
@@ -197,10 +214,7 @@ def as_kind(series: Any, kind: str, source: str) -> Any:
             raise ValueError(text_in_a_number(source, series.name, wrong))
         infinite = numbers.index[np.isinf(numbers)]
         if len(infinite):
-            raise ValueError(
-                f"{source}, column {series.name!r}: row {infinite[0] + 1} is infinite. "
-                "Give a finite number, or leave the field empty."
-            )
+            raise ValueError(infinite_number(source, series.name, infinite[0]))
         return numbers
     if kind == "date":
         dates = pd.to_datetime(series, errors="coerce", utc=True, format="ISO8601")

@@ -251,16 +251,16 @@ def _write(
         }
         save(trained.model, args.out, notes=notes)
     if args.report is not None:
-        from clustruct.cli.report import write_report
+        from clustruct.reporting.build import write_page
 
         with console.progress("writing the report"):
-            write_report(
+            write_page(
                 trained.model,
                 trained.data,
+                trained.comparison,
                 args.report,
                 title=_title(problem, trained),
                 model_file=args.out,
-                held_out=trained.held_out,
                 feature_names=trained.feature_names,
             )
 
@@ -268,8 +268,8 @@ def _write(
 def _title(problem: "Problem", trained: "Trained") -> str:
     """Of the report; it says so if that shows some rows only."""
     title = f"{problem.target.name} from {problem.source}"
-    shown = trained.data.n + (0 if trained.held_out is None else trained.held_out.n)
-    if shown == problem.n_rows:
+    shown = trained.data.n + (0 if trained.comparison is None else trained.comparison.n_test)
+    if not problem.is_large or shown == problem.n_rows:
         return title
     return f"{title} ({shown:,} of {problem.n_rows:,} rows, drawn at random)"
 

@@ -163,6 +163,10 @@ def _of_samples(settings: Settings, kind: str, y: NDArray[Any], common: dict[str
             f"--clusters {min(counts)}: with {most + 1} classes there can be {most} experts at "
             "most, as more could answer every class. Give fewer."
         )
+    if min(counts) > y.size:
+        raise BadUsage(
+            f"--clusters {min(counts)} is more than the {y.size} rows to fit to. Give fewer."
+        )
     if settings.alpha is not None:
         common["alpha"] = settings.alpha
     if len(counts) == 1:

@@ -1,6 +1,7 @@
 """What the options of several commands have in common."""
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -140,4 +141,6 @@ def output(text: str) -> Path:
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else f"would be in {path.parent}, which is no folder"
         raise argparse.ArgumentTypeError(f"{text!r} {what}")
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be written. Name another file")
     return path

@@ -208,6 +208,13 @@ def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
         )
         if name is not None
     }
+    named = [name for name in (wanted.target, wanted.weights, wanted.tasks) if name is not None]
+    twice = [name for name in named if named.count(name) > 1 or name in wanted.drop]
+    if twice:
+        raise BadUsage(
+            f"{source}, column {twice[0]!r} is named for two purposes by --target, --weights, "
+            "--tasks or --drop. Name it once."
+        )
     for option, names in (("--drop", wanted.drop), ("--columns", wanted.only)):
         for name in names:
             find(frame, name, source, option)

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
@@ -11,7 +12,7 @@ from clustruct._console import Console
 
 __all__ = ["fit_with_progress"]
 
-DONE = re.compile(r"fold (\d+) of (\d+)")
+DONE = re.compile(r"\w+ (\d+) of (\d+): .* left")
 
 
 def fit_with_progress(console: Console, text: str, model: Any, fit: Callable[[], Any]) -> None:
@@ -23,7 +24,7 @@ def fit_with_progress(console: Console, text: str, model: Any, fit: Callable[[],
     text : str
         What is being done.
     model : estimator
-        What tells of its progress, fold by fold, when it is asked to.
+        What tells of its progress, by folds or fits that are done, when it is asked to.
     fit : callable
         Fits it.
     """
@@ -31,15 +32,18 @@ def fit_with_progress(console: Console, text: str, model: Any, fit: Callable[[],
         fit()
         return
     model.set_params(verbose=1)
-    try:
-        with (
-            _bar(console, text) as tell,
-            redirect_stderr(_Lines(tell)),
-            redirect_stdout(_Lines(tell)),
-        ):
-            fit()
-    finally:
-        model.set_params(verbose=0)
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            with (
+                _bar(console, text) as tell,
+                redirect_stderr(_Lines(tell)),
+                redirect_stdout(_Lines(tell)),
+            ):
+                fit()
+        finally:
+            model.set_params(verbose=0)
+    for warning in caught:  # when the bar has gone
+        warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 class _Lines(io.StringIO):
@@ -72,7 +76,7 @@ def _bar(console: Console, text: str) -> Iterator[Callable[[str], None]]:
 
         def tell(line: str) -> None:
             if found := DONE.search(line):
-                # One more than there are folds: the fit to all rows comes last.
+                # One more than there are: the fit to all rows, or its gate, comes last.
                 progress.update(task, completed=int(found[1]), total=int(found[2]) + 1)
 
         yield tell

@@ -1,19 +1,15 @@
 """``clustruct report``: an HTML page about a saved model."""
 
 import argparse
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clustruct._console import Console
 from clustruct.cli.messages import as_json, needs_extra
 from clustruct.cli.options import add_command, add_table_options, output
 
-if TYPE_CHECKING:
-    from clustruct.reporting.comparison import Data
-
-__all__ = ["add", "check_report", "has_report", "write_report"]
+__all__ = ["add", "check_report", "has_report"]
 
 
 def add(commands: Any) -> None:
@@ -52,12 +48,14 @@ def run(args: argparse.Namespace, console: Console) -> None:
             "report compares with. Give a table with the answers."
         )
     with console.progress("writing the report"):
-        from clustruct.reporting.comparison import Data
+        from clustruct.reporting.build import report
 
-        write_report(
+        report(
             saved.model,
-            Data(rows.X, rows.y, rows.tasks),
+            rows.X,
+            rows.y,
             args.out,
+            tasks=rows.tasks,
             title=f"{saved.target} from {rows.source}",
             model_file=args.model,
             feature_names=saved.feature_names,
@@ -77,32 +75,3 @@ def check_report() -> None:
     """Complain where what reports are made with is not installed."""
     if not has_report():
         raise needs_extra("jinja2", "a report", "report")
-
-
-def write_report(
-    model: Any,
-    data: "Data",
-    path: Path,
-    *,
-    title: str,
-    model_file: Path | str | None,
-    held_out: "Data | None" = None,
-    feature_names: Sequence[str] | None = None,
-) -> None:
-    """The report, as the library writes it."""
-    from clustruct.reporting.build import report
-
-    others: dict[str, Any] = {}
-    if held_out is not None:
-        others = {"X_test": held_out.X, "y_test": held_out.y, "tasks_test": held_out.tasks}
-    report(
-        model,
-        data.X,
-        data.y,
-        path,
-        tasks=data.tasks,
-        title=title,
-        model_file=model_file,
-        feature_names=feature_names,
-        **others,
-    )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.cli.columns import FEW, MOSTLY, text_in_a_number
+from clustruct.cli.columns import FEW, MOSTLY, infinite_number, text_in_a_number
 from clustruct.cli.tables import pandas
 
 __all__ = ["Target", "recognise_target"]
@@ -56,6 +56,11 @@ def recognise_target(series: Any, name: str, wanted: str | None, source: str) ->
     -------
     Target
     """
+    if len(series) < 2:
+        raise ValueError(
+            f"{source}, column {name!r}: there is one row with a target, and nothing to learn from "
+            "one. Give a table with more rows."
+        )
     distinct = series.nunique()
     if distinct < 2:
         raise ValueError(
@@ -66,9 +71,7 @@ def recognise_target(series: Any, name: str, wanted: str | None, source: str) ->
     if wanted == REGRESSION and numbers is None:
         raise ValueError(_no_number(source, name, series))
     if numbers is None and _share(series) >= MOSTLY and distinct > FEW and wanted is None:
-        text = series.astype(str)
-        wrong = text[pandas().to_numeric(text, errors="coerce").isna()]
-        raise ValueError(text_in_a_number(source, name, wrong))
+        raise ValueError(_no_number(source, name, series))
     kind, reason = (wanted, "as asked for") if wanted else _kind(numbers, distinct)
     if kind == REGRESSION:
         return Target(name, kind, np.asarray(numbers), reason)
@@ -127,6 +130,12 @@ def _check_classes(values: NDArray[Any], name: str, source: str) -> None:
 
 
 def _no_number(source: str, name: str, series: Any) -> str:
+    """The complaint about a target that holds something other than finite numbers."""
+    numbers = pandas().to_numeric(series.astype(object), errors="coerce").astype(np.float64)
+    infinite = numbers.index[np.isinf(numbers)]
+    if len(infinite):
+        return infinite_number(source, name, infinite[0])
     text = series.astype(str)
-    wrong = text[pandas().to_numeric(text, errors="coerce").isna()]
-    return text_in_a_number(source, name, wrong if len(wrong) else text)
+    wrong = text[numbers.isna()]
+    otherwise = ", or give --classification if it names classes"
+    return text_in_a_number(source, name, wrong if len(wrong) else text, otherwise)

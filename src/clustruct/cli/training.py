@@ -11,6 +11,7 @@ from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from clustruct._console import Console
 from clustruct.cli.large import in_pieces
+from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.problems import Problem
@@ -43,8 +44,8 @@ class Trained:
         What the last step was fitted to.
     feature_names : list of str
         Of its columns.
-    data, held_out : Data
-        Rows fitted to, and rows held out, if any.
+    data : Data
+        Rows fitted to.
     comparison : Comparison or None
         Scores on the rows held out.
     in_blocks : bool
@@ -55,7 +56,6 @@ class Trained:
     matrix: Any
     feature_names: list[str]
     data: Data
-    held_out: Data | None
     comparison: Comparison | None
     in_blocks: bool
 
@@ -108,18 +108,21 @@ def train(
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
     before = [] if ready.steps is None else [("columns", ready.steps)]
     model = Pipeline([*before, ("model", estimator)])
-    held_out = _data(problem, _drawn(problem, held, settings.seed)) if held.size else None
     with console.progress("comparing with plain models"):
-        comparison = _compare(model, ready.data, held_out, settings.seed)
+        comparison = _compare(model, ready.data, problem, held, settings.seed)
     if comparison is not None:
         comparison = replace(comparison, n_available=fitted.size)
     in_blocks = getattr(estimator, "blocks", None) is not None
-    return Trained(model, ready.shown, ready.names, ready.data, held_out, comparison, in_blocks)
+    return Trained(model, ready.shown, ready.names, ready.data, comparison, in_blocks)
 
 
-def _compare(model: Any, data: Data, held_out: Data | None, seed: int) -> Comparison | None:
-    if held_out is None:
+def _compare(
+    model: Any, data: Data, problem: Problem, held: Indices, seed: int
+) -> Comparison | None:
+    """Scores on the rows held out, if there are any."""
+    if not held.size:
         return None
+    held_out = _data(problem, _drawn(problem, held, seed))
     return compare(model, data, held_out, test_size=0.0, seed=seed)
 
 
@@ -135,6 +138,11 @@ def _split(problem: Problem, test_size: float, seed: int) -> tuple[Indices, Indi
         raise ValueError(
             f"{what}{'row' if n == 1 else 'rows'} with a target, too few to hold some out. Give "
             f"{FEWEST_ROWS} at least, or --test-size 0 to fit without."
+        )
+    if n - np.ceil(test_size * n) < 2:
+        raise BadUsage(
+            f"--test-size {test_size:g} leaves fewer than two of the {n} rows of {problem.source} "
+            "to fit to. Give a smaller share."
         )
     strata = problem.target.values if problem.target.is_classes else problem.tasks
     if strata is not None:

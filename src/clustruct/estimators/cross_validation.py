@@ -5,8 +5,6 @@ algebra runs in one thread, so that the scores are the same bits whatever ``n_jo
 depend on where the samples live, which is the business of those who divide them.
 """
 
-import sys
-import time
 from copy import copy
 from dataclasses import replace
 
@@ -17,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from clustruct.estimators.folds import Divided, FoldWork
 from clustruct.estimators.grid import Method, fit_grid
+from clustruct.estimators.inputs import counter
 from clustruct.estimators.plan import Plan
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -51,26 +50,19 @@ def cross_validate(
         Number of fits that were stopped by their budget.
     """
     unconverged = 0
-    begin = time.perf_counter()
     with threadpool_limits(1):
         works = samples.works(plan)
         scores = np.empty((*plan.shape, len(works)))
+        tell = counter(verbose, "fold", len(works))
         jobs = (delayed(_score_fold)(work, plan) for work in works)
         # Where samples stay where they are, those who work on them share a pass.
         n_jobs = n_jobs if all(work.travels for work in works) else 1
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        for done, (number, fold_scores, count) in enumerate(parallel(jobs), start=1):
+        for number, fold_scores, count in parallel(jobs):
             scores[..., number] = fold_scores
             unconverged += count
-            if verbose:
-                _report(done, len(works), time.perf_counter() - begin)
+            tell()
     return scores, unconverged
-
-
-def _report(done: int, total: int, seconds: float) -> None:
-    """A line of progress."""
-    left = seconds / done * (total - done)
-    print(f"fold {done} of {total}: {seconds:.1f} s, {left:.1f} s left", file=sys.stderr)
 
 
 def _score_fold(work: FoldWork, plan: Plan) -> tuple[int, Floats, int]:

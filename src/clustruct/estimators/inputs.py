@@ -1,5 +1,7 @@
 """From what users pass to what solvers take: matrices, weights, classes, starts."""
 
+import sys
+import time
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -25,6 +27,7 @@ __all__ = [
     "class_targets",
     "class_weights",
     "conclude",
+    "counter",
     "printer",
     "total_weight",
     "watcher",
@@ -203,6 +206,37 @@ def watcher(verbose: int | bool, callback: Callback | None) -> Callback:
         return enough
 
     return watch
+
+
+def counter(verbose: int | bool, thing: str, total: int) -> Callable[[], None]:
+    """What to call whenever one of several things is done: it tells how far that is, or nothing.
+
+    Parameters
+    ----------
+    verbose : int or bool
+    thing : str
+        What there are several of, such as "fold".
+    total : int
+
+    Returns
+    -------
+    callable
+        Writes a line to standard error, with the time spent and the time that is left.
+    """
+    if not verbose:
+        return lambda: None
+    begin = time.perf_counter()
+    done = 0
+
+    def tell() -> None:
+        nonlocal done
+        done += 1
+        seconds = time.perf_counter() - begin
+        left = seconds / done * (total - done)
+        line = f"{thing} {done} of {total}: {seconds:.1f} s, {left:.1f} s left"
+        print(line, file=sys.stderr, flush=True)
+
+    return tell
 
 
 def conclude(verbose: int | bool, status: Status, certificate: Certificate) -> None:

@@ -24,7 +24,7 @@ from clustruct.estimators.grid import (
     fit_grid,
     warn_of_unconverged,
 )
-from clustruct.estimators.inputs import check_groups, watcher
+from clustruct.estimators.inputs import check_groups, conclude, counter, watcher
 from clustruct.estimators.plan import Plan
 from clustruct.estimators.selection import bic, partition_price, select
 from clustruct.objectives.features import FeatureObjective
@@ -120,12 +120,14 @@ class Search(FeatureCluster):
         quick = search_method(self.search_solver, method, objective)
         scores = np.empty((*grid.shape, 1, 1))
         unconverged = 0
+        tell = counter(self.verbose, "fit", scores.size)
         for place, outcome in fit_grid(objective, grid, self.blocks, quick):
             price = bic(outcome, n_samples, likelihood, self.fit_intercept)
             if self.criterion == "ebic":
                 price += partition_price(outcome)
             scores[place] = -price
             unconverged += not outcome.status.converged
+            tell()
         warn_of_unconverged(unconverged, scores.size, self.max_iter)
         return select(
             grid,
@@ -159,6 +161,7 @@ class Search(FeatureCluster):
             "n_nonzero": found.n_nonzero[k],
             "relax": self.relax_,
         }
+        conclude(self.verbose, self.status_, self.certificate_)
 
     def _as_plain(self) -> Any:
         """The same model without a search, which stands for a fit on a fold."""

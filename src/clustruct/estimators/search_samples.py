@@ -1,11 +1,11 @@
 """Choosing the number of experts.
 
 ``"bic"`` and ``"icl"`` take the likelihood view: a mixture of regressions, with a price on its
-parameters. ``"cv"`` takes the paper's: the loss of the best answer to samples out of the fold. More
-answers are better even where there is nothing to answer, so that this loss is compared with what as
-many answers achieve without experts: for numbers, the best offsets for normal noise; for classes,
-the first choices of a single classifier. The smallest number within one standard error of the best
-is chosen.
+parameters; each expert has noise of its own, and some samples may follow none. ``"cv"`` takes the
+paper's: the loss of the best answer to samples out of the fold. More answers are better even where
+there is nothing to answer, so that this loss is compared with what as many answers achieve without
+experts: for numbers, the best offsets for normal noise; for classes, the first choices of a single
+classifier. The smallest number within one standard error of the best is chosen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,21 +22,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from clustruct.estimators.inputs import conclude, counter
 from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.noise import noise_of
 from clustruct.results import CountSelection
-from clustruct.solvers.driver import Budget, Callback, drive
-from clustruct.solvers.evidence import bic, icl
-from clustruct.solvers.mixture import MixtureEM
+from clustruct.solvers.counting import COUNT_CRITERIA
+from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
 Floats = NDArray[np.float64]
 
 QUANTILES = 20_001
-MIXTURE_STEPS, MIXTURE_TOL = 200, 1e-6
-CRITERIA = {"bic": bic, "icl": icl}
+# A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
+BARE_MENTION = 2.0
 
 
 class _CountSearch(BaseEstimator):
@@ -55,21 +55,26 @@ class _CountSearch(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         if self.criterion == "cv":
             values, errors, losses = self._held_out(counts, X, y, sample_weight, seed)
-            limit = values.min() + errors[values.argmin()]
-            best = int(np.flatnonzero(values <= limit)[0])
+            best = _fewest(values, errors[values.argmin()])
             model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
         else:
-            models = [self._model(q, seed).fit(X, y, sample_weight) for q in counts]
-            values = np.array([self._criterion(m, X, y, sample_weight) for m in models])
+            models, criteria = [], []
+            tell = counter(self.verbose, "fit", len(counts))
+            for count in counts:
+                models.append(self._model(count, seed).fit(X, y, sample_weight))
+                criteria.append(self._criterion(models[-1], X, y, sample_weight))
+                tell()
+            values = np.array(criteria)
             losses = np.array([m.best_loss(X, y, sample_weight) for m in models])
             errors = np.zeros_like(values)
-            best = int(values.argmin())
+            best = _fewest(values, BARE_MENTION)
             model = models[best]
             if self.gate is not None and self.gate is not False:
                 model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
         for name, value in vars(model).items():
             if name.endswith("_") or name.startswith("_"):
                 setattr(self, name, value)
+        conclude(self.verbose, self.status_, self.certificate_)
         self.selection_ = CountSelection(
             self.criterion, np.array(counts, dtype=np.intp), values, errors, losses, counts[best]
         )
@@ -82,6 +87,7 @@ class _CountSearch(BaseEstimator):
         names = self._plain._get_param_names()
         settings = {name: parameters[name] for name in names}
         settings |= {"n_clusters": n_clusters, "random_state": seed}
+        settings["verbose"] = int(self.verbose) > 1
         if not watched:
             settings["callback"] = None
         if not gate:
@@ -102,11 +108,8 @@ class _CountSearch(BaseEstimator):
         nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
         constant = float(response.shares @ objective.costs(*nothing)[:, 0])
         noise = noise_of(response.loss, response.n_outputs, constant)
-        # The likelihood is that of the mixture which the experts lead to.
-        budget = Budget(MIXTURE_STEPS, MIXTURE_TOL, lambda iteration: None, quiet=True)
-        mixture = drive(MixtureEM(objective, noise, model._W, model._b, heat=1.0), budget)
-        panel = objective.panel(mixture.state.W, mixture.state.intercept)
-        return CRITERIA[self.criterion](objective, noise, panel, float(weights.sum()))
+        criterion = COUNT_CRITERIA[self.criterion]
+        return criterion(objective, noise, model._W, model._b, float(weights.sum()))
 
     def _held_out(
         self,
@@ -123,6 +126,7 @@ class _CountSearch(BaseEstimator):
         folds = list(folds)
         values = np.empty((len(folds), len(counts)))
         losses = np.empty_like(values)
+        tell = counter(self.verbose, "fit", values.size)
         for f, (rest, held) in enumerate(folds):
             others, sample = (
                 (matrix[index], answers[index], weights[index]) for index in (rest, held)
@@ -132,6 +136,7 @@ class _CountSearch(BaseEstimator):
                 model = self._model(count, seed, watched=False).fit(*others)
                 losses[f, c] = model.best_loss(*sample)
                 values[f, c] = self._compared(model, single, *sample)
+                tell()
         errors = values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
         return values.mean(axis=0), errors * np.ones(len(counts)), losses.mean(axis=0)
 
@@ -159,7 +164,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     n_clusters : int or sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
         Numbers of experts to try; those beyond the number of samples are left out.
     criterion : {"bic", "icl", "cv"}, default="bic"
-        Bayesian information criterion of the mixture of regressions, the same with a price on
+        Bayesian information criterion of a mixture of regressions, the same with a price on
         overlap (integrated completed likelihood), or the loss of the best answer by
         cross-validation, see Notes.
     cv : int, cross-validation generator or iterable, default=5
@@ -189,7 +194,8 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     random_state : int, RandomState instance or None, default=None
         Seed.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fit that is done, with the time spent and left;
+        2 also prints the steps of these fits.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
@@ -207,6 +213,10 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
 
     Notes
     -----
+    The mixture that ``"bic"`` and ``"icl"`` judge gives every expert noise of its own, and spreads
+    a share of the samples evenly: else experts would be added to make up for samples that follow
+    one rule more closely than another, or none.
+
     The loss of the best answer falls with every expert, even where there is none to find. With
     ``criterion="cv"`` its logarithm is compared with that of as many offsets, placed as well as
     can be, for normal noise around a single regression; the smallest number of experts within one
@@ -339,7 +349,8 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fit that is done, with the time spent and left;
+        2 also prints the steps of these fits.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
@@ -462,3 +473,8 @@ def offset_loss(count: int) -> float:
     """Mean squared distance of a standard normal number to the nearest of its best offsets."""
     grid = norm.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
     return float(kmeans1d.cluster_values(grid, None, count)[3]) / QUANTILES
+
+
+def _fewest(values: Floats, margin: float) -> int:
+    """The first of the values that are as good as the best, up to a margin."""
+    return int(np.flatnonzero(values <= values.min() + margin)[0])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from clustruct.estimators.inputs import watcher
 from clustruct.estimators.task_base import (
     Prices,
     TaskCluster,
@@ -21,7 +23,9 @@ from clustruct.estimators.task_base import (
 from clustruct.estimators.task_grid import Plan, cross_validate, make_folds, select
 from clustruct.estimators.task_layouts import Reading, read_classes, read_numbers
 from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
+from clustruct.objectives.tasks import TaskObjective
 from clustruct.solvers.driver import Callback
+from clustruct.solvers.tasks import TaskProblem
 
 __all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
 
@@ -68,7 +72,7 @@ class _TaskSearch(TaskCluster):
         unwatched = copy(self)
         unwatched.callback = None
         plan = Plan(unwatched, counts, grid, self.scoring)
-        scores = cross_validate(entries, folds, plan, self.n_jobs)
+        scores = cross_validate(entries, folds, plan, self.n_jobs, self.verbose)
         name = LOSS_NAMES[self.loss]
         if self.scoring is not None:
             name = getattr(self.scoring, "__name__", repr(self.scoring))
@@ -85,6 +89,12 @@ class _TaskSearch(TaskCluster):
             "alpha_between": grid[s].between,
             "alpha_within": grid[s].within,
         }
+
+    def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
+        """The problem of a fit; its steps are printed only where more than folds are wanted."""
+        problem = super()._problem(objective, n_clusters)
+        watch = watcher(int(self.verbose) > 1, self.callback)
+        return replace(problem, budget=replace(problem.budget, monitor=watch))
 
     def _grid(self, scale: float, intercept: float) -> tuple[Prices, ...]:
         """All strengths to try, neighbours next to each other."""
@@ -174,7 +184,8 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fold that is done, with the time spent and left;
+        2 also prints each step of the final fit.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
@@ -343,7 +354,8 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the random starts and folds; None is a seed of its own, the same at every call.
     verbose : int or bool, default=0
-        Whether to print each step.
+        1 writes a line to standard error for each fold that is done, with the time spent and left;
+        2 also prints each step of the final fit.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 

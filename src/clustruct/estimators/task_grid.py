@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from clustruct.design import as_design
+from clustruct.estimators.inputs import counter
 from clustruct.estimators.task_base import Prices, TaskCluster
 from clustruct.estimators.task_inputs import Entries, members_of
 from clustruct.estimators.task_layouts import Reading
@@ -123,7 +124,9 @@ class Plan:
     score: Score | None
 
 
-def cross_validate(entries: Entries, folds: Folds, plan: Plan, n_jobs: int | None) -> Floats:
+def cross_validate(
+    entries: Entries, folds: Folds, plan: Plan, n_jobs: int | None, verbose: int | bool
+) -> Floats:
     """Scores of every number of groups and all strengths on every fold.
 
     Parameters
@@ -132,14 +135,21 @@ def cross_validate(entries: Entries, folds: Folds, plan: Plan, n_jobs: int | Non
     folds : list of tuple of ndarray
     plan : Plan
     n_jobs : int or None
+    verbose : int or bool
+        Whether to write a line to standard error when a fold is done.
 
     Returns
     -------
     ndarray of shape (n_Q, n_strengths, n_folds)
     """
+    scores = []
+    tell = counter(verbose, "fold", len(folds))
     jobs = (delayed(_score_fold)(entries, fold, plan) for fold in folds)
     with threadpool_limits(1):
-        return np.stack(Parallel(n_jobs=n_jobs)(jobs), axis=-1)
+        for mine in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+            scores.append(mine)
+            tell()
+    return np.stack(scores, axis=-1)
 
 
 def _score_fold(entries: Entries, fold: tuple[Indices, Indices], plan: Plan) -> Floats:

@@ -14,10 +14,10 @@ from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
 from clustruct.inspection import final_estimator, kind_of
-from clustruct.reporting.comparison import Data, compare
+from clustruct.reporting.comparison import Comparison, Data, compare
 from clustruct.reporting.content import Page, describe
 
-__all__ = ["report"]
+__all__ = ["report", "write_page"]
 
 
 def report(
@@ -93,8 +93,7 @@ def report(
     True
     """
     kind_of(model)  # complains of what cannot be reported on before anything else is done
-    environment = _environment()
-    target = Path(path)
+    _environment()
     data = _as_data(X, y, tasks, "X", "y")
     _check_fits(model, data, "y")
     held_out = None
@@ -107,6 +106,49 @@ def report(
     comparison = None
     if held_out is not None or size > 0.0:
         comparison = compare(model, data, held_out, test_size=size, seed=random_state)
+    return write_page(
+        model,
+        data,
+        comparison,
+        path,
+        feature_names=feature_names,
+        title=title,
+        search=search,
+        model_file=model_file,
+    )
+
+
+def write_page(
+    model: Any,
+    data: Data,
+    comparison: Comparison | None,
+    path: str | os.PathLike[str],
+    *,
+    feature_names: Sequence[str] | None = None,
+    title: str | None = None,
+    search: Any = None,
+    model_file: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write a report on what has been compared already; see `report`.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+    data : Data
+        The samples it was fitted to.
+    comparison : Comparison or None
+        How it does on others.
+    path : str or path-like
+    feature_names : sequence of str or None
+    title : str or None
+    search : SearchResult, CountSelection or None
+    model_file : str, path-like or None
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     page = describe(
         model,
         data,
@@ -116,7 +158,8 @@ def report(
         search=search,
         model_file=None if model_file is None else os.fspath(model_file),
     )
-    text = _render(environment, page)
+    text = _render(_environment(), page)
+    target = Path(path)
     with replacing(target) as partial:
         partial.write_text(text, encoding="utf-8")
     return target

@@ -12,7 +12,6 @@ __all__ = ["caveats"]
 
 SOME_ROWS = 2000
 UNEQUAL_SCALES = 30.0
-WIDE_GAP = 0.2
 FEW_HELD_OUT = 50
 
 
@@ -33,7 +32,7 @@ def _of_the_fit(estimator: Any, kind: str) -> list[str]:
             "The solver was stopped before it had converged. Raise max_iter, or scale the columns."
         )
     certificate = getattr(estimator, "certificate_", None)
-    if certificate is not None and kind == "features" and certificate.relative_gap > WIDE_GAP:
+    if certificate is not None and kind == "features" and certificate.is_wide:
         texts.append(
             "The bound leaves room: better groups may exist. A larger alpha makes it tighter, "
             'solver="soft" searches longer.'

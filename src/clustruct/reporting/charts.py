@@ -78,16 +78,16 @@ def levels_chart(levels: Levels, reference: NDArray[np.float64] | None) -> str:
     return frame.svg()
 
 
-def curve_chart(curve: Curve) -> str:
-    """The score for every number of groups, with one standard error."""
+def curve_chart(curve: Curve, x_name: str) -> str:
+    """The score for every number of groups or experts, with one standard error."""
     places = np.arange(len(curve.counts), dtype=np.float64)
     upper, lower = curve.values + curve.deviations, curve.values - curve.deviations
     room = 0.08 * float(upper.max() - lower.min())
     frame = Frame(
         (-0.3, places.size - 0.7),
         (float(lower.min()) - room, float(upper.max()) + room),
-        label=f"{curve.name} for every number of groups",
-        x_name="number of groups",
+        label=f"{curve.name} for every {x_name}",
+        x_name=x_name,
         y_name=f"{curve.name} ({'larger' if curve.larger_is_better else 'smaller'} is better)",
     )
     step = -(-places.size // 12)

@@ -1,7 +1,7 @@
 """What the report says: sentences, figures and warnings about a fitted model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from clustruct.inspection import (
     Levels,
+    Stage,
     convergence_of,
     curve_of,
     expert_lines,
@@ -211,7 +212,7 @@ def _add_comparison(page: Page, found: Comparison | None) -> None:
         f"fitted anew to {found.n_train:,} samples with the same parameters, and judged on "
         f"{found.n_test:,} others"
         if found.refitted
-        else f"judged on {found.n_test:,} samples that were given for it"
+        else f"judged on {found.n_test:,} samples that were held out for it"
     )
     page.verdict += f" The model was {how}."
     if found.n_available > found.n_train + found.n_test * found.refitted:
@@ -228,11 +229,13 @@ def _add_choice(page: Page, model: Any, search: Any) -> None:
     if curve is None or len(curve.counts) < 2:
         return
     spread = ", with one standard error," if curve.deviations.any() else ""
+    things = "experts" if page.kind == "samples" else "groups"
     remark = (
-        f"{curve.name[0].upper()}{curve.name[1:]}{spread} for every number of groups; "
+        f"{curve.name[0].upper()}{curve.name[1:]}{spread} for every number of {things}; "
         f"{curve.counts[curve.chosen]} was chosen."
     )
-    page.figures.append(("Choice of the number of groups", charts.curve_chart(curve), remark))
+    chart = charts.curve_chart(curve, f"number of {things}")
+    page.figures.append((f"Choice of the number of {things}", chart, remark))
 
 
 def _add_convergence(page: Page, model: Any) -> None:
@@ -240,16 +243,27 @@ def _add_convergence(page: Page, model: Any) -> None:
     page.ending = found.message
     if found.certificate is not None:
         page.proof = found.certificate.in_words
-        if found.certificate.lower_bound > 0.0:
+        if not found.certificate.is_wide:
             gap = 100.0 * found.certificate.relative_gap
             page.cards.append((f"{gap:.2g} %", "from the best possible, at most"))
+    own, before = _n_steps(found.stages), _n_steps(found.other_units)
+    if not own + before:
+        return  # a point is no picture
     remark = ""
-    if found.other_units:
-        steps = sum(stage.objectives.size - 1 for stage in found.other_units)
+    if before:
+        solver = found.other_units[0].solver
+        remark = f"{solver} took {_plural(before, 'step')} before, on a likelihood of its own."
+    if not own:
+        found = replace(found, stages=found.other_units, certificate=None)
         remark = (
-            f"{found.other_units[0].solver} took {steps} steps before, on a likelihood of its own."
+            f"Steps of {solver}, on a likelihood of its own; what came after it found nothing to "
+            "improve."
         )
     page.figures.append(("Convergence", charts.convergence_chart(found), remark))
+
+
+def _n_steps(stages: Sequence[Stage]) -> int:
+    return sum(stage.objectives.size - 1 for stage in stages)
 
 
 # ---- The model in figures, and how to use it.
@@ -264,27 +278,28 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
     ]
     before = steps_before(model)
     if before is not None:
-        facts.append(("Before it", ", ".join(type(step).__name__ for _, step in before.steps)))
+        facts.append(
+            ("Before the model", ", ".join(type(step).__name__ for _, step in before.steps))
+        )
     if hasattr(estimator, "best_params_"):
         chosen = ", ".join(f"{name} = {_value(v)}" for name, v in estimator.best_params_.items())
         facts.append(("Chosen", chosen))
+    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     for name in ("n_clusters", "alpha", "n_nonzero", "loss", "solver"):
-        value = (
-            estimator.get_params(deep=False).get(name) if hasattr(estimator, "get_params") else None
-        )
+        value = parameters.get(name)
         if value is not None:
-            facts.append((name, _value(value)))
-    facts.append(("Kept", estimator.status_.solver))
+            facts.append((f"Parameter {name}", _value(value)))
+    facts.append(("Solver whose answer was kept", estimator.status_.solver))
     facts.append(("Objective", shown(float(estimator.objective_), 5)))
     seconds = _seconds(estimator.trace_)
-    facts.append(("Steps", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
+    facts.append(("Its steps", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
     return facts
 
 
 def _value(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return shown(float(value))
-    text = repr(value)
+    text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -297,14 +312,24 @@ def _seconds(trace: Sequence[Any]) -> float:
 def _code(model: Any, model_file: str | None, data: Data) -> str:
     estimator = final_estimator(model)
     kind = kind_of(model)
-    lines = ["import clustruct as cs", ""]
+    lines = ["import clustruct as cs"]
+    table = [
+        "import pandas as pd",
+        "",
+        'X = pd.read_csv("new.csv")  # a table with the same columns',
+    ]
+    lines += table if hasattr(model, "feature_names_in_") else ["", "# X: samples, a row for each"]
     if model_file is not None:
         lines.append(f"model = cs.load({str(model_file)!r})")
     else:
         lines.append("# model: the fitted estimator of this report")
+    if data.tasks is not None:
+        lines.append("# ids: the task of every row")
     tasks = ", tasks=ids" if data.tasks is not None else ""
     lines.append(f"model.predict(X{tasks})")
-    name = "model" if estimator is model else "model[-1]"
+    name, samples = ("model", "X") if estimator is model else ("model[-1]", "prepared")
+    if kind == "samples" and estimator is not model:
+        lines.append("prepared = model[:-1].transform(X)")
     lines += {
         "features": [
             f"{name}.clusters()          # the groups: weight, size, names",
@@ -313,8 +338,8 @@ def _code(model: Any, model_file: str | None, data: Data) -> str:
             f"{name}.certificate_        # how far from the best possible at most",
         ],
         "samples": [
-            f"{name}.predict_experts(X)  # the answer of every expert",
-            f"{name}.assign(X, y)        # who answers best",
+            f"{name}.predict_experts({samples})  # the answer of every expert",
+            f"{name}.assign({samples}, y)        # who answers best, where answers y are known",
             f"{name}.experts_            # their weights",
         ],
         "tasks": [

@@ -43,8 +43,8 @@ class GateScore:
 
     @property
     def helps(self) -> bool:
-        """Whether the gated answer is better than the constant one."""
-        return self.gated < self.constant
+        """Whether the gated answer is better than the constant one, by a hundredth at least."""
+        return self.gated < 0.99 * self.constant
 
     def _repr_html_(self) -> str:
         row = (self.constant, self.gated, self.best, self.sharpness)

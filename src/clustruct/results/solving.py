@@ -6,6 +6,8 @@ from clustruct._html import table
 
 __all__ = ["Certificate", "Iteration", "Status"]
 
+WIDE = 0.2  # a relative gap beyond which a bound says little about a fit
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -55,11 +57,27 @@ class Certificate:
             return "The best possible: no choice of groups has a smaller objective."
         if not self.lower_bound > 0.0:
             return "Nothing is proved about how much better another choice of groups could be."
+        if percent > 99.0:
+            return (
+                "Next to nothing is proved about how much better another choice of groups could "
+                "be: the bound is below a hundredth of the objective."
+            )
+        if self.is_wide:
+            return (
+                "Not proved to be near the best possible: no choice of groups can lower the "
+                f"objective by more than {percent:.0f} %, which leaves room. Either better groups "
+                "exist, or the bound is loose."
+            )
         amount = f"{percent:.2g} %" if percent < 10.0 else f"{percent:.0f} %"
         return (
             f"Within {amount} of the best possible: "
             "no choice of groups can lower the objective by more than that."
         )
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the gap is too wide, above a fifth, to tell a good fit from a bad one."""
+        return self.relative_gap > WIDE
 
     def _repr_html_(self) -> str:
         row = (self.objective, self.lower_bound, self.gap, self.relative_gap, self.source)
