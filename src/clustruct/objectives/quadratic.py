@@ -184,7 +184,7 @@ def quadratic_objective(
 
 
 def objective_of(mean: Moments, penalties: Floats) -> QuadraticObjective:
-    """The squared loss of rows whose weights sum to one, by their moments about the centre."""
+    """The squared loss of rows whose weights sum to one, about their means or zero."""
     return QuadraticObjective(
         mean.gram,
         mean.moment,
@@ -213,9 +213,7 @@ def remaining_objective(
     """
     rest = whole.without(part)
     mean = rest.centred() if fit_intercept else rest.averaged()
-    if not mean.reliable(whole):
-        return None
-    return objective_of(mean, penalties)
+    return objective_of(mean, penalties) if mean.reliable(whole) else None
 
 
 def inverse_roots(diagonal: Floats) -> Floats:
