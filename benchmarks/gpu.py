@@ -4,7 +4,8 @@ Not a section of run.py, as it needs a GPU that most machines have not:
 
     SCIPY_ARRAY_API=1 python benchmarks/gpu.py --out gpu.json
 
-`--device cpu --rows 20000 --width 500 --sparse 20000` tries the script itself out.
+`--device cpu --rows 20000 --width 500 --sparse 20000 --expert-rows 20000` tries the script itself
+out. Experts, a section of their own, need no torch to be tried out: `benchmarks/gpu_experts.py`.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import sklearn
 import torch
 
 import clustruct as cs
+import gpu_experts
 from clustruct.constraints import Clustered
 from clustruct.design import any_design
 from clustruct.device_kmeans import cluster_on_device
@@ -26,6 +28,7 @@ from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
+from gpu_experts import report as _report
 
 N_CLUSTERS = 15
 N_NONZERO = 100
@@ -50,6 +53,10 @@ def main() -> None:
         for loss, answers in (("squared", y[:few]), ("logistic", y[:few] > 0)):
             records.append(_report(_against_cpu(X[:few], answers, dtype, loss)))
         del X, y
+    for dtype in ("float32", "float64"):
+        records += gpu_experts.measure(
+            torch, options.expert_rows, 100, dtype, device=options.device, cpu_rows=options.cpu_rows
+        )
     records += [_report(record) for record in _projections(options)]
     records += [_report(record) for record in _sparse(options)]
     (step,) = (
@@ -70,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--cpu-rows", type=int, default=200_000, help="rows of fits on both")
     parser.add_argument("--width", type=int, default=5000)
+    parser.add_argument("--expert-rows", type=int, default=10_000_000, help="rows of 100 columns")
     parser.add_argument("--sparse", type=int, default=1_000_000, help="rows, columns of sparse X")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path)
@@ -78,16 +86,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _name(device: str) -> str:
     return torch.cuda.get_device_name() if device == "cuda" else device
-
-
-def _report(record: Record) -> Record:
-    print(
-        "  ".join(
-            f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in record.items()
-        ),
-        flush=True,
-    )
-    return record
 
 
 def _problem(rows: int, width: int, dtype: str, device: str) -> tuple[Any, Any]:

@@ -15,15 +15,18 @@ from scipy import special
 
 __all__ = [
     "beside",
+    "blend",
     "cast",
     "column_dots",
     "concatenated",
+    "count_true",
     "device_of",
     "expit",
     "indicator",
     "like",
     "log_softmax",
     "logsumexp",
+    "look_up",
     "namespace",
     "row_dots",
     "segment_sums",
@@ -31,15 +34,17 @@ __all__ = [
     "softplus",
     "take",
     "to_host",
+    "totals_by_code",
     "xlogy",
 ]
 
 Array = Any
+NUMPY = (np.ndarray, np.generic)
 
 
 def namespace(x: Array) -> Any:
     """The module whose functions an array is for."""
-    return np if isinstance(x, np.ndarray | np.generic) else _compat().array_namespace(x)
+    return np if isinstance(x, NUMPY) else _compat().array_namespace(x)
 
 
 def device_of(x: Array) -> Any:
@@ -117,6 +122,33 @@ def segment_sums(x: Array, bounds: NDArray[np.intp]) -> NDArray[Any]:
 def indicator(codes: Array, n_codes: int) -> Array:
     """True in the column of each row's code."""
     return codes[:, None] == beside(np.arange(n_codes), codes)
+
+
+def look_up(values: NDArray[Any], codes: Array) -> Array:
+    """The value of each code."""
+    return namespace(codes).take(beside(values, codes), codes)
+
+
+def count_true(mask: Array) -> Array:
+    """How many entries are true."""
+    xp = namespace(mask)
+    return np.count_nonzero(mask) if xp is np else xp.sum(xp.astype(mask, xp.int64))
+
+
+def totals_by_code(codes: Array, weights: Array, n_codes: int) -> Array:
+    """Sum of the weights of the rows with each code."""
+    if isinstance(codes, np.ndarray):
+        return np.bincount(codes, weights, minlength=n_codes)
+    xp = namespace(weights)
+    sums = [xp.sum(xp.where(codes == code, weights, 0.0)) for code in range(n_codes)]
+    return xp.stack(sums)
+
+
+def blend(weights: Array, values: Array) -> Array:
+    """Weighted sum over the second axis, ``sum_q w_iq v_iqk``."""
+    if isinstance(values, np.ndarray):
+        return np.einsum("iq,iqk->ik", weights, values)
+    return namespace(values).sum(weights[:, :, None] * values, axis=1)
 
 
 def softplus(x: Array) -> Array:

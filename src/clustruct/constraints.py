@@ -24,6 +24,7 @@ __all__ = [
     "Places",
     "ScaledClustered",
     "SparseClustered",
+    "leading_sum",
 ]
 
 Floats = NDArray[np.float64]
@@ -311,5 +312,10 @@ def _thresholded(W: Floats, kept: NDArray[np.bool_]) -> Projection:
 
 def _leading_energy(P: Floats, n_clusters: int) -> float:
     """Sum of the largest eigenvalues of ``P P'``, as many as there are groups."""
-    values = np.linalg.eigvalsh(P.T @ P)
+    return leading_sum(P.T @ P, n_clusters)
+
+
+def leading_sum(gram: Floats, n_clusters: int) -> float:
+    """Sum of the largest eigenvalues, as many as there are groups."""
+    values = np.linalg.eigvalsh(gram)
     return float(np.maximum(values, 0.0)[max(0, values.size - n_clusters) :].sum())

@@ -120,3 +120,38 @@ def test_means_of_blocks_far_apart_lose_no_digits(make):
     there = make(X)
     variances = there.moments(there.place(shares))[1]
     np.testing.assert_allclose(variances, X.var(axis=0), rtol=1e-10)
+
+
+def test_some_rows_and_rows_on_the_way(make):
+    X, rng = data()
+    here, there = as_design(X), make(X)
+    W, y, shares = rng.standard_normal((D, 1)), rng.random(N), rng.dirichlet(np.ones(N))
+    rows = tuple(map(there.place, (y, shares)))
+
+    def residuals(design, y, s):
+        r = y - design.scores(W)[:, 0]
+        return (r, 2 * r), s @ r
+
+    kept, total = there.sweep_keeping(residuals, *rows)
+    (expected, _), sum_here = here.sweep_keeping(residuals, y, shares)
+    assert float(total) == pytest.approx(float(sum_here))
+    doubled = there.map(lambda pair: pair[1], kept)
+    np.testing.assert_allclose(gathered(doubled), 2 * expected)
+
+    mask = y < 0.4
+    mask[:40] = False  # a whole block
+    fewer, (mine,) = there.only(there.place(mask), rows[0])
+    np.testing.assert_array_equal(gathered(mine), y[mask])
+    np.testing.assert_allclose(gathered(fewer.scores(W)), X[mask] @ W)
+
+    positions = rng.random(50)
+    drawn = np.sort(there.locate(rows[1], positions))
+    np.testing.assert_array_equal(drawn, np.sort(here.locate(shares, positions)))
+    index = np.unique(drawn)
+    matrix, (some,) = there.fetch(index, rows[0])
+    matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
+    np.testing.assert_array_equal(matrix, X[index])
+    np.testing.assert_array_equal(some, y[index])
+
+    codes = there.map(lambda y: y > 0.5, rows[0])
+    np.testing.assert_array_equal(np.asarray(to_host(there.hand_out(codes))), y > 0.5)

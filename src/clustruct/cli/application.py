@@ -1,6 +1,7 @@
 """Saved models and the tables they are applied to: columns found, and as they were in the fit."""
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from clustruct._console import Console
 from clustruct.cli.columns import as_kind, check_missing
+from clustruct.cli.large import pieces_of
 from clustruct.cli.messages import did_you_mean, listed
+from clustruct.cli.parts import PartedTable, find_table
 from clustruct.cli.streams import Source, open_source
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.persistence.model_files import read_model_file
 
-__all__ = ["Rows", "Saved", "load_model", "read_rows"]
+__all__ = ["Rows", "Saved", "load_model", "read_in_pieces", "read_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,35 +95,76 @@ def load_model(path: str) -> Saved:
 
 def read_rows(saved: Saved, args: argparse.Namespace, console: Console) -> Rows:
     """The table of a command line, for a model."""
+    table = find_table(args.data, args.format)
+    if table is not None and not table.is_stream:
+        _check_form(saved, table.name, table.format_name, is_sparse=False)
+        return _understand(saved, table.load(), table.name, console)
     with open_source(args.data, args.format) as source:
         return _read(saved, source, args.encoding, console)
 
 
-def _read(saved: Saved, source: Source, encoding: str, console: Console) -> Rows:
-    if (source.format == "svm") != (saved.base is not None):
+def read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Iterator[Rows]:
+    """The same for a table that does not fit into memory, piece by piece."""
+    _check_form(saved, table.name, table.format_name, is_sparse=False)
+    _check_columns(saved, table, table.name, console)
+    columns = [name for name in (*saved.columns, saved.target) if name in table.columns]
+    # Missing numbers anywhere in a column change how its whole numbers are written.
+    kinds = {
+        name: table.column(name).dtype for name, kind in saved.columns.items() if kind == "category"
+    }
+    new = _NewCategories(saved)
+    for parts in pieces_of(table, len(columns)):
+        frame = table.frame(parts, columns).astype(kinds)
+        rows = _rows(saved, frame, table.name)
+        new.count(rows.X)
+        yield rows
+    new.tell(table.name, console)
+
+
+def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -> None:
+    """Complain of data that are not of the form that the model was fitted to."""
+    if is_sparse != (saved.base is not None):
         wants = "libsvm" if saved.base is not None else "a table with named columns"
         raise ValueError(
-            f"{source.name} is {source.format_name}, and {saved.path} was fitted to {wants}. "
+            f"{name} is {format_name}, and {saved.path} was fitted to {wants}. "
             "Give data of the same form."
         )
+
+
+def _read(saved: Saved, source: Source, encoding: str, console: Console) -> Rows:
+    _check_form(saved, source.name, source.format_name, is_sparse=source.format == "svm")
     if saved.base is not None:
         return _sparse_rows(saved, source)
     kept = [name for name, kind in saved.columns.items() if kind != "number"]
     kept += [] if saved.tasks is None else [saved.tasks]
     frame = read_table(source, kept, encoding)
-    _check_columns(saved, frame, source.name, console)
+    return _understand(saved, frame, source.name, console)
+
+
+def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows:
+    """A table in memory, for a model."""
+    _check_columns(saved, frame, source, console)
+    rows = _rows(saved, frame, source)
+    if rows.tasks is not None:
+        _note_new_tasks(saved, rows.tasks, source, console)
+    new = _NewCategories(saved)
+    new.count(rows.X)
+    new.tell(source, console)
+    return rows
+
+
+def _rows(saved: Saved, frame: Any, source: str) -> Rows:
+    """Values as the model takes them."""
     if saved.missing == "refuse":
-        check_missing(frame, list(saved.columns), source.name)
+        check_missing(frame, list(saved.columns), source)
     X = pandas().DataFrame(
-        {name: as_kind(frame[name], kind, source.name) for name, kind in saved.columns.items()}
+        {name: as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
     )
     tasks = None
     if saved.tasks is not None:
-        check_missing(frame, [saved.tasks], source.name)
-        tasks = as_kind(frame[saved.tasks], "category", source.name).to_numpy(object).astype(str)
-        _note_new_tasks(saved, tasks, source.name, console)
-    _note_new_categories(saved, X, source.name, console)
-    return Rows(source.name, X, _answers(saved, frame, source.name), tasks)
+        check_missing(frame, [saved.tasks], source)
+        tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
+    return Rows(source, X, _answers(saved, frame, source), tasks)
 
 
 def _sparse_rows(saved: Saved, source: Source) -> Rows:
@@ -161,17 +205,34 @@ def _note_new_tasks(saved: Saved, tasks: NDArray[Any], source: str, console: Con
         )
 
 
-def _note_new_categories(saved: Saved, X: Any, source: str, console: Console) -> None:
-    """Values that no column of zeros and ones stands for."""
-    for _, encoder, names in saved.model[0].transformers_:
-        for name, known in zip(names, getattr(encoder, "categories_", ()), strict=False):
+class _NewCategories:
+    """Counts values that no column of zeros and ones stands for."""
+
+    def __init__(self, saved: Saved) -> None:
+        self._encoders = [
+            (name, known)
+            for _, encoder, names in saved.model[0].transformers_
+            for name, known in zip(names, getattr(encoder, "categories_", ()), strict=False)
+        ]
+        self._counts: dict[str, int] = {}
+        self._examples: dict[str, Any] = {}
+
+    def count(self, X: Any) -> None:
+        """Those of some rows."""
+        for name, known in self._encoders:
             present = X[name].dropna()
             new = present[~present.isin(known)]
             if len(new):
-                console.note(
-                    f"clustruct: {source}, column {name!r}: {len(new)} rows hold categories that "
-                    f"were not in the fit, as {new.iloc[0]!r:.40}; they count as none of them."
-                )
+                self._counts[name] = self._counts.get(name, 0) + len(new)
+                self._examples.setdefault(name, new.iloc[0])
+
+    def tell(self, source: str, console: Console) -> None:
+        """What was counted."""
+        for name, count in self._counts.items():
+            console.note(
+                f"clustruct: {source}, column {name!r}: {count} rows hold categories that "
+                f"were not in the fit, as {self._examples[name]!r:.40}; they count as none of them."
+            )
 
 
 def _answers(saved: Saved, frame: Any, source: str) -> NDArray[Any] | None:

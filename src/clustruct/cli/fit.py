@@ -1,6 +1,7 @@
 """``clustruct fit``: a model from a table."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from clustruct._console import Console
 from clustruct.cli.messages import BadUsage, as_json
 from clustruct.cli.options import (
     add_command,
+    add_out_of_core,
     add_table_options,
     clusters,
     nonzero,
@@ -42,9 +44,17 @@ def add(commands: Any) -> None:
         "clustruct fit trials.csv --target tuned --samples --clusters 2",
         "clustruct fit words.svm --nonzero 100 --json",
         "zcat big.csv.gz | clustruct fit - --format csv --target y",
+        "clustruct fit trips/ --target fare --out-of-core yes",
+        "clustruct fit X.npy --target y.npy",
     )
     add_table_options(parser, FORMATS)
-    parser.add_argument("--target", metavar="COL", help="column to predict (libsvm has its own)")
+    add_out_of_core(parser)
+    parser.add_argument(
+        "--target",
+        metavar="COL",
+        help="column to predict (libsvm has its own); for a .npy matrix also the number of a "
+        "column, or another .npy file",
+    )
     _add_uses(parser)
     _add_columns(parser)
     _add_search(parser)
@@ -145,16 +155,13 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Read, fit, save, print."""
     with console.progress("reading"):
         from clustruct.cli.models import Settings, check_use
-        from clustruct.cli.problems import read_problem
         from clustruct.cli.report import check_report
-        from clustruct.cli.streams import open_source
 
         wanted = _wanted(args)
         check_use(args.tasks is not None)
         if args.report is not None:
             check_report()
-        with open_source(args.data, args.format) as source:
-            problem = read_problem(source, wanted)
+        problem = _read(args, wanted, console)
     _check_loss(args.loss, problem.target.kind)
     scale = args.scale or ("standard" if problem.base is None else "maxabs")
     if not args.json:
@@ -172,6 +179,32 @@ def run(args: argparse.Namespace, console: Console) -> None:
         console.say(as_json(_values(args, problem, trained)))
     else:
         _print_trained(args, trained, console)
+
+
+def _read(args: argparse.Namespace, wanted: "Wanted", console: Console) -> "Problem":
+    """The table, in memory or not."""
+    from clustruct.cli.large import LargeFrame, check_dask, takes_pieces
+    from clustruct.cli.parts import find_table
+    from clustruct.cli.problems import read_problem, understand
+    from clustruct.cli.streams import open_source
+
+    table = find_table(args.data, args.format, wanted.target)
+    why = takes_pieces(table, args.out_of_core, args.data)
+    if table is None or (table.is_stream and not why):
+        with open_source(args.data, args.format) as source:
+            return read_problem(source, wanted)
+    if wanted.target is not None:
+        wanted = replace(wanted, target=table.column_for(wanted.target))
+    if not why:
+        return understand(table.load(), table.name, table.format_name, wanted)
+    if args.tasks is not None or args.use != "features":
+        raise BadUsage(
+            f"{args.data} is read out of core ({why}), which is for --features only. Give a part "
+            "of the rows, or --out-of-core no."
+        )
+    check_dask(args.data)
+    console.note(f"clustruct: {args.data} is read out of core, piece by piece: {why}.")
+    return understand(LargeFrame(table), table.name, table.format_name, wanted)
 
 
 def _wanted(args: argparse.Namespace) -> "Wanted":
@@ -226,10 +259,19 @@ def _write(
                 trained.data,
                 trained.comparison,
                 args.report,
-                title=f"{problem.target.name} from {problem.source}",
+                title=_title(problem, trained),
                 model_file=args.out,
                 feature_names=trained.feature_names,
             )
+
+
+def _title(problem: "Problem", trained: "Trained") -> str:
+    """Of the report; it says so if that shows some rows only."""
+    title = f"{problem.target.name} from {problem.source}"
+    shown = trained.data.n + (0 if trained.comparison is None else trained.comparison.n_test)
+    if not problem.is_large or shown == problem.n_rows:
+        return title
+    return f"{title} ({shown:,} of {problem.n_rows:,} rows, drawn at random)"
 
 
 def _values(args: argparse.Namespace, problem: "Problem", trained: "Trained") -> dict[str, Any]:
@@ -240,6 +282,7 @@ def _values(args: argparse.Namespace, problem: "Problem", trained: "Trained") ->
         "version": __version__,
         "data": problem.source,
         "rows": problem.n_rows,
+        "out_of_core": problem.is_large,
         "target": {
             "name": problem.target.name,
             "kind": problem.target.kind,

@@ -12,6 +12,7 @@ __all__ = [
     "Command",
     "add_command",
     "add_common",
+    "add_out_of_core",
     "add_table_options",
     "clusters",
     "non_negative",
@@ -56,12 +57,23 @@ def add_table_options(parser: argparse.ArgumentParser, formats: Sequence[str]) -
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="CSV, TSV, Parquet, Arrow, JSON lines or libsvm (.svm) file, compressed or not; "
-        "- for standard input",
+        help="CSV, TSV, Parquet, Arrow, JSON lines or libsvm (.svm) file, compressed or not; a "
+        "folder of Parquet files; a NumPy matrix (.npy); - for standard input",
     )
     parser.add_argument("--format", choices=formats, help="format, where the name does not tell")
     parser.add_argument(
         "--encoding", default="utf-8", metavar="NAME", help="of text files (default: %(default)s)"
+    )
+
+
+def add_out_of_core(parser: argparse.ArgumentParser) -> None:
+    """Whether the table is read piece by piece."""
+    parser.add_argument(
+        "--out-of-core",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="read Parquet files, folders of them and .npy files piece by piece (default: auto, "
+        "where they do not fit into memory)",
     )
 
 

@@ -1,11 +1,12 @@
 """``clustruct predict``: answers of a saved model."""
 
 import argparse
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from clustruct._console import Console
 from clustruct.cli.messages import as_json
-from clustruct.cli.options import add_command, add_table_options, output
+from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
 
 if TYPE_CHECKING:
     from clustruct.cli.application import Rows, Saved
@@ -24,9 +25,11 @@ def add(commands: Any) -> None:
         "predict with a saved model, one line for each row of a table",
         "clustruct predict flats.clustruct new.csv --out rents.csv",
         "clustruct predict flats.clustruct new.csv | head",
+        "clustruct predict trips.clustruct trips/ --out fares.parquet",
     )
     parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
     add_table_options(parser, FORMATS)
+    add_out_of_core(parser)
     parser.add_argument(
         "--out",
         type=output,
@@ -39,34 +42,52 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace, console: Console) -> None:
     """Load, read, predict, write."""
     with console.progress("reading"):
-        from clustruct.cli.application import load_model, read_rows
+        from clustruct.cli.application import load_model
 
         saved = load_model(args.model)
-        rows = read_rows(saved, args, console)
-    with console.progress("predicting"):
-        answers = _answers(saved, rows)
-        scores = _scores(saved, rows)
+        pieces = _pieces(saved, args, console)
+    tally = _Tally(saved)
+    frames = map(tally.answer, pieces)
+    values = None
     if args.out is not None:
-        from clustruct.cli.tables import write_table
+        from clustruct.cli.tables import write_pieces
 
-        write_table(answers, args.out)
+        with console.progress("predicting"):
+            write_pieces(frames, args.out)
+    elif args.json:
+        values = [value for frame in frames for value in frame.to_dict(orient="records")]
+    else:
+        for number, frame in enumerate(frames):
+            console.say(frame.to_csv(index=False, header=not number).rstrip("\n"))
+    scores = tally.scores()
     if args.json:
-        values = None if args.out is not None else answers.to_dict(orient="records")
         content = {
-            "rows": len(answers),
+            "rows": tally.n_rows,
             "out": None if args.out is None else str(args.out),
             "scores": scores,
             "predictions": values,
         }
         console.say(as_json(content))
         return
-    if args.out is None:
-        console.say(answers.to_csv(index=False).rstrip("\n"))
-    else:
-        console.say(f"Predictions of {len(answers)} rows: {args.out}")
+    if args.out is not None:
+        console.say(f"Predictions of {tally.n_rows} rows: {args.out}")
     if scores:
         told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-        console.note(f"clustruct: {rows.source} has the answers, too: {told}.")
+        console.note(f"clustruct: {tally.source} has the answers, too: {told}.")
+
+
+def _pieces(saved: "Saved", args: argparse.Namespace, console: Console) -> Iterable["Rows"]:
+    """The table at once, or piece by piece."""
+    from clustruct.cli.application import read_in_pieces, read_rows
+    from clustruct.cli.large import takes_pieces
+    from clustruct.cli.parts import find_table
+
+    table = find_table(args.data, args.format)
+    why = takes_pieces(table, args.out_of_core, args.data)
+    if table is None or not why:
+        return [read_rows(saved, args, console)]
+    console.note(f"clustruct: {args.data} is read out of core, piece by piece: {why}.")
+    return read_in_pieces(saved, table, console)
 
 
 def _answers(saved: "Saved", rows: "Rows") -> Any:
@@ -87,14 +108,45 @@ def _answers(saved: "Saved", rows: "Rows") -> Any:
     return pandas().DataFrame(columns)
 
 
-def _scores(saved: "Saved", rows: "Rows") -> dict[str, float]:
-    """How good the answers are, where the table has the right ones."""
-    if rows.y is None:
-        return {}
-    from sklearn.metrics import accuracy_score, r2_score
+class _Tally:
+    """Answers piece by piece, and how good they are where the table has the right ones.
 
-    routed = {} if rows.tasks is None else {"tasks": rows.tasks}
-    answers = saved.model.predict(rows.X, **routed)
-    if saved.kind == "classification":
-        return {"accuracy": float(accuracy_score(rows.y, answers))}
-    return {"R2": float(r2_score(rows.y, answers))} if len(answers) > 1 else {}
+    Parameters
+    ----------
+    saved : Saved
+    """
+
+    def __init__(self, saved: "Saved") -> None:
+        self._saved = saved
+        self.source = ""
+        self.n_rows = 0
+        self._n_true = 0
+        # Answers that are right, or squared errors; mean and squares of the right answers about it.
+        self._sum = self._mean = self._squares = 0.0
+
+    def answer(self, rows: "Rows") -> Any:
+        """The answers of a piece, as a frame."""
+        frame = _answers(self._saved, rows)
+        self.source = rows.source
+        self.n_rows += len(frame)
+        if rows.y is not None:
+            self._compare(rows.y, frame["prediction"].to_numpy())
+        return frame
+
+    def _compare(self, y: Any, answers: Any) -> None:
+        before, self._n_true = self._n_true, self._n_true + y.shape[0]
+        if self._saved.kind == "classification":
+            self._sum += float((y == answers).sum())
+            return
+        self._sum += float(((y - answers) ** 2).sum())
+        apart, share = float(y.mean()) - self._mean, y.shape[0] / self._n_true
+        self._squares += float(((y - y.mean()) ** 2).sum()) + before * share * apart**2
+        self._mean += share * apart
+
+    def scores(self) -> dict[str, float]:
+        """Accuracy, or R2; none where a right answer is missing."""
+        if not self._n_true or self._n_true < self.n_rows:
+            return {}
+        if self._saved.kind == "classification":
+            return {"accuracy": self._sum / self._n_true}
+        return {"R2": 1.0 - self._sum / self._squares} if self._squares > 0.0 else {}

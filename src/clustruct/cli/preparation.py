@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, RobustScaler, StandardScaler
 
-from clustruct.cli.columns import Column
+from clustruct.cli.columns import KINDS, Column
+from clustruct.cli.large import LargeColumns
 from clustruct.estimators.columns import DateToDays, FilledText
 
-__all__ = ["SCALES", "blocks_of", "fit_columns", "how"]
+__all__ = ["SCALES", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
 
 SCALES = {
     "standard": (StandardScaler, "mean 0, deviation 1"),
@@ -31,6 +34,7 @@ SCALES = {
 NUMBERS = "numbers"
 MOST_LEVELS = 100
 MOST_WORDS = 20_000
+FEW_ROWS = 100  # to see what columns are made of a table
 DENSE_LEVELS = 500  # more than that, and zeros are not stored
 
 
@@ -67,11 +71,77 @@ def fit_columns(
     -------
     ColumnTransformer
     """
-    of_kind = {kind: [c for c in columns if c.kind == kind] for kind in ("number", "date")}
+    parts, sparse = _parts(columns, scale, missing, len(frame))
     words = [column for column in columns if column.kind == "text"]
-    categories = [column for column in columns if column.kind == "category"]
-    levels = sum(min(column.n_distinct, MOST_LEVELS) for column in categories)
-    sparse = bool(words) or levels > DENSE_LEVELS
+    return _fitted(_assembled(parts, sparse), frame, words, source)
+
+
+def fit_columns_apart(
+    table: LargeColumns, rows: NDArray[np.intp], columns: Sequence[Column], scale: str, missing: str
+) -> Any:
+    """The same for a table of which one column at a time is in memory.
+
+    Parameters
+    ----------
+    table : LargeColumns
+    rows : ndarray of int
+        Rows to learn from, ascending.
+    columns : sequence of Column
+        Those to use.
+    scale, missing : str
+        As on the command line.
+
+    Returns
+    -------
+    ColumnTransformer
+    """
+    words = [column.name for column in columns if column.kind == "text"]
+    if words:
+        raise ValueError(
+            f"{table.name}, column {words[0]!r}: text cannot be prepared out of core. Say that it "
+            f"is no text: --category {words[0]!r}, --drop {words[0]!r}; or fit to fewer rows."
+        )
+    parts, sparse = _parts(columns, scale, missing, rows.size)
+    _assembled(parts, sparse)  # tells the parts what to make
+    learnt = []
+    for name, transformer, names in parts:
+        if transformer != "passthrough":
+            fits = [clone(transformer).fit(table.column(one, rows)) for one in names]
+            transformer = FrozenEstimator(_side_by_side(fits))
+        learnt.append((name, transformer, names))
+    made = _fitted(_assembled(learnt, sparse), table.take(rows[:FEW_ROWS]), (), table.name)
+    # What was frozen against a second fit is, in the end, what a fit to all rows would have left.
+    made.transformers = parts
+    made.transformers_ = [(name, _thawed(step), names) for name, step, names in made.transformers_]
+    return made
+
+
+def _thawed(step: Any) -> Any:
+    return step.estimator if isinstance(step, FrozenEstimator) else step
+
+
+def _side_by_side(fits: Sequence[Any]) -> Any:
+    """What was learnt of each of some columns, as if of all of them at once."""
+    first = fits[0]
+    if len(fits) == 1:
+        return first
+    if isinstance(first, Pipeline):
+        steps = zip(*(fit.steps for fit in fits), strict=True)
+        return Pipeline([(step[0][0], _side_by_side([one for _, one in step])) for step in steps])
+    for name, value in vars(first).items():
+        if isinstance(value, np.ndarray) and value.shape == (1,):
+            setattr(first, name, np.concatenate([vars(fit)[name] for fit in fits]))
+    first.n_features_in_ = len(fits)
+    return first
+
+
+def _parts(
+    columns: Sequence[Column], scale: str, missing: str, n_rows: int
+) -> tuple[list[tuple[str, Any, Any]], bool]:
+    """What is done to which columns, and whether zeros are left out of the matrix."""
+    of_kind = {kind: [c for c in columns if c.kind == kind] for kind in KINDS}
+    levels = sum(min(column.n_distinct, MOST_LEVELS) for column in of_kind["category"])
+    sparse = bool(of_kind["text"]) or levels > DENSE_LEVELS
     parts: list[tuple[str, Any, Any]] = []
     if of_kind["number"]:
         names = [column.name for column in of_kind["number"]]
@@ -79,20 +149,24 @@ def fit_columns(
     if of_kind["date"]:
         names = [column.name for column in of_kind["date"]]
         parts.append(("dates", _numeric(scale, missing, DateToDays()), names))
-    for column in categories:
+    for column in of_kind["category"]:
         encoder = OneHotEncoder(
             handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS, sparse_output=sparse
         )
         parts.append((_part_name(column.name, parts), encoder, [column.name]))
-    for column in words:
-        pipeline = make_pipeline(FilledText(), _vectorizer(len(frame)))
+    for column in of_kind["text"]:
+        pipeline = make_pipeline(FilledText(), _vectorizer(n_rows))
         parts.append((_part_name(column.name, parts), pipeline, [column.name]))
+    return parts, sparse
+
+
+def _assembled(parts: Sequence[tuple[str, Any, Any]], sparse: bool) -> ColumnTransformer:
     transformer = ColumnTransformer(
         parts, sparse_threshold=float(sparse), verbose_feature_names_out=False
     )
     if not sparse:
         transformer.set_output(transform="pandas")  # so that the model knows the names
-    return _fitted(transformer, frame, words, source)
+    return transformer
 
 
 def _numeric(scale: str, missing: str, *first: Any) -> Any:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.cli.columns import Column, as_kind, check_missing, find, recognise
+from clustruct.cli.large import LargeColumns, LargeFrame
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.streams import Source
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.cli.targets import Target, recognise_target
 
-__all__ = ["Problem", "Wanted", "read_problem"]
+__all__ = ["Problem", "Wanted", "read_problem", "understand"]
 
 LABEL = "the number before each row"
 
@@ -60,7 +61,7 @@ class Problem:
     source : str
         Name of the file.
     format_name : str
-    X : DataFrame or csr_matrix
+    X : DataFrame, LargeColumns or csr_matrix
         Samples; of a frame, the columns in use, as `as_kind` gives them.
     target : Target
     columns : list of Column
@@ -97,7 +98,12 @@ class Problem:
 
     def rows(self, index: NDArray[np.intp]) -> Any:
         """Some of the samples."""
-        return self.X[index] if self.base is not None else self.X.iloc[index]
+        return self.X[index] if self.base is not None else self.X.take(index)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the samples are read piece by piece."""
+        return isinstance(self.X, LargeColumns)
 
 
 def read_problem(source: Source, wanted: Wanted) -> Problem:
@@ -119,43 +125,70 @@ def read_problem(source: Source, wanted: Wanted) -> Problem:
     """
     if source.format == "svm":
         return _read_svm(source, wanted)
-    if wanted.target is None:
-        raise BadUsage("--target is needed: the name of the column to predict.")
+    _check_target(wanted)
     frame = read_table(source, _written_as_they_are(wanted), wanted.encoding)
-    roles = _check_names(frame, wanted, source.name)
+    return understand(frame, source.name, source.format_name, wanted)
+
+
+def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Problem:
+    """What the columns of a table are for.
+
+    Parameters
+    ----------
+    frame : DataFrame or LargeFrame
+    source, format_name : str
+        For messages.
+    wanted : Wanted
+
+    Returns
+    -------
+    Problem
+    """
+    name = _check_target(wanted)
+    roles = _check_names(frame, wanted, source)
     remarks: list[str] = []
-    frame = _with_target(frame, wanted.target, wanted.missing, source.name, remarks)
-    target = recognise_target(frame[wanted.target], wanted.target, wanted.kind, source.name)
-    names = [name for name in wanted.only or frame.columns if name not in roles]
-    kinds = dict(wanted.kinds)
-    columns = recognise(frame, names, kinds, source.name)
+    frame = _with_target(frame, name, wanted.missing, source, remarks)
+    target = recognise_target(frame[name], name, wanted.kind, source)
+    names = [column for column in wanted.only or frame.columns if column not in roles]
+    columns = recognise(frame, names, dict(wanted.kinds), source)
     for column in columns:
         if not column.used:
             remarks.append(
-                f"{source.name}, column {column.name!r}: left out, as {column.reason}. "
+                f"{source}, column {column.name!r}: left out, as {column.reason}. "
                 f"--drop {column.name!r} says that this is meant."
             )
     used = [column for column in columns if column.used]
     if not used:
         raise ValueError(
-            f"{source.name} has no column to predict {wanted.target!r} from. "
+            f"{source} has no column to predict {name!r} from. "
             "Give a table with more columns, or name fewer in --drop."
         )
     if wanted.missing == "refuse":
-        check_missing(frame, [column.name for column in used], source.name)
-    X = pandas().DataFrame(
-        {column.name: as_kind(frame[column.name], column.kind, source.name) for column in used}
-    )
+        check_missing(frame, [column.name for column in used], source)
     return Problem(
-        source.name,
-        source.format_name,
-        X.reset_index(drop=True),
+        source,
+        format_name,
+        _features(frame, used, source),
         target,
         columns,
         remarks,
-        _weights(frame, wanted.weights, source.name),
-        None if wanted.tasks is None else _tasks(frame, wanted.tasks, source.name),
+        _weights(frame, wanted.weights, source),
+        None if wanted.tasks is None else _tasks(frame, wanted.tasks, source),
     )
+
+
+def _check_target(wanted: Wanted) -> str:
+    if wanted.target is None:
+        raise BadUsage("--target is needed: the name of the column to predict.")
+    return wanted.target
+
+
+def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
+    """The columns that the model sees; where they do not fit into memory, they are read later."""
+    if isinstance(frame, LargeFrame):
+        return LargeColumns(frame, used)
+    values = {column.name: as_kind(frame[column.name], column.kind, source) for column in used}
+    return pandas().DataFrame(values).reset_index(drop=True)
 
 
 def _written_as_they_are(wanted: Wanted) -> list[str]:

@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 
 from clustruct.cli.messages import BadUsage, did_you_mean, listed, needs_extra
 
-__all__ = ["FORMATS", "START", "Source", "format_of", "open_source"]
+__all__ = ["FORMATS", "START", "TABLE_MAGIC", "Source", "format_of", "open_source"]
 
 # How names end, and what that says of the content.
 ENDINGS = {

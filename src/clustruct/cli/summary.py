@@ -9,6 +9,7 @@ from clustruct._console import Console
 from clustruct.cli.messages import listed
 from clustruct.cli.training import Trained
 from clustruct.inspection import kind_of
+from clustruct.reporting.comparison import Comparison
 
 __all__ = ["model_values", "print_model", "print_scores", "score_values"]
 
@@ -117,6 +118,7 @@ def score_values(trained: Trained) -> dict[str, Any] | None:
         return None
     return {
         "rows": found.n_test,
+        "plain_models_fitted_to": found.n_train,
         "scores": [
             {
                 "model": entry.name,
@@ -226,5 +228,12 @@ def print_scores(trained: Trained, console: Console) -> None:
             + [entry.name]
             for entry in found.entries
         ],
-        f"On {found.n_test} rows held out",
+        f"On {found.n_test} rows held out{_plainly(found)}",
     )
+
+
+def _plainly(found: Comparison) -> str:
+    """What plain models were fitted to, where it is not all that ours was."""
+    if found.n_train >= found.n_available:
+        return ""
+    return f"; plain models fitted to {found.n_train} of {found.n_available} rows, drawn at random"

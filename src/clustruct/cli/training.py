@@ -1,7 +1,7 @@
 """Fitting: hold rows out, prepare columns, choose and fit the model, see how well it does."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from clustruct._console import Console
+from clustruct.cli.large import in_pieces
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
-from clustruct.cli.preparation import blocks_of, fit_columns
+from clustruct.cli.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.problems import Problem
 from clustruct.cli.progress import fit_with_progress
-from clustruct.reporting.comparison import Comparison, Data, compare
+from clustruct.reporting.comparison import MOST_ROWS, Comparison, Data, compare
 
 __all__ = ["Trained", "train"]
 
@@ -91,24 +92,28 @@ def train(
     Trained
     """
     fitted, held = _split(problem, test_size, settings.seed)
-    X, y = problem.rows(fitted), problem.target.values[fitted]
+    prepare = _prepare_in_pieces if problem.is_large else _prepare
+    with console.progress("preparing columns"):
+        ready = prepare(problem, fitted, scale, missing, settings.seed)
+    y, shape = problem.target.values[fitted], ready.matrix.shape
     tasks = None if problem.tasks is None else problem.tasks[fitted]
-    steps, names, blocks = _prepare(problem, X, scale, missing)
-    matrix = X if steps is None else steps.transform(X)
     n_tasks = None if tasks is None else np.unique(tasks).size
-    estimator = choose_model(settings, problem.target.kind, matrix.shape, y, blocks, n_tasks)
+    estimator = choose_model(settings, problem.target.kind, shape, y, ready.blocks, n_tasks)
     routed: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
     if problem.weights is not None:
         routed["sample_weight"] = problem.weights[fitted]
-    text = f"fitting {matrix.shape[0]} rows of {matrix.shape[1]} features"
-    fit_with_progress(console, text, estimator, lambda: estimator.fit(matrix, y, **routed))
-    before = [] if steps is None else [("columns", steps)]
+    text = f"fitting {shape[0]} rows of {shape[1]} features"
+    fit_with_progress(console, text, estimator, lambda: estimator.fit(ready.matrix, y, **routed))
+    if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
+        estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
+    before = [] if ready.steps is None else [("columns", ready.steps)]
     model = Pipeline([*before, ("model", estimator)])
-    data = Data(X, y, tasks)
     with console.progress("comparing with plain models"):
-        comparison = _compare(model, data, problem, held, settings.seed)
+        comparison = _compare(model, ready.data, problem, held, settings.seed)
+    if comparison is not None:
+        comparison = replace(comparison, n_available=fitted.size)
     in_blocks = getattr(estimator, "blocks", None) is not None
-    return Trained(model, matrix, names, data, comparison, in_blocks)
+    return Trained(model, ready.shown, ready.names, ready.data, comparison, in_blocks)
 
 
 def _compare(
@@ -117,8 +122,7 @@ def _compare(
     """Scores on the rows held out, if there are any."""
     if not held.size:
         return None
-    tasks = None if problem.tasks is None else problem.tasks[held]
-    held_out = Data(problem.rows(held), problem.target.values[held], tasks)
+    held_out = _data(problem, _drawn(problem, held, seed))
     return compare(model, data, held_out, test_size=0.0, seed=seed)
 
 
@@ -151,13 +155,57 @@ def _split(problem: Problem, test_size: float, seed: int) -> tuple[Indices, Indi
     return np.sort(fitted), np.sort(held)
 
 
-def _prepare(
-    problem: Problem, X: Any, scale: str, missing: str
-) -> tuple[Any, list[str], NDArray[Any] | None]:
-    """What stands before the model, the names of the features it makes, and their blocks."""
+class _Ready(NamedTuple):
+    """Samples, prepared: what stands before the model, and what the model is fitted to.
+
+    `data` are rows to show and to compare models on, and `shown` is the matrix of these.
+    """
+
+    steps: Any
+    names: list[str]
+    blocks: NDArray[Any] | None
+    matrix: Any
+    data: Data
+    shown: Any
+
+
+def _prepare(problem: Problem, rows: Indices, scale: str, missing: str, seed: int) -> _Ready:
+    """A table in memory: all rows are shown."""
+    data = _data(problem, rows)
     if problem.base is None:
-        steps = fit_columns(X, problem.used, scale, missing, problem.source)
-        return steps, [str(name) for name in steps.get_feature_names_out()], blocks_of(steps)
-    names = [f"x{column + problem.base}" for column in range(X.shape[1])]
+        steps = fit_columns(data.X, problem.used, scale, missing, problem.source)
+        matrix = steps.transform(data.X)
+        return _Ready(steps, _names(steps), blocks_of(steps), matrix, data, matrix)
+    names = [f"x{column + problem.base}" for column in range(data.X.shape[1])]
     make = SPARSE_SCALERS[scale]
-    return None if make is None else make().fit(X), names, None
+    steps = None if make is None else make().fit(data.X)
+    matrix = data.X if steps is None else steps.transform(data.X)
+    return _Ready(steps, names, None, matrix, data, matrix)
+
+
+def _prepare_in_pieces(
+    problem: Problem, rows: Indices, scale: str, missing: str, seed: int
+) -> _Ready:
+    """A table on disk: some rows are shown."""
+    steps = fit_columns_apart(problem.X, rows, problem.used, scale, missing)
+    names = _names(steps)
+    matrix = in_pieces(problem.X, rows, steps, len(names))
+    data = _data(problem, _drawn(problem, rows, seed))
+    return _Ready(steps, names, blocks_of(steps), matrix, data, steps.transform(data.X))
+
+
+def _names(steps: Any) -> list[str]:
+    return [str(name) for name in steps.get_feature_names_out()]
+
+
+def _drawn(problem: Problem, rows: Indices, seed: int) -> Indices:
+    """All rows, or as many of those on disk as models are compared on."""
+    if not problem.is_large or rows.size <= MOST_ROWS:
+        return rows
+    return np.sort(np.random.default_rng(seed).choice(rows, MOST_ROWS, replace=False))
+
+
+def _data(problem: Problem, rows: Indices) -> Data:
+    """Some rows, in memory."""
+    tasks = None if problem.tasks is None else problem.tasks[rows]
+    return Data(problem.rows(rows), problem.target.values[rows], tasks)

@@ -1,13 +1,29 @@
 """Rows in pieces, each a matrix of its own: on disk, in memory or on the workers of a cluster."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
+import dask.array as da
 import numpy as np
-from scipy.sparse import issparse
+from dask.delayed import delayed
+from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
 
 from clustruct.design.local import aligned, local_design, local_matrix
-from clustruct.design.pieces import Piece, Pieces, added, cluster, compute, delay, join, keep
+from clustruct.design.pieces import (
+    Piece,
+    Pieces,
+    added,
+    available_bytes,
+    cluster,
+    compute,
+    delay,
+    join,
+    keep,
+)
 from clustruct.design.protocols import Floats, Labels, Rows, T
 from clustruct.kernels.kmeans1d import cluster_values
 
@@ -39,6 +55,7 @@ class BlockDesign:
         self.heights = tuple(heights)
         self.shape: tuple[int, int] = (sum(heights), width)
         self.n_entries = self.shape[0] * width
+        self.n_bytes = 8.0 * self.n_entries
         self.n_passes = 0
         self._blamed = False
 
@@ -48,7 +65,8 @@ class BlockDesign:
         ((self.is_sparse, entries, n_bytes),) = self._guarded(lambda: compute(parts))
         scale = self.shape[0] / self.heights[0]
         self.n_entries = int(scale * entries)
-        return scale * n_bytes
+        self.n_bytes = scale * n_bytes
+        return self.n_bytes
 
     def hold(self) -> None:
         """Read the blocks once, and keep them where they were read."""
@@ -88,6 +106,21 @@ class BlockDesign:
         """One pass over the blocks."""
         self.n_passes += 1
         return self._total(self._on_blocks(function, rows), combine)
+
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Any, T]],
+        *rows: Pieces,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Pieces, T]:
+        """One pass over the blocks; new rows are kept, the sums of single blocks are not."""
+        self.n_passes += 1
+        both = self._on_blocks(function, rows)
+        total = join(delay(itemgetter(1), [both]), combine or added, delayed_=True)
+        new = delay(itemgetter(0), [both])
+        *parts, last = self._guarded(lambda: keep([*new, total]))
+        (found,) = self._guarded(lambda: compute([last]))
+        return Pieces.of(parts), self._checked(found)
 
     def place(self, rows: Any) -> Pieces:
         """In the same pieces."""
@@ -148,6 +181,60 @@ class BlockDesign:
         """As they are."""
         return values
 
+    # ---- Some of the rows
+
+    def only(self, mask: Pieces, *rows: Pieces) -> tuple["BlockDesign", tuple[Pieces, ...]]:
+        """The rows where the mask is true; read once and kept, if they fit into memory."""
+        counts = self.fold(lambda m: [int(np.count_nonzero(m))], mask, combine=operator.add)
+        filled = [number for number, count in enumerate(counts) if count]
+
+        def some(lists: Sequence[Piece]) -> list[Piece]:
+            chosen = [[parts[number] for number in filled] for parts in (lists, mask.parts)]
+            return delay(_take, chosen)
+
+        fewer = BlockDesign(
+            some(self._blocks), [counts[number] for number in filled], self.shape[1]
+        )
+        fewer.is_sparse = self.is_sparse
+        part = fewer.shape[0] / self.shape[0]
+        fewer.n_entries, fewer.n_bytes = int(part * self.n_entries), part * self.n_bytes
+        if fewer.n_bytes <= available_bytes():
+            self.n_passes += 1
+            fewer.hold()
+        return fewer, tuple(Pieces.of(keep(some(mine.parts))) for mine in rows)
+
+    def locate(self, shares: Pieces, positions: Floats) -> Labels:
+        """Piece by piece: each is told what the pieces before it add up to."""
+        totals = self.fold(lambda s: [float(s.sum())], shares, combine=operator.add)
+        ends = np.cumsum(totals)
+        sought = np.sort(positions) * ends[-1]
+        bounds = [0, *np.searchsorted(sought, ends[:-1]), sought.size]
+        mine = Pieces.of([sought[a:b] for a, b in pairwise(bounds)])
+        before = Pieces.of([0.0, *ends[:-1]])
+        first = Pieces.of([0, *np.cumsum(self.heights)[:-1]])
+        return self.fold(_locate, shares, mine, before, first, combine=_concatenated)
+
+    def fetch(self, index: Labels, *rows: Pieces) -> tuple[Any, tuple[Any, ...]]:
+        """From the blocks that hold some of them."""
+        ends = np.cumsum(self.heights)
+        bounds = [0, *np.searchsorted(index, ends)]
+        filled = [number for number, (a, b) in enumerate(pairwise(bounds)) if b > a]
+        mine = [index[bounds[n] : bounds[n + 1]] - (ends[n] - self.heights[n]) for n in filled]
+        lists = [self._blocks, *(each.parts for each in rows)]
+        chosen = [[parts[number] for number in filled] for parts in lists]
+        self.n_passes += 1
+        found = self._total(delay(_fetch, [mine, *chosen]), _stacked)
+        return local_matrix(found[0]), tuple(map(aligned, found[1:]))
+
+    def hand_out(self, codes: Pieces) -> Any:
+        """As a Dask array with a chunk for each block."""
+        as_codes = delayed(np.asarray, pure=False)
+        parts = [
+            da.from_delayed(as_codes(part, dtype=np.intp), (height,), np.intp)
+            for part, height in zip(codes.parts, self.heights, strict=True)
+        ]
+        return da.concatenate(parts)
+
     def over(self, rows: Pieces) -> "BlockDesign":
         """The same pieces of other columns."""
         assert rows.shape is not None
@@ -179,7 +266,11 @@ class BlockDesign:
         return delay(on_block, [self._blocks, *(mine.parts for mine in rows)])
 
     def _total(self, parts: Sequence[Piece], combine: Callable[[T, T], T] | None) -> T:
-        total = self._guarded(lambda: compute([join(parts, combine or added, delayed_=True)])[0])
+        joined = join(parts, combine or added, delayed_=True)
+        return self._checked(self._guarded(lambda: compute([joined])[0]))
+
+    def _checked(self, total: T) -> T:
+        """A result that is not finite has its reason told, once."""
         if not self._blamed and not _is_finite(total):
             self._blamed = True
             self._name_bad_block()
@@ -244,6 +335,33 @@ def _joined_moments(
         a[1] + share_of_b * apart,
         a[2] + b[2] + a[0] * share_of_b * apart**2,
     )
+
+
+def _take(rows: Any, mask: NDArray[np.bool_]) -> Any:
+    """Rows where the mask is true."""
+    return local_matrix(rows)[mask] if issparse(rows) else np.asarray(rows)[mask]
+
+
+def _locate(shares: Floats, sought: Floats, before: float, first: int) -> Labels:
+    """Numbers of a piece's rows at which the sums, with those before it, pass what is sought."""
+    found = (before + shares.cumsum()).searchsorted(sought, side="right")
+    return first + np.minimum(found, shares.size - 1)
+
+
+def _concatenated(a: Any, b: Any) -> Any:
+    return np.concatenate([a, b])
+
+
+def _fetch(index: Labels, block: Any, *rows: Any) -> tuple[Any, ...]:
+    """Some rows of a block, and what belongs to them."""
+    return local_matrix(block)[index], *(np.asarray(mine)[index] for mine in rows)
+
+
+def _stacked(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows of two blocks, and what belongs to them, one below the other."""
+    matrices = [a[0], b[0]]
+    matrix = vstack(matrices, format="csr") if issparse(a[0]) else np.concatenate(matrices)
+    return matrix, *map(_concatenated, a[1:], b[1:])
 
 
 def _describe(block: Any) -> tuple[bool, int, int]:

@@ -1,5 +1,6 @@
 """Arrays in memory, as a design."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,16 +10,17 @@ from numpy.typing import NDArray
 from clustruct.design.protocols import Floats, Labels, Rows, T
 from clustruct.kernels.kmeans1d import cluster_values
 
-__all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows"]
+__all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows", "locate"]
 
 CHUNK_BYTES = 1 << 23
 
 
-class LocalRows:
+class LocalRows(ABC):
     """Rows that are NumPy arrays: all of them are treated at once."""
 
     streamed = False
     on_host = True
+    _X: Any
 
     def place(self, rows: Any) -> Rows:
         """They are there."""
@@ -50,9 +52,39 @@ class LocalRows:
         """The function of this design."""
         return function(self, *rows)
 
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Rows, T]],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Rows, T]:
+        """The function of this design."""
+        return function(self, *rows)
+
+    @abstractmethod
+    def rows(self, index: Labels) -> Any:
+        """A design of some rows, which are copied."""
+
+    def only(self, mask: Rows, *rows: Rows) -> tuple[Any, tuple[Rows, ...]]:
+        """A design of some rows, and what belongs to them."""
+        index = np.flatnonzero(mask)
+        return self.rows(index), tuple(mine[index] for mine in rows)
+
+    def locate(self, shares: Rows, positions: Floats) -> Labels:
+        """By their cumulative sum."""
+        return locate(shares, positions)
+
+    def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
+        """A copy of some rows, and of what belongs to them."""
+        return self._X[index], tuple(mine[index] for mine in rows)
+
     def weights(self, values: Floats) -> Floats:
         """As they are."""
         return values
+
+    def hand_out(self, codes: Rows) -> Any:
+        """As they are."""
+        return codes
 
     def over(self, rows: Floats) -> "DenseDesign":
         """An array is a design already."""
@@ -124,3 +156,10 @@ class DenseDesign(LocalRows):
         for first in range(0, self.shape[0], height):
             rows = slice(first, first + height)
             yield rows, self._X[rows].astype(np.float64, copy=False)
+
+
+def locate(shares: Floats, positions: Floats) -> Labels:
+    """Numbers of the rows at which the cumulative shares, of all together, pass the positions."""
+    totals = shares.cumsum()
+    totals /= totals[-1]
+    return totals.searchsorted(positions, side="right")

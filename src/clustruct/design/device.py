@@ -7,7 +7,8 @@ from typing import cast as cast_to
 
 import numpy as np
 
-from clustruct.arrays import beside, cast, device_of, like, namespace, take, to_host
+from clustruct.arrays import beside, cast, device_of, like, namespace, to_host
+from clustruct.design.dense import locate
 from clustruct.design.protocols import Floats, Labels, Rows, T
 from clustruct.device_kmeans import cluster_on_device
 from clustruct.kernels.kmeans1d import cluster_values
@@ -93,9 +94,40 @@ class DeviceDesign:
         """The function of this design."""
         return function(self, *rows)
 
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Rows, T]],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Rows, T]:
+        """The function of this design: new rows stay, their sum goes to the host."""
+        kept, total = function(self, *rows)
+        return kept, _on_host(total)
+
+    @telling_of_memory
+    def only(self, mask: Rows, *rows: Rows) -> tuple["DeviceDesign", tuple[Rows, ...]]:
+        """A copy of some rows, and of what belongs to them, on the device."""
+        (index,) = self._xp.nonzero(mask)
+        some = tuple(self._xp.take(mine, index, axis=0) for mine in rows)
+        return type(self)(self._some_rows(index)), some
+
+    def locate(self, shares: Rows, positions: Floats) -> Labels:
+        """By the cumulative sum of the shares, on the host."""
+        return locate(to_host(shares), positions)
+
+    def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
+        """Some rows, and what belongs to them, brought to the host."""
+        mine = beside(index, self._X)
+        some = tuple(to_host(self._xp.take(x, mine, axis=0)) for x in rows)
+        return self._matrix_on_host(self._some_rows(mine)), some
+
     def weights(self, values: Floats) -> Any:
         """On the device, in the precision of ``X``."""
         return self._mine(values)
+
+    def hand_out(self, codes: Rows) -> Any:
+        """As they are, on the device."""
+        return codes
 
     def over(self, rows: Rows) -> "DeviceDesign":
         """An array is a design already."""
@@ -104,7 +136,7 @@ class DeviceDesign:
     @telling_of_memory
     def rows(self, index: Labels) -> "DeviceDesign":
         """A copy of some rows, on the device."""
-        return DeviceDesign(take(self._X, index))
+        return type(self)(self._some_rows(self._index(index)))
 
     @telling_of_memory
     def cluster(
@@ -163,6 +195,17 @@ class DeviceDesign:
         return self.scores((labels[:, None] == np.arange(n_groups)).astype(np.float64))
 
     # ---- On the device
+
+    def _index(self, index: Labels) -> Any:
+        """Numbers of rows beside ``X``."""
+        return beside(index, self._X)
+
+    def _some_rows(self, index: Any) -> Any:
+        """A copy of the rows with these numbers."""
+        return self._xp.take(self._X, index, axis=0)
+
+    def _matrix_on_host(self, X: Any) -> Any:
+        return to_host(X)
 
     def _transposed(self) -> Any:
         return self._X.T

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from clustruct.arrays import beside, cast, namespace, to_host
 from clustruct.design.device import BLOCK_BYTES, DeviceDesign, size_of, telling_of_memory
@@ -36,22 +37,6 @@ class SparseDeviceDesign(DeviceDesign):
         self._columns = _csr(
             by_column.ccol_indices(), by_column.row_indices(), by_column.values(), self.shape[::-1]
         )
-
-    @telling_of_memory
-    def rows(self, index: Labels) -> "SparseDeviceDesign":
-        """A copy of some rows, on the device."""
-        X, xp = self._X, self._xp
-        bounds, columns, values = X.crow_indices(), X.col_indices(), X.values()
-        some = beside(index, values)
-        starts = bounds[some]
-        counts = bounds[some + 1] - starts
-        ends = xp.cumulative_sum(counts, axis=0, include_initial=True)
-        # Each row's entries lie after those of the rows before it, wherever they lay.
-        shift = xp.repeat(starts - ends[:-1], counts)
-        places = xp.arange(shift.shape[0], device=X.device) + shift
-        ends = cast(ends, bounds.dtype)
-        picked = _csr(ends, columns[places], values[places], (index.size, self.shape[1]))
-        return SparseDeviceDesign(picked)
 
     # ---- The matrix
 
@@ -89,6 +74,24 @@ class SparseDeviceDesign(DeviceDesign):
         return product - np.outer(means, to_host(self._xp.sum(R, axis=0)))
 
     # ---- On the device
+
+    def _index(self, index: Labels) -> Any:
+        return beside(index, self._X.values())
+
+    def _some_rows(self, index: Any) -> Any:
+        xp, bounds = self._xp, self._X.crow_indices()
+        first, counts = bounds[index], bounds[index + 1] - bounds[index]
+        ends = xp.cumsum(counts, 0)
+        # Entry by entry: where its row begins, and how far into the row it is.
+        places = xp.repeat_interleave(first - (ends - counts), counts)
+        places = places + xp.arange(places.shape[0], device=places.device)
+        starts = xp.cat([xp.zeros_like(ends[:1]), ends])
+        shape = (int(index.shape[0]), self.shape[1])
+        return _csr(starts, self._X.col_indices()[places], self._X.values()[places], shape)
+
+    def _matrix_on_host(self, X: Any) -> Any:
+        parts = (X.values(), X.col_indices(), X.crow_indices())
+        return sparse.csr_matrix(tuple(map(to_host, parts)), shape=tuple(X.shape))
 
     def _transposed(self) -> Any:
         return self._columns

@@ -12,7 +12,7 @@ from clustruct.design.blocks import BlockDesign
 from clustruct.design.kinds import is_partitioned
 from clustruct.design.pieces import Pieces, available_bytes, keep
 
-__all__ = ["block_design", "block_rows", "in_chunks", "rows_beside"]
+__all__ = ["beside_rows", "block_design", "block_rows", "in_chunks", "rows_beside"]
 
 # Size of the pieces in which a file is read.
 CHUNK_BYTES = 1 << 26
@@ -105,31 +105,35 @@ def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:
     return Pieces.of(keep(list(array.to_delayed().reshape(-1))), array.shape)
 
 
-def rows_beside(X: Any, rows: Any) -> tuple[Any, Any]:
-    """A Dask array, and what belongs to its rows in the same pieces, computed later.
+def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
+    """A Dask array of known chunks, and what belongs to its rows in the same ones.
 
     Parameters
     ----------
     X : dask.array.Array
-    rows : ndarray, dask.array.Array or dask.dataframe.Series
-        One entry for each row.
+    rows : array-like, dask.array.Array, dask.dataframe.Series or DataFrame
+    name : str
+        What users call the rows.
 
     Returns
     -------
     tuple of dask.array.Array
     """
-    if not is_partitioned(rows):
-        rows = da.from_array(rows, chunks=-1)
-    if hasattr(rows, "to_dask_array"):
-        rows = _as_array(rows, lengths=None)
-    if np.isnan(X.shape[0]) and np.isnan(rows.shape[0]) and rows.numblocks[0] == X.numblocks[0]:
-        return X, rows  # pieces of the same frame, which are not counted for this
-    X, rows = _with_known_rows(X), _with_known_rows(rows)
-    if rows.shape != X.shape[:1]:
-        raise ValueError(
-            f"tasks has shape {rows.shape}, but X has {X.shape[0]} samples. Give one id for each."
-        )
-    return X, rows.rechunk((X.chunks[0],))
+    X = _with_known_rows(X)
+    array = _with_known_rows(rows) if is_partitioned(rows) else da.from_array(np.asarray(rows))
+    _check_length(array, X, name)
+    return X, array.rechunk((X.chunks[0], *((-1,) * (array.ndim - 1))))
+
+
+def rows_beside(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
+    """The same; pieces of one frame are left uncounted."""
+    if (
+        hasattr(rows, "to_dask_array")
+        and np.isnan(X.shape[0])
+        and rows.npartitions == X.numblocks[0]
+    ):
+        return X, _as_array(rows, lengths=None)
+    return beside_rows(X, rows, name)
 
 
 def _with_known_rows(X: Any) -> Any:
@@ -146,9 +150,9 @@ def _as_array(frame: Any, lengths: bool | None) -> Any:
         return frame.to_dask_array(lengths=lengths)
 
 
-def _check_length(rows: Any, design: BlockDesign, name: str) -> None:
-    if rows.ndim not in (1, 2) or rows.shape[0] != design.shape[0]:
+def _check_length(rows: Any, X: Any, name: str) -> None:
+    if rows.ndim not in (1, 2) or rows.shape[0] != X.shape[0]:
         raise ValueError(
-            f"{name} has shape {tuple(rows.shape)}, but X has {design.shape[0]} samples. "
+            f"{name} has shape {tuple(rows.shape)}, but X has {X.shape[0]} samples. "
             "Give one entry, or one row, for each."
         )

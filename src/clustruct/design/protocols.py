@@ -123,6 +123,34 @@ class Design(Operator, Protocol):
         """Weights as users get them: where ``X`` is, and in its precision if that is elsewhere."""
         ...
 
+    def hand_out(self, codes: Rows) -> Any:
+        """Whole numbers of the rows as users get them: beside ``X``, computed when asked for."""
+        ...
+
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Rows, T]],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Rows, T]:
+        """A sweep by a function that returns new rows as well, which stay where ``X`` is.
+
+        It returns an array of rows, or a tuple of them, and what is to be added up.
+        """
+        ...
+
+    def only(self, mask: Rows, *rows: Rows) -> tuple["Design", tuple[Rows, ...]]:
+        """The design of the rows where the mask is true, and what belongs to these rows."""
+        ...
+
+    def locate(self, shares: Rows, positions: Floats) -> Labels:
+        """Numbers of the rows at which shares, added up from the first, pass the positions."""
+        ...
+
+    def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
+        """Rows of ascending numbers as a matrix of the host, and what belongs to them."""
+        ...
+
     def over(self, rows: Rows) -> "Design":
         """The design whose matrix is the given rows, ``n x Q``."""
         ...

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct.arrays import beside, cast
-from clustruct.design import Rows, any_design
+from clustruct.design import Design, Rows, any_design
 from clustruct.estimators.blocks import choose_constraint
 from clustruct.estimators.grid import Method, choose_objective
 from clustruct.estimators.inputs import (
@@ -74,10 +74,14 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         )
         method = self._method((design.shape[1], response.n_outputs))
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
+        self._follow(design)
+        conclude(self.verbose, self.status_, self.certificate_)
+
+    def _follow(self, design: Design) -> None:
+        """Weights go where the samples are."""
         self.coef_, self.cluster_values_ = map(design.weights, (self.coef_, self.cluster_values_))
         if np.ndim(self.intercept_):
             self.intercept_ = design.weights(self.intercept_)
-        conclude(self.verbose, self.status_, self.certificate_)
 
     def _method(self, shape: tuple[int, int]) -> Method:
         """How to fit weights of that shape."""

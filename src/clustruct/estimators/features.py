@@ -1,7 +1,6 @@
 """Linear models whose features share weights in groups."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -20,16 +19,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from clustruct.arrays import beside, log_softmax, namespace, softmax, to_host
+from clustruct.arrays import log_softmax, namespace, softmax
 from clustruct.estimators.feature_base import FeatureCluster
-from clustruct.estimators.inputs import (
-    MATRIX_CHECKS,
-    class_loss,
-    class_targets,
-    class_weights,
-    with_features_of,
-)
+from clustruct.estimators.inputs import MATRIX_CHECKS, with_features_of
 from clustruct.estimators.intake import Intake, map_rows, take_matrix, take_samples
+from clustruct.estimators.responses import class_response, named, number_response
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
@@ -216,15 +210,9 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     def _respond(self, samples: Intake) -> Response:
         """What the scores are held against."""
-        shape = samples.answers.shape
-        self._single = len(shape) == 1
-        n_outputs = 1 if self._single else shape[1]
-        target = samples.design.map(
-            lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.answers
-        )
+        self._single = len(samples.answers.shape) == 1
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        place = samples.design.place
-        return Response(place(target), loss, n_outputs, place(samples.shares), self.fit_intercept)
+        return number_response(samples, loss, fit_intercept=self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
         """Predict answers.
@@ -436,28 +424,10 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
 
     def _respond(self, samples: Intake) -> Response:
         """What the scores are held against."""
-        design, shares = samples.design, samples.shares
-        classes = design.fold(np.unique, samples.answers, combine=np.union1d)
-        check_classification_targets(classes)
-        self.classes_ = classes
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"y holds one class only, {self.classes_.tolist()[0]!r}; a classifier needs "
-                "samples (of positive weight) of at least two classes."
-            )
-        codes = design.map(partial(np.searchsorted, classes), samples.answers)
-        if self.class_weight is not None:
-            # 'balanced' goes by the weight of each class, so that repeated samples count as
-            # weights.
-            totals = design.fold(partial(np.bincount, minlength=classes.size), codes, shares)
-            mine = class_weights(self.class_weight, classes, totals)
-            shares = design.map(lambda c, s: s * mine[c], codes, shares)
-            total = design.fold(np.sum, shares)
-            shares = design.map(lambda s: s / total, shares)
-        loss, n_outputs = class_loss(classes.size, self.loss)
-        target = design.map(partial(class_targets, n_classes=classes.size, loss=self.loss), codes)
-        place = design.place
-        return Response(place(target), loss, n_outputs, place(shares), self.fit_intercept)
+        self.classes_, response = class_response(
+            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+        )
+        return response
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Scores of the classes.
@@ -501,8 +471,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         """Classes for a validated matrix; numbers are beside it, strings on the host."""
         scores = self._decide(matrix)
         best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
-        classes = self.classes_[to_host(best).astype(np.intp)]
-        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
+        return named(self.classes_, best)
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: ArrayLike) -> Floats:

@@ -55,7 +55,13 @@ class Gate:
 
 
 def fit_gate(
-    gate: Any, X: Any, objective: SampleObjective, panel: Panel, total: float, seed: int
+    gate: Any,
+    X: Any,
+    objective: SampleObjective,
+    panel: Panel,
+    weights_of_experts: Floats,
+    total: float,
+    seed: int,
 ) -> tuple[Gate, Floats]:
     """Fit a gate to experts.
 
@@ -67,6 +73,9 @@ def fit_gate(
         What the design of the objective was made of.
     objective : SampleObjective
     panel : Panel
+        Each sample with the expert that it chooses.
+    weights_of_experts : ndarray of shape (Q,)
+        Their shares of all samples.
     total : float
         Weight of all samples together.
     seed : int
@@ -79,8 +88,7 @@ def fit_gate(
     """
     template = LogisticRegression(solver="newton-cholesky") if gate is True else gate
     shares = objective.response.shares
-    n_experts = panel.W.shape[0]
-    log_shares = np.log(np.bincount(panel.labels, shares, minlength=n_experts))
+    log_shares = np.log(weights_of_experts)
     weights = total * shares
     folds = _folds(X, np.asarray(objective.response.target), seed)
     labels = _held_out_labels(objective, panel, folds)

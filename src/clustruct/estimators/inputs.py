@@ -76,14 +76,14 @@ def total_weight(X: Any, sample_weight: ArrayLike | None) -> float:
     return float(X.shape[0] if weights is None else weights.sum())
 
 
-def check_groups(X: Any, groups: ArrayLike | None) -> NDArray[Any] | None:
+def check_groups(n_samples: int, groups: ArrayLike | None) -> NDArray[Any] | None:
     """Ids of rows that folds keep together."""
     if groups is None:
         return None
     ids = np.asarray(groups)
-    if ids.shape != (X.shape[0],):
+    if ids.shape != (n_samples,):
         raise ValueError(
-            f"groups has shape {ids.shape}, but X has {X.shape[0]} samples. Give one id for each."
+            f"groups has shape {ids.shape}, but X has {n_samples} samples. Give one id for each."
         )
     return ids
 

@@ -8,14 +8,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from clustruct.arrays import namespace, to_host
+from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Design, Rows, any_design, as_design
 from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned, is_sparse_tensor
 from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
 
 __all__ = [
     "Intake",
+    "loaded",
     "map_rows",
+    "map_samples",
+    "mean_of",
+    "stays_elsewhere",
     "take_design",
     "take_matrix",
     "take_samples",
@@ -35,11 +39,19 @@ class Intake(NamedTuple):
     answers : rows of shape (n,) or (n, K)
     shares : rows of shape (n,)
         Weights, which sum to one.
+    total : float
+        What the weights summed to before.
     """
 
     design: Design
     answers: Rows
     shares: Rows
+    total: float = 1.0
+
+
+def stays_elsewhere(X: Any) -> bool:
+    """Whether samples are fitted where they are: not arrays of the host that fit into memory."""
+    return is_partitioned(X) or is_elsewhere(X) or is_large_map(X)
 
 
 def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Intake:
@@ -81,7 +93,11 @@ def take_matrix(model: Any, X: ArrayLike) -> Any:
 
 
 def map_rows(
-    function: Any, X: Any, width: int | None, dtype: Any = np.float64, rows: Any = None
+    function: Any,
+    X: Any,
+    width: int | tuple[int, ...] | None,
+    dtype: Any = np.float64,
+    rows: Any = None,
 ) -> Any:
     """A function of rows, for a matrix that `take_matrix` returned; later, where that is later.
 
@@ -90,8 +106,8 @@ def map_rows(
     function : callable
         From a matrix of the host, and from rows where there are any, to an array with as many rows.
     X : matrix
-    width : int or None
-        Columns of what the function returns, None for a vector.
+    width : int, tuple of int or None
+        Columns of what the function returns, or its axes after the first; None for a vector.
     dtype : dtype
         Of what it returns.
     rows : array or collection of Dask, default=None
@@ -103,27 +119,91 @@ def map_rows(
     """
     if not is_partitioned(X):
         return function(X) if rows is None else function(X, rows)
-    meta = np.empty((0,) if width is None else (0, 0), dtype=dtype)
+    axes = () if width is None else (width,) if isinstance(width, int) else width
     # Sparse blocks have no meta that map_blocks could call the function with.
-    kinds: dict[str, Any] = {"dtype": dtype, "meta": meta}
+    kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty((0,) * (1 + len(axes)), dtype=dtype)}
     if rows is not None:
-        return _map_both(function, X, rows, width, kinds)
+        return _map_both(function, X, rows, axes, kinds)
     if width is None:
         return X.map_blocks(partial(_checked, function), drop_axis=1, **kinds)
-    return X.map_blocks(partial(_checked, function), chunks=(X.chunks[0], (width,)), **kinds)
+    return X.map_blocks(
+        partial(_checked, function),
+        chunks=(X.chunks[0], *((axis,) for axis in axes)),
+        new_axis=list(range(2, 1 + len(axes))) or None,
+        **kinds,
+    )
 
 
-def _map_both(function: Any, X: Any, rows: Any, width: int | None, kinds: dict[str, Any]) -> Any:
-    """A function of pieces of a matrix, and of what belongs to their rows."""
+def map_samples(model: Any, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Any:
+    """A function of samples and their answers, one number for each; later, where that is later.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    function : callable
+        From a matrix and an array of answers to a vector.
+    X : matrix
+    y : array
+    dtype : dtype
+        Of what the function returns.
+
+    Returns
+    -------
+    array
+    """
+    if is_elsewhere(X):
+        matrix = _validate_array(model, X, reset=False)
+        return function(matrix, _answers_of(model, int(matrix.shape[0]), y))
+    if not is_partitioned(X):
+        return function(*model._check_data(X, y, reset=False))
+    from clustruct.design.partitioned import beside_rows
+
+    array, answers = beside_rows(_as_array(model, X, reset=False), y, "y")
+    single = answers.ndim == 1
+    kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty(0, dtype=dtype), "drop_axis": 1}
+    return array.map_blocks(
+        partial(_checked_pair, function, single),
+        answers[:, None] if single else answers,
+        **kinds,
+    )
+
+
+def mean_of(values: Any, sample_weight: Any) -> float:
+    """Weighted mean of a number for each sample, such as `map_samples` returns."""
+    if is_partitioned(values):
+        if sample_weight is None:
+            return float(values.mean())
+        from clustruct.design.partitioned import beside_rows
+
+        _, weights = beside_rows(values, sample_weight, "sample_weight")
+        return float((weights * values).sum() / weights.sum())
+    n = int(values.shape[0])
+    weights = check_weights(
+        np.zeros((n, 1)), None if sample_weight is None else to_host(sample_weight)
+    )
+    shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    return float(beside(shares, values) @ values)
+
+
+def loaded(x: Any) -> Any:
+    """A collection of Dask in memory; anything else as it is."""
+    return x.compute() if is_partitioned(x) else x
+
+
+def _map_both(
+    function: Any, X: Any, rows: Any, axes: tuple[int, ...], kinds: dict[str, Any]
+) -> Any:
+    """A function of pieces of a matrix, and of the ids of tasks that belong to their rows."""
     import dask.array as da
 
     from clustruct.design.partitioned import rows_beside
 
-    X, rows = rows_beside(X, rows)
-    new_axes = {} if width is None else {"k": width}
-    places = ("i" if width is None else "ik", X, "ij", rows, "i")
-    more = {"new_axes": new_axes, "concatenate": True, "align_arrays": False}
-    return da.blockwise(partial(_checked, function), *places, **more, **kinds)
+    X, rows = rows_beside(X, rows, "tasks")
+    more = dict(zip("kl", axes, strict=False))
+    places = ("i" + "".join(more), X, "ij", rows, "i")
+    options = {"new_axes": more, "concatenate": True, "align_arrays": False}
+    return da.blockwise(partial(_checked, function), *places, **options, **kinds)
 
 
 def _checked(function: Any, block: Any, *rows: Any) -> Any:
@@ -131,17 +211,29 @@ def _checked(function: Any, block: Any, *rows: Any) -> Any:
     return function(check_array(block, **MATRIX_CHECKS), *rows)
 
 
+def _checked_pair(function: Any, single: bool, block: Any, answers: Any) -> Any:
+    """The same with answers, which came as a matrix."""
+    return function(check_array(block, **MATRIX_CHECKS), answers[:, 0] if single else answers)
+
+
 def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
     """The same for arrays of other libraries: ``X`` stays where it is."""
     matrix = _validate_array(model, X, reset=True)
     n = int(matrix.shape[0])
+    answers = _answers_of(model, n, y)
+    weights = None if sample_weight is None else to_host(sample_weight)
+    weights = check_weights(np.zeros((n, 1)), weights)
+    total = float(n) if weights is None else float(weights.sum())
+    shares = np.full(n, 1.0 / n) if weights is None else weights / total
+    return Intake(any_design(matrix), answers, shares, total)
+
+
+def _answers_of(model: Any, n: int, y: Any) -> NDArray[Any]:
+    """Validated answers of so many samples, on the host."""
     if y is None:
         raise ValueError(MISSING_Y.format(type(model).__name__))
     _, answers = type(model)()._check_data(np.zeros((n, 1)), to_host(y))
-    weights = None if sample_weight is None else to_host(sample_weight)
-    weights = check_weights(np.zeros((n, 1)), weights)
-    shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    return Intake(any_design(matrix), answers, shares)
+    return np.asarray(answers)
 
 
 def _validate_array(model: Any, X: Any, *, reset: bool) -> Any:
@@ -174,10 +266,11 @@ def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
     _check_answers(design, answers)
     n = design.shape[0]
     if sample_weight is None:
-        return Intake(design, answers, design.map(lambda y: np.full(y.shape[0], 1.0 / n), answers))
+        even = design.map(lambda y: np.full(y.shape[0], 1.0 / n), answers)
+        return Intake(design, answers, even, float(n))
     weights = block_rows(design, sample_weight, "sample_weight")
     total = total_of_rows(design, weights)
-    return Intake(design, answers, design.map(lambda w: w / total, weights))
+    return Intake(design, answers, design.map(lambda w: w / total, weights), total)
 
 
 def total_of_rows(design: Design, weights: Rows) -> float:

@@ -1,29 +1,38 @@
 """Several linear experts, each sample answered by its best one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from clustruct.arrays import beside, blend, cast, expit, indicator, namespace, softmax
+from clustruct.design import Rows
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
-    check_matrix,
     class_loss,
     class_targets,
     class_weights,
     total_weight,
     weigh_rows,
 )
-from clustruct.estimators.sample_base import SampleCluster
+from clustruct.estimators.intake import (
+    Intake,
+    map_rows,
+    map_samples,
+    mean_of,
+    stays_elsewhere,
+    take_matrix,
+)
+from clustruct.estimators.responses import class_response, named, number_response
+from clustruct.estimators.sample_base import HostScore, SampleCluster
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
@@ -33,7 +42,7 @@ __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 Floats = NDArray[np.float64]
 
 
-class SampleClusterRegressor(RegressorMixin, SampleCluster):
+class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     """Several linear regressions, each sample answered by the one that fits it best.
 
     Minimises, over experts and the assignment of samples to them,
@@ -197,7 +206,10 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         SampleClusterRegressor
             Itself.
         """
-        matrix, answers = validate_data(self, X, y, **self._checks())
+        if stays_elsewhere(X):
+            self._fit_elsewhere(X, y, sample_weight)
+            return self
+        matrix, answers = self._check_data(X, y)
         self._single = answers.ndim == 1
         kept, mine, shares = weigh_rows(matrix, answers, sample_weight)
         target, loss, n_outputs = self._target(mine)
@@ -220,8 +232,13 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
             Answers.
         """
         check_is_fitted(self)
-        matrix = check_matrix(self, X)
-        answers = np.einsum("iq,iqk->ik", self._expert_weights(matrix), self._scores(matrix))
+        width = None if self._single else self._W.shape[2]
+        return map_rows(self._answers, take_matrix(self, X), width)
+
+    def _answers(self, matrix: Any) -> Rows:
+        """Weighted answers for a validated matrix."""
+        scores = self._scores(matrix)
+        answers = blend(self._expert_weights(matrix, scores), scores)
         return answers[:, 0] if self._single else answers
 
     def predict_experts(self, X: ArrayLike) -> Floats:
@@ -238,25 +255,42 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
             Answers, in the order of `experts_`.
         """
         check_is_fitted(self)
-        scores = self._scores(check_matrix(self, X))
+        n_experts, _, n_outputs = self._W.shape
+        width = n_experts if self._single else (n_experts, n_outputs)
+        return map_rows(self._all_answers, take_matrix(self, X), width)
+
+    def _all_answers(self, matrix: Any) -> Rows:
+        """Every expert's answers for a validated matrix."""
+        scores = self._scores(matrix)
         return scores[:, :, 0] if self._single else scores
 
-    def _checks(self) -> dict[str, Any]:
-        return {"multi_output": True, "y_numeric": True, **MATRIX_CHECKS}
+    def _check_data(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
+    ) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and answers."""
+        checks = {"multi_output": True, "y_numeric": True, **MATRIX_CHECKS}
+        matrix, answers = validate_data(self, X, y, reset=reset, **checks)
+        return matrix, answers
+
+    def _respond(self, samples: Intake) -> Response:
+        self._single = len(samples.answers.shape) == 1
+        return number_response(samples, self._loss(), fit_intercept=self.fit_intercept)
+
+    def _loss(self) -> Loss:
+        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
 
     def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
         target = np.asarray(answers, dtype=np.float64)
         target = target.reshape(target.shape[0], -1)
-        loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        return target, loss, target.shape[1]
+        return target, self._loss(), target.shape[1]
 
-    def _set_experts(self) -> None:
-        self.experts_ = self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1)
-        self.intercepts_ = self._b[:, 0] if self._single else self._b
+    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
+        self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
+        self.intercepts_ = place(self._b[:, 0] if self._single else self._b)
 
     def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted answers."""
-        return response.loss.value(response.target, np.einsum("iq,iqk->ik", weights, scores))
+        return response.loss.value(response.target, blend(weights, scores))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -265,7 +299,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
         return tags
 
 
-class SampleClusterClassifier(ClassifierMixin, SampleCluster):
+class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     """Several linear classifiers, each sample answered by the one that fits it best.
 
     Gives several different answers to a sample, of which one is good. There must be more classes
@@ -417,7 +451,10 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         SampleClusterClassifier
             Itself.
         """
-        matrix, classes = validate_data(self, X, y, **self._checks())
+        if stays_elsewhere(X):
+            self._fit_elsewhere(X, y, sample_weight)
+            return self
+        matrix, classes = self._check_data(X, y)
         check_classification_targets(classes)
         kept, mine, shares = weigh_rows(matrix, classes, sample_weight)
         self.classes_ = np.unique(mine)
@@ -448,8 +485,13 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         ndarray of shape (n_samples,)
             Classes.
         """
-        best = self._weighted(X).argmax(axis=1)
-        return self.classes_[best]
+        check_is_fitted(self)
+        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+
+    def _choose(self, matrix: Any) -> Rows:
+        """Classes for a validated matrix."""
+        weighted = self._weighted(matrix)
+        return named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -465,7 +507,8 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._weighted(X)
+        check_is_fitted(self)
+        return map_rows(self._weighted, take_matrix(self, X), self.classes_.size)
 
     def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
         """One answer of each expert, without repetition.
@@ -484,14 +527,24 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
             Classes, in the order of `experts_`.
         """
         check_is_fitted(self)
-        shares = self._class_shares(self._scores(check_matrix(self, X)))
-        everyone = np.arange(shares.shape[0])
-        answers = np.empty(shares.shape[:2], dtype=np.intp)
-        taken = np.zeros((shares.shape[0], shares.shape[2]), dtype=bool)
+        return map_rows(
+            lambda matrix: named(self.classes_, self._first_choices(matrix)),
+            take_matrix(self, X),
+            self._W.shape[0],
+            self.classes_.dtype,
+        )
+
+    def _first_choices(self, matrix: Any) -> Rows:
+        """Codes of the experts' answers for a validated matrix, without repetition."""
+        shares = self._class_shares(self._scores(matrix))
+        xp = namespace(shares)
+        answers: list[Any] = []
         for q in range(shares.shape[1]):
-            answers[:, q] = np.where(taken, -np.inf, shares[:, q]).argmax(axis=1)
-            taken[everyone, answers[:, q]] = True
-        return self.classes_[answers]
+            mine = shares[:, q, :]
+            for taken in answers:
+                mine = xp.where(indicator(taken, mine.shape[1]), -xp.inf, mine)
+            answers.append(xp.argmax(mine, axis=1))
+        return xp.stack(answers, axis=1)
 
     def best_error(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -512,10 +565,17 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         float
             To be compared with the error of a single classifier's first answers.
         """
-        answers = self.predict_experts(X)
-        classes = np.asarray(y).reshape(-1, 1)
-        weights = _check_sample_weight(sample_weight, answers, dtype=np.float64)
-        return float(np.average((answers != classes).all(axis=1), weights=weights))
+        check_is_fitted(self)
+        return mean_of(map_samples(self, self._missed, X, y), sample_weight)
+
+    def _missed(self, matrix: Any, classes: NDArray[Any]) -> Rows:
+        """One for the samples whose class is among no expert's answers, zero for the others."""
+        answers = self._first_choices(matrix)
+        xp = namespace(answers)
+        codes = np.searchsorted(self.classes_, classes).clip(max=self.classes_.size - 1)
+        codes = np.where(self.classes_[codes] == classes, codes, -1)
+        missed = xp.all(answers != beside(codes, answers)[:, None], axis=1)
+        return cast(missed, xp.float64)
 
     def _check_classes(self) -> None:
         if self.classes_.size < 2:
@@ -530,26 +590,36 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
                 "Give fewer experts."
             )
 
-    def _weighted(self, X: ArrayLike) -> Floats:
+    def _weighted(self, matrix: Any) -> Rows:
         """Probabilities or scores of the classes, weighted over the experts."""
-        check_is_fitted(self)
-        matrix = check_matrix(self, X)
         shares = self._class_shares(self._scores(matrix))
-        return np.einsum("iq,iqk->ik", self._expert_weights(matrix), shares)
+        return blend(self._expert_weights(matrix, shares), shares)
 
-    def _class_shares(self, scores: Floats) -> Floats:
+    def _class_shares(self, scores: Rows) -> Rows:
         """Probabilities (scores, for the squared loss) of all classes, ``n x Q x classes``."""
+        xp = namespace(scores)
         if scores.shape[2] == 1:
             second = expit(scores) if self.loss == "logistic" else scores
             first = 1.0 - second if self.loss == "logistic" else -scores
-            return np.concatenate([first, second], axis=2)
+            return xp.stack([first[:, :, 0], second[:, :, 0]], axis=2)
         if self.loss == "squared":
             return scores
-        probabilities: Floats = softmax(scores, axis=2)
-        return probabilities
+        flat = xp.reshape(scores, (-1, scores.shape[2]))
+        return xp.reshape(softmax(flat), scores.shape)
 
-    def _checks(self) -> dict[str, Any]:
-        return dict(MATRIX_CHECKS)
+    def _check_data(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
+    ) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and classes."""
+        matrix, classes = validate_data(self, X, y, reset=reset, **MATRIX_CHECKS)
+        return matrix, classes
+
+    def _respond(self, samples: Intake) -> Response:
+        self.classes_, response = class_response(
+            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+        )
+        self._check_classes()
+        return response
 
     def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
         if not np.isin(answers, self.classes_).all():
@@ -561,13 +631,13 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         n_classes = self.classes_.size
         return class_targets(codes, n_classes, self.loss), *class_loss(n_classes, self.loss)
 
-    def _set_experts(self) -> None:
-        self.experts_ = self._W.transpose(0, 2, 1)
-        self.intercepts_ = self._b
+    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
+        self.experts_ = place(self._W.transpose(0, 2, 1))
+        self.intercepts_ = place(self._b)
 
     def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Negative log-probability, or loss of the weighted scores."""
         if self.loss == "squared":
-            return response.loss.value(response.target, np.einsum("iq,iqk->ik", weights, scores))
+            return response.loss.value(response.target, blend(weights, scores))
         losses = [response.loss.value(response.target, mine) for mine in scores.transpose(1, 0, 2)]
         return -np.log((weights * np.exp(-np.stack(losses, axis=1))).sum(axis=1))

@@ -7,29 +7,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from clustruct.design import as_design
+from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
+from clustruct.estimators.cross_validation import cross_validate, search_method
 from clustruct.estimators.feature_base import FeatureCluster
-from clustruct.estimators.folds import Data, Plan, cross_validate, make_folds, search_method
+from clustruct.estimators.fold_local import LocalSamples
+from clustruct.estimators.fold_placed import PlacedSamples
+from clustruct.estimators.folds import Divided, make_folds
 from clustruct.estimators.grid import (
     Grid,
     Method,
     check_alphas,
     check_grid,
-    choose_objective,
     fit_grid,
     warn_of_unconverged,
 )
-from clustruct.estimators.inputs import (
-    check_groups,
-    check_weights,
-    conclude,
-    counter,
-    watcher,
-    weigh_rows,
-)
-from clustruct.estimators.intake import Intake
+from clustruct.estimators.inputs import check_groups, conclude, counter, watcher
+from clustruct.estimators.plan import Plan
 from clustruct.estimators.selection import bic, partition_price, select
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -68,54 +64,48 @@ class Search(FeatureCluster):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
     ) -> None:
         """Choose a point of the grid, and fit there."""
-        matrix, answers = self._check_data(X, y)
-        weights = check_weights(matrix, sample_weight)
-        groups = check_groups(matrix, groups)
-        kept = np.arange(matrix.shape[0]) if weights is None else np.flatnonzero(weights)
-        data = Data.of(matrix, answers, weights)
-        if kept.size < data.n:
-            data = data.rows(kept)
-        _, _, shares = weigh_rows(data.X, data.y, data.weights)
-        samples = Intake(as_design(data.X), data.y, shares)
-        objective = choose_objective(samples.design, self._respond(samples), 0.0)
+        elsewhere = is_partitioned(X) or is_large_map(X) or is_elsewhere(X)
+        samples = (PlacedSamples if elsewhere else LocalSamples)(self, X, y, sample_weight)
+        folds = self._make_folds(samples, groups) if self.criterion == "cv" else []
+        divided = samples.divide(folds, self)
+        objective = divided.objective
         method = self._method(objective.shape)
         grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
         if self.criterion != "cv":
-            found = self._search_by_bic(data, objective, grid, method)
+            found = self._search_by_bic(samples.weight, objective, grid, method)
         else:
-            found = self._search_by_folds(data, groups, kept, grid, method)
+            found = self._search_by_folds(divided, grid, method)
         self._refit(objective, found, method)
+        self._follow(samples.design)
 
-    def _search_by_folds(
-        self,
-        data: Data,
-        groups: NDArray[Any] | None,
-        kept: NDArray[np.intp],
-        grid: Grid,
-        method: Method,
-    ) -> SearchResult:
-        classes = getattr(self, "classes_", None)
-        folds = make_folds(
+    def _make_folds(
+        self, samples: LocalSamples | PlacedSamples, groups: ArrayLike | None
+    ) -> list[Any]:
+        return make_folds(
             self.cv,
-            data,
-            groups,
-            kept,
-            classifier=classes is not None,
+            samples.y,
+            check_groups(samples.n_rows, groups),
+            samples.kept,
+            samples.fold,
+            classifier=is_classifier(self),
             random_state=self.random_state,
         )
+
+    def _search_by_folds(self, divided: Divided, grid: Grid, method: Method) -> SearchResult:
+        classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
         scoring = self._default_scoring() if self.scoring is None else self.scoring
         quiet = method.quietly(method.solver)
         plan = Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
-        scores, unconverged = cross_validate(data, folds, plan, self.n_jobs, self.verbose)
+        scores, unconverged = cross_validate(divided, plan, self.n_jobs, self.verbose)
         warn_of_unconverged(unconverged, scores[..., 0, :].size, self.max_iter)
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
         return select(grid, scores, relax, rule=self.rule, criterion="cv", scoring=name)
 
     def _search_by_bic(
         self,
-        data: Data,
+        n_samples: float,
         objective: QuadraticObjective | FeatureObjective,
         grid: Grid,
         method: Method,
@@ -126,7 +116,6 @@ class Search(FeatureCluster):
                 f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
                 "Choose criterion='cv', or rule='best' and another loss."
             )
-        n_samples = float(data.n if data.weights is None else data.weights.sum())
         likelihood = "logistic" if self.loss == "logistic" else "gaussian"
         quick = search_method(self.search_solver, method, objective)
         scores = np.empty((*grid.shape, 1, 1))

@@ -20,9 +20,11 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
-from clustruct.estimators.inputs import conclude, counter
+from clustruct.design.kinds import is_elsewhere
+from clustruct.estimators.inputs import check_matrix, conclude, counter
+from clustruct.estimators.intake import loaded
 from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.noise import noise_of
@@ -50,7 +52,13 @@ class _CountSearch(BaseEstimator):
 
     def _search(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the best model as one's own."""
-        _, answers = validate_data(self, X, y, **self._checks())
+        if is_elsewhere(X):
+            raise ValueError(
+                f"{type(self).__name__} searches on the host. Pass X as a NumPy array, or fit "
+                f"{self._plain.__name__} for each number of experts."
+            )
+        X, y, sample_weight = map(loaded, (X, y, sample_weight))
+        _, answers = self._check_data(X, y)
         counts = self._counts(answers)
         seed = int(check_random_state(self.random_state).randint(2**31))
         if self.criterion == "cv":
@@ -458,7 +466,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
 
     def _compared(self, model: Any, single: Any, X: Any, y: Any, weights: Floats) -> float:
         """Error of the experts' answers, less that of a single classifier's first choices."""
-        order = np.argsort(-single._weighted(X), axis=1, kind="stable")
+        order = np.argsort(-single._weighted(check_matrix(single, X)), axis=1, kind="stable")
         answers = single.classes_[order[:, : model.n_clusters_]]
         missed = (answers != np.asarray(y)[:, None]).all(axis=1)
         return model.best_error(X, y, weights) - float(np.average(missed, weights=weights))

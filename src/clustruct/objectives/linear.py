@@ -143,7 +143,9 @@ class LinearObjective:
                 for unit in np.eye(n_outputs)
             ]
             together = X.adjoint(np.hstack(columns)).reshape(-1, n_outputs, n_outputs)
-            return together.transpose(1, 0, 2), mean_hessian(loss, y, z, s)
+            # In the layout that it also has after a journey, or the last bits would differ.
+            tilted = np.ascontiguousarray(together.transpose(1, 0, 2))
+            return tilted, mean_hessian(loss, y, z, s)
 
         if self.response.fit_intercept:
             tilts, bends = design.sweep(tilt, *rows)

@@ -1,14 +1,15 @@
-"""Sums over rows, and the same without some rows: Gram matrices of folds by subtraction."""
+"""Sums over rows, and the same of some rows or without them: the Gram matrices of folds."""
 
 from dataclasses import dataclass
+from typing import cast as cast_to
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.arrays import beside, column_dots, namespace
-from clustruct.design import Design, Rows
+from clustruct.arrays import beside, cast, column_dots, namespace
+from clustruct.design import Design, LocalDesign, Rows
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "moments_of_parts"]
 
 Floats = NDArray[np.float64]
 
@@ -126,6 +127,12 @@ class Moments:
             squares=self.squares - part.squares,
         )
 
+    def squared_errors(self, W: Floats, intercept: Floats) -> Floats:
+        """Weighted sum of squared residuals of each output, at given weights."""
+        apart = self.y_center - self.x_center @ W - intercept
+        squares = self.squares + np.einsum("ik,ik->k", W, self.gram @ W - 2.0 * self.moment)
+        return squares + apart * (2.0 * (self.y_sum - self.x_sum @ W) + self.weight * apart)
+
     def averaged(self) -> "Moments":
         """The same with weights that sum to one."""
         return Moments(
@@ -160,3 +167,44 @@ class Moments:
         centers = np.concatenate([whole.x_center, whole.y_center])
         near = np.abs(centers) <= FARTHEST * np.sqrt(theirs)
         return bool(((mine >= LEAST_SHARE * theirs) & (near | (centers == 0.0))).all())
+
+
+def moments_of_parts(
+    design: Design, target: Rows, weights: Rows, counts: NDArray[np.integer], *, centred: bool
+) -> list[Moments]:
+    """Moments of several parts of the rows, for one reading of ``X``.
+
+    Parameters
+    ----------
+    design : Design
+    target : rows of shape (n, K)
+    weights : rows of shape (n,)
+    counts : ndarray of int, shape (n, n_parts)
+        How often each part has each row.
+    centred : bool
+        Whether those of each part are about its means, or about zero.
+
+    Returns
+    -------
+    list of Moments
+        They can be joined.
+    """
+    about = Moments.about_mean if centred else Moments.about_zero
+
+    def of_all(X: Design, y: Rows, w: Rows, c: Rows) -> tuple[Moments, ...]:
+        return tuple(about(*_part(X, y, w, c[:, part])) for part in range(c.shape[1]))
+
+    def join(a: tuple[Moments, ...], b: tuple[Moments, ...]) -> tuple[Moments, ...]:
+        return tuple(mine.joined(yours) for mine, yours in zip(a, b, strict=True))
+
+    found = design.sweep(of_all, target, weights, design.place(counts), combine=join)
+    return list(found)
+
+
+def _part(X: Design, y: Rows, w: Rows, counts: Rows) -> tuple[Design, Rows, Rows]:
+    """The rows that a part has; on a device all rows, with no weight for the others."""
+    weights = w * cast(counts, w.dtype)
+    if not X.on_host:
+        return X, y, weights
+    index = np.flatnonzero(counts)
+    return cast_to(LocalDesign, X).rows(index), y[index], weights[index]

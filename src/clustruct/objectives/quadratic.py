@@ -14,7 +14,13 @@ from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray, gradient_ray
 from clustruct.results import Projection
 
-__all__ = ["QuadraticObjective", "inverse_roots", "quadratic_objective", "remaining_objective"]
+__all__ = [
+    "QuadraticObjective",
+    "inverse_roots",
+    "objective_of",
+    "quadratic_objective",
+    "remaining_objective",
+]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -174,13 +180,18 @@ def quadratic_objective(
     """
     moments = Moments.about_mean if response.fit_intercept else Moments.about_zero
     about = design.sweep(moments, response.target, response.shares, combine=Moments.joined)
+    return objective_of(about, penalties)
+
+
+def objective_of(mean: Moments, penalties: Floats) -> QuadraticObjective:
+    """The squared loss of rows whose weights sum to one, about their means or zero."""
     return QuadraticObjective(
-        about.gram,
-        about.moment,
-        0.5 * float(about.squares.sum()),
+        mean.gram,
+        mean.moment,
+        0.5 * float(mean.squares.sum()),
         penalties=penalties,
-        x_means=about.x_center,
-        y_means=about.y_center,
+        x_means=mean.x_center,
+        y_means=mean.y_center,
     )
 
 
@@ -202,16 +213,7 @@ def remaining_objective(
     """
     rest = whole.without(part)
     mean = rest.centred() if fit_intercept else rest.averaged()
-    if not mean.reliable(whole):
-        return None
-    return QuadraticObjective(
-        mean.gram,
-        mean.moment,
-        0.5 * float(mean.squares.sum()),
-        penalties=penalties,
-        x_means=mean.x_center,
-        y_means=mean.y_center,
-    )
+    return objective_of(mean, penalties) if mean.reliable(whole) else None
 
 
 def inverse_roots(diagonal: Floats) -> Floats:

@@ -8,21 +8,32 @@ is a problem of its own, mean loss plus ridge on its samples; for given experts 
 the one with the least cost, loss plus ridge.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.design import LocalDesign
-from clustruct.losses import MultinomialLoss
+from clustruct.arrays import (
+    beside,
+    count_true,
+    device_of,
+    look_up,
+    namespace,
+    totals_by_code,
+)
+from clustruct.design import Design, Rows, as_design
+from clustruct.losses import Loss, MultinomialLoss
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import quadratic_objective
 from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
 
-__all__ = ["Panel", "SampleObjective"]
+__all__ = ["Panel", "SampleObjective", "judge"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -47,18 +58,22 @@ class Panel(Point):
         Weights of the experts.
     value : float
     intercept : ndarray of shape (Q, K)
-    slope : ndarray of shape (n, K)
-        Derivative of the loss by the scores of each sample's own expert, weighted.
-    labels : ndarray of intp, shape (n,)
-    choices : ndarray of intp, shape (n,)
+    slope : rows of shape (n, K)
+        Derivative of the loss by the scores of each sample's own expert, weighted; None where it
+        is not needed.
+    labels : rows of integers, shape (n,)
+    choices : rows of integers, shape (n,)
         The expert with the least loss plus ridge for each sample.
-    least : ndarray of shape (n,)
+    least : rows of shape (n,)
         Loss plus ridge with that expert.
+    demand : ndarray of shape (Q,)
+        Weight of the samples that choose each expert.
     """
 
-    labels: Labels
-    choices: Labels
-    least: Floats
+    labels: Rows
+    choices: Rows
+    least: Rows
+    demand: Floats
 
 
 class SampleObjective:
@@ -71,36 +86,44 @@ class SampleObjective:
     alpha : float
     """
 
-    def __init__(self, design: LocalDesign, response: Response, alpha: float) -> None:
-        self.design = design
+    def __init__(self, design: Design, response: Response, alpha: float) -> None:
+        # Rows of ``W`` are asked of designs of the host alone: what needs them says so.
+        self.design: Any = design
         self.response = response
         self.alpha = alpha
         self.quadratic = response.loss.quadratic
         self.shape = (design.shape[1], response.n_outputs)
 
     def subset(self, index: Labels, weights: Floats | None = None) -> "SampleObjective":
-        """The same objective on some of the samples, with their own weights or others."""
+        """The same objective on some of the samples, brought to the host.
+
+        Parameters
+        ----------
+        index : ndarray of intp
+            Ascending.
+        weights : ndarray, default=None
+            In place of their own.
+
+        Returns
+        -------
+        SampleObjective
+        """
         response = self.response
-        weights = response.shares[index] if weights is None else weights
-        fewer = Response(
-            response.target[index],
-            response.loss,
-            response.n_outputs,
-            weights / weights.sum(),
-            response.fit_intercept,
-        )
-        return SampleObjective(self.design.rows(index), fewer, self.alpha)
+        X, (target, own) = self.design.fetch(index, response.target, response.shares)
+        weights = own if weights is None else weights
+        fewer = replace(response, target=target, shares=weights / weights.sum())
+        return SampleObjective(as_design(X), fewer, self.alpha)
 
     # ---- Experts for samples
 
     def fit_expert(
-        self, weights: Floats, tol: float, start: Floats | None = None
+        self, weights: Rows, tol: float, start: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """Weights and intercept of the best single expert for weighted samples.
 
         Parameters
         ----------
-        weights : ndarray of shape (n,)
+        weights : rows of shape (n,)
             Not negative, not all zero.
         tol : float
         start : ndarray of shape (d, K), default=None
@@ -110,18 +133,14 @@ class SampleObjective:
         tuple of ndarray
             Shapes (d, K) and (K,).
         """
-        kept = np.flatnonzero(weights > NEGLIGIBLE * weights.max())
-        design, response = self.design, self.response
-        target = response.target
-        if kept.size < WORTH_TAKING * weights.size:
-            design, target, weights = design.rows(kept), target[kept], weights[kept]
-        mine = Response(
-            target,
-            response.loss,
-            response.n_outputs,
-            weights / weights.sum(),
-            response.fit_intercept,
-        )
+        design, response, target = self.design, self.response, self.response.target
+        least = NEGLIGIBLE * float(design.fold(_largest, weights, combine=max))
+        heavy = design.map(lambda w: w > least, weights)
+        if int(design.fold(count_true, heavy)) < WORTH_TAKING * design.shape[0]:
+            design, (target, weights) = design.only(heavy, target, weights)
+        total = float(design.fold(_total, weights))
+        shares = design.map(lambda w: w / total, weights)
+        mine = replace(response, target=target, shares=shares)
         if isinstance(response.loss, MultinomialLoss) and response.fit_intercept:
             return self._fit_classes(design, mine, tol, start)
         penalties = np.full(self.shape[0], self.alpha)
@@ -133,33 +152,36 @@ class SampleObjective:
         return best.W, best.intercept
 
     def _fit_classes(
-        self, design: LocalDesign, response: Response, tol: float, start: Floats | None
+        self, design: Design, response: Response, tol: float, start: Floats | None
     ) -> tuple[Floats, Floats]:
         """Weights and intercepts of the classes that the samples have.
 
         The intercept of a class without samples would go to minus infinity, and takes all of the
         time that is spent on a fit: such classes are left out and made all but impossible instead.
         """
-        present, codes = np.unique(response.target, return_inverse=True)
-        fewer = replace(response, target=codes.reshape(-1), n_outputs=present.size)
+        by_class = partial(totals_by_code, n_codes=self.shape[1])
+        totals = design.fold(by_class, response.target, response.shares)
+        present, absent = np.flatnonzero(totals > 0.0), np.flatnonzero(totals <= 0.0)
+        codes = np.maximum(np.cumsum(totals > 0.0) - 1, 0)
+        target = design.map(partial(look_up, codes), response.target)
+        fewer = replace(response, target=target, n_outputs=present.size)
         W, intercept = np.zeros(self.shape), np.zeros(self.shape[1])
         if present.size > 1:
             begin = None if start is None else start[:, present]
             penalties = np.full(self.shape[0], self.alpha)
             best = LinearObjective(design, fewer, penalties).minimum(tol, begin)
             W[:, present], intercept[present] = best.W, best.intercept
-        absent = np.setdiff1d(np.arange(self.shape[1]), present)
         intercept[absent] = intercept[present].min() - IMPOSSIBLE
         return W, intercept
 
     def fit_experts(
-        self, weights: Iterable[Floats], tol: float, start: Floats | None = None
+        self, weights: Iterable[Rows], tol: float, start: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """The best expert for each of several weightings of the samples.
 
         Parameters
         ----------
-        weights : iterable of ndarray of shape (n,)
+        weights : iterable of rows of shape (n,)
         tol : float
         start : ndarray of shape (Q, d, K), default=None
 
@@ -174,12 +196,12 @@ class SampleObjective:
         ]
         return np.stack([W for W, _ in fitted]), np.stack([b for _, b in fitted])
 
-    def fit_groups(self, labels: Labels, tol: float, start: Floats | None = None) -> Panel:
+    def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
 
         Parameters
         ----------
-        labels : ndarray of intp, shape (n,)
+        labels : rows of integers, shape (n,)
         tol : float
         start : ndarray of shape (Q, d, K), default=None
             Weights to start from.
@@ -188,10 +210,34 @@ class SampleObjective:
         -------
         Panel
         """
-        used, labels = _in_use(labels)
-        weights = (np.where(labels == q, self.response.shares, 0.0) for q in range(used.size))
-        W, intercept = self.fit_experts(weights, tol, None if start is None else start[used])
-        return self.panel(W, intercept, labels)
+        used, labels = self._in_use(labels)
+        begin = None if start is None else start[used]
+        W, intercept = self._fit_labelled(labels, used.size, tol, begin)
+        return self.judged(W, intercept, labels)
+
+    def _fit_labelled(
+        self, labels: Rows, n_experts: int, tol: float, start: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """The best experts for an assignment in which all have samples."""
+        weights = (
+            self.design.map(partial(_where_label, q), labels, self.response.shares)
+            for q in range(n_experts)
+        )
+        return self.fit_experts(weights, tol, start)
+
+    def _in_use(self, labels: Rows) -> tuple[Labels, Rows]:
+        """Labels that samples of some weight have, and the labels numbered by them."""
+        most = int(self.design.fold(_largest, labels, combine=max)) + 1
+        by_label = partial(totals_by_code, n_codes=most)
+        return self._renumber(labels, self.design.fold(by_label, labels, self.response.shares))
+
+    def _renumber(self, labels: Rows, totals: Floats) -> tuple[Labels, Rows]:
+        """Labels with some weight, and the labels numbered by them."""
+        used = np.flatnonzero(totals > 0.0)
+        if used.size == totals.size:
+            return used, labels
+        numbers = np.maximum(np.cumsum(totals > 0.0) - 1, 0)
+        return used, self.design.map(partial(look_up, numbers), labels)
 
     def refit(
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
@@ -216,30 +262,66 @@ class SampleObjective:
             costs[:, q] = self._cost(W[q], self.design.scores(W[q]) + intercept[q])
         return costs
 
-    def panel(self, W: Floats, intercept: Floats, labels: Labels | None = None) -> Panel:
+    def least_losses(self, W: Floats, intercept: Floats) -> Rows:
+        """The least loss of every sample, without ridge; not for samples in pieces."""
+        target, loss = self.response.target, self.response.loss
+        xp = namespace(self.response.shares)
+        losses = [
+            loss.value(target, self.design.scores(w) + beside(b, self.response.shares))
+            for w, b in zip(W, intercept, strict=True)
+        ]
+        return xp.min(xp.stack(losses), axis=0)
+
+    def panel(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
         """Experts with an assignment, by default the best one; idle experts are left out."""
-        if labels is None:
-            labels = self.costs(W, intercept).argmin(axis=1)
-        used, labels = _in_use(labels)
-        W, intercept = W[used], intercept[used]
-        # One expert at a time: the scores of all together would be as large as the costs.
-        costs = np.empty((labels.size, used.size))
-        own = np.empty((labels.size, self.shape[1]))
-        for q in range(used.size):
-            scores = self.design.scores(W[q]) + intercept[q]
-            costs[:, q] = self._cost(W[q], scores)
-            np.copyto(own, scores, where=(labels == q)[:, None])
-        response = self.response
-        slope = response.shares[:, None] * response.loss.gradient(response.target, own)
-        everyone = np.arange(labels.size)
-        value = float(response.shares @ costs[everyone, labels])
-        choices = costs.argmin(axis=1)
-        return Panel(W, value, intercept, slope, labels, choices, costs[everyone, choices])
+        if labels is not None:
+            used, labels = self._in_use(labels)
+            return self.judged(W[used], intercept[used], labels)
+        panel = self.judged(W, intercept, None)
+        used = np.flatnonzero(panel.demand > 0.0)
+        if used.size == W.shape[0]:
+            return panel
+        idle = panel.demand <= 0.0
+        if int(self.design.fold(lambda c: count_true(look_up(idle, c)), panel.choices)):
+            # Samples without weight may choose what nobody else does, and have to choose again.
+            return self.judged(W[used], intercept[used], None)
+        _, labels = self._renumber(panel.choices, panel.demand)
+        return replace(
+            panel,
+            W=W[used],
+            intercept=intercept[used],
+            labels=labels,
+            choices=labels,
+            demand=panel.demand[used],
+        )
+
+    def judged(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
+        """A panel of all experts, idle ones too; without labels, samples have their choices."""
+        ridges = [self._ridge(w) for w in W]
+        # Without an intercept there is a lower bound, which needs slopes; projected gradient does.
+        sloped = self.design.on_host or not self.response.fit_intercept
+        judging = partial(judge, self.response.loss, W, intercept, ridges, sloped)
+        given = () if labels is None else (labels,)
+        kept, value, demand = self._sweep(judging, W.shape[0], *given)
+        choices, least, slope = (self.design.map(itemgetter(i), kept) for i in range(3))
+        labels = choices if labels is None else labels
+        return Panel(W, float(value), intercept, slope, labels, choices, least, demand)
+
+    def _sweep(
+        self, judging: Callable[..., Any], n_experts: int, *labels: Rows
+    ) -> tuple[Rows, float, Floats]:
+        """What `judge` says of all samples."""
+        rows = (self.response.target, self.response.shares, *labels)
+        kept, (value, demand) = self.design.sweep_keeping(judging, *rows)
+        return kept, value, demand
 
     def _cost(self, W: Floats, scores: Floats) -> Floats:
         """Loss plus ridge of every sample with one expert."""
-        ridge = 0.5 * self.alpha * float(np.vdot(W, W))
-        return self.response.loss.value(self.response.target, scores) + ridge
+        return self.response.loss.value(self.response.target, scores) + self._ridge(W)
+
+    def _ridge(self, W: Floats) -> float:
+        """What the ridge adds to the cost of a sample with one expert."""
+        return 0.5 * self.alpha * float(np.vdot(W, W))
 
     # ---- Rows of ``W``, as they are projected: root of the share times (weights, intercept)
 
@@ -311,10 +393,75 @@ class SampleObjective:
         return weights, np.zeros((rows.shape[0], n_outputs))
 
 
-def _in_use(labels: Labels) -> tuple[Labels, Labels]:
-    """Labels that occur, and the labels numbered by them; without sorting, which takes memory."""
-    occurs = np.bincount(labels) > 0
-    used = np.flatnonzero(occurs)
-    if used.size == occurs.size:
-        return used, labels
-    return used, (np.cumsum(occurs) - 1)[labels]
+def judge(
+    loss: Loss,
+    W: Floats,
+    intercept: Floats,
+    ridges: Sequence[float],
+    sloped: bool,
+    X: Design,
+    target: Rows,
+    shares: Rows,
+    labels: Rows | None = None,
+) -> tuple[tuple[Rows, Rows, Rows | None], tuple[Any, Any]]:
+    """Choices, their costs and slopes of some samples; their mean cost, and who is chosen.
+
+    One expert at a time: the scores of all together would take as much memory as ``X``.
+
+    Parameters
+    ----------
+    loss : Loss
+    W : ndarray of shape (Q, d, K)
+    intercept : ndarray of shape (Q, K)
+    ridges : sequence of float
+        What the ridge adds to the cost of each expert.
+    sloped : bool
+        Whether slopes are wanted.
+    X : Design
+    target, shares : rows
+    labels : rows of integers, shape (n,), default=None
+        The expert of each sample that cost and slope are of; by default the one it chooses.
+
+    Returns
+    -------
+    tuple
+        ``(choices, least, slope), (value, demand)``.
+    """
+    xp = namespace(shares)
+    for q in range(W.shape[0]):
+        scores = X.scores(W[q]) + beside(intercept[q], shares)
+        cost = loss.value(target, scores) + ridges[q]
+        if q == 0:
+            choices = _zero_codes(shares)
+            least, own_cost, own_scores = cost, cost, scores
+            continue
+        better = cost < least
+        choices, least = xp.where(better, q, choices), xp.where(better, cost, least)
+        mine = better if labels is None else labels == q
+        if sloped:
+            own_scores = xp.where(mine[:, None], scores, own_scores)
+        own_cost = least if labels is None else xp.where(mine, cost, own_cost)
+    slope = shares[:, None] * loss.gradient(target, own_scores) if sloped else None
+    demand = totals_by_code(choices, shares, W.shape[0])
+    return (choices, least, slope), (shares @ own_cost, demand)
+
+
+def _zero_codes(like: Rows) -> Rows:
+    """A code of zero for each row."""
+    if isinstance(like, np.ndarray):
+        return np.zeros(like.shape, dtype=np.intp)
+    xp = namespace(like)
+    return xp.zeros(like.shape, dtype=xp.int64, device=device_of(like))
+
+
+def _where_label(q: int, labels: Rows, shares: Rows) -> Rows:
+    """Shares of the rows with a label, zero elsewhere."""
+    return namespace(shares).where(labels == q, shares, 0.0)
+
+
+def _largest(values: Rows) -> Any:
+    return namespace(values).max(values)
+
+
+def _total(values: Rows) -> Any:
+    return namespace(values).sum(values)

@@ -20,17 +20,20 @@ enough to search with; there is no lower bound to be had from it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from clustruct.objectives.samples import SampleObjective
+from clustruct.arrays import namespace
+from clustruct.design import Rows
+from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.relaxations.hull import PlainEnergy
 
-__all__ = ["SampleFactor"]
+__all__ = ["SampleFactor", "slope_gram"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -181,3 +184,42 @@ class IterativeSampleHull:
         for A, share in zip(self.mixture.assignments, self.mixture.shares, strict=True):
             image += share / self.factor.alpha * self.factor.hadamard(A, b.reshape(-1))
         return image
+
+
+def slope_gram(objective: SampleObjective, panel: Panel) -> Floats:
+    """``P'P`` of the rows ``[b_i1 x_i, ..., b_iK x_i]`` with ``b`` the scaled slopes of a panel.
+
+    They are not formed: a pair of outputs ``k, l`` takes a Gram matrix weighted by
+    ``(b_k + b_l)^2``, as weights must not be negative, less those of ``k`` and of ``l``.
+
+    Parameters
+    ----------
+    objective : SampleObjective
+    panel : Panel
+        With slopes.
+
+    Returns
+    -------
+    ndarray of shape (K d, K d)
+    """
+    d, n_outputs = objective.shape
+    shares, about = objective.response.shares, np.zeros(d)
+    gram = np.empty((n_outputs, d, n_outputs, d))
+
+    def weighted(k: int, j: int) -> Floats:
+        weights = objective.design.map(partial(_squares, k, j), panel.slope, shares)
+        return np.asarray(objective.design.gram(weights, about))
+
+    for k in range(n_outputs):
+        gram[k, :, k] = weighted(k, k)
+    for k, j in combinations(range(n_outputs), 2):
+        gram[k, :, j] = 0.5 * (weighted(k, j) - gram[k, :, k] - gram[j, :, j])
+        gram[j, :, k] = gram[k, :, j].T
+    return gram.reshape(n_outputs * d, -1)
+
+
+def _squares(k: int, j: int, slope: Rows, shares: Rows) -> Rows:
+    """``(b_k + b_j)^2`` of each row, or ``b_k^2``; zero for rows without weight."""
+    xp = namespace(slope)
+    both = slope[:, k] if k == j else slope[:, k] + slope[:, j]
+    return both**2 / xp.where(shares > 0.0, shares, 1.0)

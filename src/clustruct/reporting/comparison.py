@@ -18,7 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from clustruct.inspection import final_estimator, kind_of, steps_before
 
-__all__ = ["Comparison", "Data", "Entry", "compare"]
+__all__ = ["MOST_ROWS", "Comparison", "Data", "Entry", "compare"]
 
 Floats = NDArray[np.float64]
 

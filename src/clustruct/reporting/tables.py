@@ -147,7 +147,7 @@ def sample_tables(
     weights = experts if experts.ndim == 2 else experts[:, 0]
     if several:
         weights = np.linalg.norm(experts, axis=1)
-    sizes = np.bincount(estimator.labels_, minlength=len(experts))
+    sizes = np.bincount(np.asarray(estimator.labels_), minlength=len(experts))
     groups = []
     for q, share in enumerate(estimator.weights_):
         largest = np.argsort(-np.abs(weights[q]), kind="stable")[:PREVIEW]

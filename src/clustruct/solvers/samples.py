@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.constraints import ScaledClustered
+from clustruct.constraints import ScaledClustered, leading_sum
 from clustruct.losses import MultinomialLoss
 from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.noise import Noise, noise_of
 from clustruct.objectives.samples import Panel, SampleObjective
-from clustruct.relaxations.samples import SampleFactor
+from clustruct.relaxations.samples import SampleFactor, slope_gram
 from clustruct.results import Certificate
 from clustruct.solvers.alternating import AlternatingMinimisation
 from clustruct.solvers.conditional_gradient import ConditionalGradient
@@ -61,6 +61,8 @@ PLENTY = 20
 # Rows of ``W`` or ``P`` are formed up to this many entries.
 MOST_ENTRIES = 200_000_000
 CERTIFIED_ENTRIES, CERTIFIED_COLUMNS = 20_000_000, 2000
+# Elsewhere than in memory every pair of outputs takes a pass.
+CERTIFIED_OUTPUTS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,13 +154,22 @@ class SampleProblem:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
 
     def subset(self) -> "SampleProblem":
-        """The same problem on some of the samples, drawn by weight."""
-        shares = self.objective.response.shares
+        """The same problem on some of the samples, drawn by weight and brought to the host."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed))
-        drawn = rng.choice(shares.size, SUBSET, p=shares)
+        objective = self.objective
+        drawn = objective.design.locate(objective.response.shares, rng.random(SUBSET))
         index, counts = np.unique(drawn, return_counts=True)
         smaller = self.objective.subset(index, counts.astype(np.float64))
         return replace(self, objective=smaller, total=float(SUBSET))
+
+    def at_hand(self) -> "SampleProblem":
+        """The same problem on the host: on all samples of some weight, or on a part of many."""
+        n = self.objective.design.shape[0]
+        if n > SUBSET:
+            return self.subset()
+        everyone = self.objective.subset(np.arange(n))
+        weighed = np.flatnonzero(everyone.response.shares > 0.0)
+        return replace(self, objective=everyone if weighed.size == n else everyone.subset(weighed))
 
 
 def solve(problem: SampleProblem, solver: str) -> Outcome:
@@ -176,9 +187,12 @@ def solve(problem: SampleProblem, solver: str) -> Outcome:
     """
     if problem.n_clusters == 1:
         attempts = [Attempt(solver, (_refined(problem, problem.pooled),))]
-    else:
+        best = attempts[0]
+    elif problem.objective.design.on_host:
         attempts = RECIPES[solver](problem)
-    best = _most_evident(problem, attempts)
+        best = _most_evident(problem, attempts)
+    else:
+        attempts, best = _from_afar(problem, solver)
     bound = max(attempt.bound for attempt in attempts)
     certificate = _certificate(problem, best.answer, bound)
     return Outcome(best.answer, best.trace, status_of(attempts, best), certificate)
@@ -214,17 +228,59 @@ def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -
     """
     objective = problem.objective
     bounds = {"zero": 0.0}
-    n, columns = objective.design.shape[0], objective.shape[0] * objective.shape[1]
     if not objective.response.fit_intercept:
         bounds["conditional gradient"] = relaxed_bound
-        if n * columns <= CERTIFIED_ENTRIES and min(n, columns) <= CERTIFIED_COLUMNS:
-            P = objective.design.row_products(answer.point.slope / objective.roots[:, None])
-            explained = ScaledClustered(problem.n_clusters, objective.roots).explained(P)
+        explained = _explained(problem, panel_of(answer))
+        if explained is not None:
             penalties = np.full(objective.shape[0], objective.alpha)
             single = LinearObjective(objective.design, objective.response, penalties)
             bounds["residual"] = single.dual_bound(answer.point, explained)
     source = max(bounds, key=lambda name: bounds[name])
     return Certificate.of(answer.point.value, bounds[source], source)
+
+
+def _explained(problem: SampleProblem, panel: Panel) -> float | None:
+    """The most that ``Q`` groups hold of the slopes times samples; None if it takes too long."""
+    objective = problem.objective
+    n, (d, n_outputs) = objective.design.shape[0], objective.shape
+    if not objective.design.on_host:
+        if d * n_outputs > CERTIFIED_COLUMNS or n_outputs > CERTIFIED_OUTPUTS:
+            return None
+        return leading_sum(slope_gram(objective, panel), problem.n_clusters)
+    if n * d * n_outputs > CERTIFIED_ENTRIES or min(n, d * n_outputs) > CERTIFIED_COLUMNS:
+        return None
+    P = objective.design.row_products(panel.slope / objective.roots[:, None])
+    return ScaledClustered(problem.n_clusters, objective.roots).explained(P)
+
+
+def _from_afar(problem: SampleProblem, solver: str) -> tuple[list[Attempt], Attempt]:
+    """Experts found on samples that were brought to the host, then refined where all samples are.
+
+    Where there are few samples, all of them were there and nothing is left to refine.
+    """
+    if solver in ("pg", "cg"):
+        raise ValueError(
+            f"solver={solver!r} forms a matrix with a row for each sample, which only NumPy arrays "
+            "and sparse matrices in memory have room for. Choose solver='auto', 'am', 'rc' or "
+            "'em', or load X into memory."
+        )
+    few = problem.at_hand()
+    attempts = RECIPES[solver](few)
+    best = _most_evident(few, attempts)
+    found = panel_of(best.answer)
+    if problem.objective.design.shape[0] > SUBSET:
+        refined = Attempt("am", (_refined(problem, found),), remark=_sought_on_part(best))
+        return [refined], refined
+    panel = problem.objective.panel(found.W, found.intercept)
+    *earlier, last = best.solutions
+    answered = replace(last, answer=Answer(panel, panel.labels))
+    kept = replace(best, solutions=(*earlier, answered))
+    return [kept if attempt is best else attempt for attempt in attempts], kept
+
+
+def _sought_on_part(found: Attempt) -> str:
+    """What to tell of experts that were found on a part of the samples."""
+    return f"from experts found by {found.name} on {SUBSET} samples"
 
 
 # ---- Recipes: what is done under each name.
@@ -308,11 +364,10 @@ def _em(problem: SampleProblem) -> list[Attempt]:
 def _auto(problem: SampleProblem) -> list[Attempt]:
     n, d = problem.objective.design.shape
     if n * d > LARGE and n > 2 * SUBSET:
-        found = _auto(problem.subset())
-        best = _most_evident(problem.subset(), found)
-        remark = f"from experts found by {best.name} on {SUBSET} samples"
+        few = problem.subset()
+        best = _most_evident(few, _auto(few))
         refined = _refined(problem, panel_of(best.answer))
-        return [Attempt("am", (refined,), remark=remark)]
+        return [Attempt("am", (refined,), remark=_sought_on_part(best))]
     attempts = _em(replace(problem, options={}))
     if problem.objective.quadratic and problem.has_plenty:
         attempts += _am(problem)

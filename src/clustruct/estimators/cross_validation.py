@@ -1,0 +1,99 @@
+"""Cross-validation of a grid of fits.
+
+Nothing here depends on which process does the work: the seed of every fit is the same, and linear
+algebra runs in one thread, so that the scores are the same bits whatever ``n_jobs`` is. Nor does it
+depend on where the samples live, which is the business of those who divide them.
+"""
+
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from clustruct.estimators.folds import Divided, FoldWork
+from clustruct.estimators.grid import Method, fit_grid
+from clustruct.estimators.inputs import counter
+from clustruct.estimators.plan import Plan
+from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.solvers.features import relaxed_answers
+
+__all__ = ["cross_validate", "search_method"]
+
+Floats = NDArray[np.float64]
+
+# Projected gradient for fits that are only scored: fewer trials, and an end to small gains.
+QUICK_STEPS = {"shrink": 0.5, "shortest": 0.05}
+QUICK_TOL = 1e-3
+
+
+def cross_validate(
+    samples: Divided, plan: Plan, n_jobs: int | None, verbose: int | bool
+) -> tuple[Floats, int]:
+    """Scores of every point of the grid on every fold.
+
+    Parameters
+    ----------
+    samples : Divided
+    plan : Plan
+    n_jobs : int or None
+    verbose : int or bool
+        Whether to write a line to standard error when a fold is done.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_Q, n_alphas, n_k, n_relax, n_folds)
+    unconverged : int
+        Number of fits that were stopped by their budget.
+    """
+    unconverged = 0
+    with threadpool_limits(1):
+        works = samples.works(plan)
+        scores = np.empty((*plan.shape, len(works)))
+        tell = counter(verbose, "fold", len(works))
+        jobs = (delayed(_score_fold)(work, plan) for work in works)
+        # Where samples stay where they are, those who work on them share a pass.
+        n_jobs = n_jobs if all(work.travels for work in works) else 1
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        for number, fold_scores, count in parallel(jobs):
+            scores[..., number] = fold_scores
+            unconverged += count
+            tell()
+    return scores, unconverged
+
+
+def _score_fold(work: FoldWork, plan: Plan) -> tuple[int, Floats, int]:
+    """Number of the fold, its scores, and how many fits did not converge."""
+    plan = replace(plan, model=copy(plan.model))  # folds in threads must not share it
+    unconverged = 0
+    with threadpool_limits(1):
+        objective = work.objective(plan)
+        ledger = work.ledger(plan)
+        method = search_method(plan.solver, plan.method, objective)
+        for place, outcome in fit_grid(objective, plan.grid, plan.model.blocks, method):
+            answers = relaxed_answers(outcome.problem.objective, outcome.answer, plan.relax)
+            ledger.enter(place, answers)
+            unconverged += not outcome.status.converged
+        scores = ledger.scores()
+    return work.number, scores, unconverged
+
+
+def search_method(
+    asked: str, method: Method, objective: QuadraticObjective | FeatureObjective
+) -> Method:
+    """How fits are made that are only scored.
+
+    "auto" is the solver of the final fit, unless that is one which spends much on the last bit of
+    the objective: then projected gradient with few trials where they are cheap, and the greedy fit
+    where they take a pass over ``X``.
+    """
+    if asked != "auto" or method.solver not in ("auto", "soft"):
+        return method.quietly(method.solver if asked == "auto" else asked)
+    if not isinstance(objective, QuadraticObjective):
+        return method.quietly("greedy")
+    quick = method.quietly("pg")
+    budget = replace(quick.budget, tol=max(quick.budget.tol, QUICK_TOL))
+    return replace(quick, budget=budget, options=QUICK_STEPS)
