@@ -120,7 +120,10 @@ def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
     tuple of dask.array.Array
     """
     X = _with_known_rows(X)
-    array = _with_known_rows(rows) if is_partitioned(rows) else da.from_array(np.asarray(rows))
+    if is_partitioned(rows):
+        array = _with_known_rows(rows)
+    else:  # in one piece, as those of objects have to be
+        array = da.from_array(np.asarray(rows), chunks=-1)
     _check_length(array, X, name)
     return X, array.rechunk((X.chunks[0], *((-1,) * (array.ndim - 1))))
 
