@@ -4,7 +4,9 @@ For NumPy they are NumPy's and SciPy's own. For the arrays of other libraries th
 the words of the array API standard, which array-api-compat makes them all speak.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,17 +18,21 @@ __all__ = [
     "blend",
     "cast",
     "column_dots",
+    "concatenated",
     "count_true",
     "device_of",
     "expit",
     "indicator",
+    "like",
     "log_softmax",
     "logsumexp",
     "look_up",
     "namespace",
     "row_dots",
+    "segment_sums",
     "softmax",
     "softplus",
+    "take",
     "to_host",
     "totals_by_code",
     "xlogy",
@@ -74,6 +80,11 @@ def cast(x: Array, dtype: Any) -> Array:
     return namespace(x).astype(x, dtype, copy=False)
 
 
+def like(values: NDArray[Any], x: Array) -> Array:
+    """Numbers of the host as an array beside another one, in its precision."""
+    return cast(beside(values, x), x.dtype)
+
+
 def row_dots(a: Array, b: Array) -> Array:
     """Inner product of each row of two matrices."""
     if isinstance(a, np.ndarray):
@@ -86,6 +97,26 @@ def column_dots(a: Array, b: Array) -> Array:
     if isinstance(a, np.ndarray):
         return np.einsum("ik,ik->k", a, b)
     return namespace(a).sum(a * b, axis=0)
+
+
+def concatenated(parts: Sequence[Array]) -> Array:
+    """One array after the other."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return namespace(parts[0]).concat(list(parts))
+
+
+def take(x: Array, index: NDArray[np.intp]) -> Array:
+    """Some entries of a vector, or rows of a matrix."""
+    return x[index] if isinstance(x, np.ndarray) else namespace(x).take(x, beside(index, x), axis=0)
+
+
+def segment_sums(x: Array, bounds: NDArray[np.intp]) -> NDArray[Any]:
+    """Sums of ``x[bounds[t] : bounds[t + 1]]``, none of which is empty, on the host."""
+    if isinstance(x, np.ndarray):
+        return np.add.reduceat(x, bounds[:-1])
+    xp, ends = namespace(x), bounds.tolist()
+    return to_host(xp.stack([xp.sum(x[a:b]) for a, b in pairwise(ends)]))
 
 
 def indicator(codes: Array, n_codes: int) -> Array:

@@ -11,8 +11,6 @@ from clustruct.arrays import to_host
 from clustruct.device_kmeans import cluster_on_device
 from tests.estimators.test_partitioned import MODELS, N, answers_for, made
 
-LIBRARIES = ("array_api_strict", "torch")
-
 
 @pytest.fixture(scope="module")
 def problem():
@@ -20,15 +18,6 @@ def problem():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, 24)) + 2.0
     return X, X @ np.repeat([1.0, -1.0, 0.5], 8) + 0.3 * rng.standard_normal(N) + 1.0
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request, monkeypatch):
-    """A library of arrays, which scikit-learn is told to accept."""
-    module = pytest.importorskip(request.param)
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    with sklearn.config_context(array_api_dispatch=True):
-        yield module
 
 
 @pytest.mark.parametrize("name", MODELS)

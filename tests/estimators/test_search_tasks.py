@@ -8,7 +8,8 @@ from sklearn.model_selection import KFold
 import clustruct as cs
 from clustruct.datasets import fetch_landmine, fetch_school, make_clustered_tasks
 from clustruct.estimators.task_base import Prices
-from clustruct.estimators.task_grid import make_folds, select
+from clustruct.estimators.task_folds import make_folds
+from clustruct.estimators.task_grid import select
 from clustruct.estimators.task_layouts import read_classes, read_numbers
 
 GRID = {"alpha_within": (0.3, 3.0), "alpha_between": (0.01, 0.1)}

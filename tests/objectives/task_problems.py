@@ -5,7 +5,8 @@ import numpy as np
 from clustruct.design import as_design
 from clustruct.losses import LogisticLoss, SquaredLoss
 from clustruct.objectives.task_blocks import Strengths
-from clustruct.objectives.task_data import OwnRows, TaskData
+from clustruct.objectives.task_data import Part, task_data
+from clustruct.objectives.task_rows import OwnRows
 from clustruct.objectives.tasks import TaskObjective
 
 
@@ -27,8 +28,11 @@ def make(loss=None, n_tasks=5, d=3, fit_intercept=True, seed=0, sizes=(1, 8), **
         target = np.where(target > 0, 1.0, -1.0)
     shares = rng.random(counts.sum())
     means = np.full(d, 0.5) if fit_intercept else np.zeros(d)
-    data = TaskData(OwnRows(designs), target, shares / shares.sum(), loss, means, fit_intercept)
-    return TaskObjective(data, strengths(d, fit_intercept, **prices))
+    rows = OwnRows.of(designs)
+    part = Part(rows, target, shares / shares.sum(), loss, means, fit_intercept)
+    return TaskObjective(
+        task_data(part, loss, fit_intercept), strengths(d, fit_intercept, **prices)
+    )
 
 
 def partitions(n_tasks, n_groups):

@@ -7,7 +7,8 @@ from scipy.optimize import minimize
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.objectives.task_blocks import solve
-from clustruct.objectives.task_data import OwnRows, SharedRows, TaskData
+from clustruct.objectives.task_data import Part
+from clustruct.objectives.task_rows import OwnRows, SharedRows
 from clustruct.results import Projection
 from tests.objectives.task_problems import make
 
@@ -81,7 +82,8 @@ def test_costs_are_never_too_small(loss):
     exact = []
     for v, tiled in zip(point.V, rows, strict=True):
         nearest = Projection(tiled, np.zeros(5, dtype=np.intp), v[None], 0.0, exact=False)
-        exact.append(objective._task_costs(objective.keep(nearest).W, tiled))
+        W = objective.keep(nearest).W
+        exact.append(objective.data.losses(W) + objective._prices(W, tiled))
     centroids = objective._centroid_costs(point.V, point.rows.mean(axis=0))
     assert (objective.costs(point) >= np.stack(exact, axis=1) + centroids - 1e-9).all()
 
@@ -130,14 +132,14 @@ def test_rows_in_common_or_not(loss):
     shares = np.full(24, 1 / 24)
     shares[3] = 0.0  # a missing answer
     design, means = as_design(X), X.mean(axis=0)
-    common = TaskData(SharedRows(design, 4), Y.reshape(-1), shares, loss, means, True)
-    own = TaskData(OwnRows([design] * 4), Y.reshape(-1), shares, loss, means, True)
+    common = Part(SharedRows(design, 4), Y.reshape(-1), shares, loss, means, True)
+    own = Part(OwnRows.of([design] * 4), Y.reshape(-1), shares, loss, means, True)
     W = rng.standard_normal((4, 4))
-    np.testing.assert_allclose(common.losses(W), own.losses(W))
-    for mine, other in zip(
-        vars(common.models(W)).values(), vars(own.models(W)).values(), strict=True
-    ):
-        np.testing.assert_allclose(mine, other, atol=1e-14)
+    one, other = common.expand(W), own.expand(W)
+    np.testing.assert_allclose(one.values, other.values)
+    np.testing.assert_allclose(common.values(W[None])[0], other.values)
+    np.testing.assert_allclose(one.model.G, other.model.G, atol=1e-14)
+    np.testing.assert_allclose(one.model.h, other.model.h, atol=1e-14)
 
 
 def test_singular_systems_have_the_shortest_answer():

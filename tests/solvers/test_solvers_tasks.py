@@ -8,7 +8,8 @@ from clustruct.datasets import make_clustered_tasks
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.objectives.task_blocks import Strengths
-from clustruct.objectives.task_data import OwnRows, TaskData
+from clustruct.objectives.task_data import Part, task_data
+from clustruct.objectives.task_rows import OwnRows
 from clustruct.objectives.tasks import TaskObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.task_alternation import TaskAlternation
@@ -99,9 +100,10 @@ def test_few_tasks_are_groups_of_their_own():
 def test_planted_groups(seed, solver):
     planted = make_clustered_tasks(12, 6, 24, 3, noise=1.0, shared=False, random_state=seed)
     X, y, tasks = planted.rows()
-    rows = OwnRows([as_design(X[tasks == t]) for t in range(24)])
+    rows = OwnRows.of([as_design(X[tasks == t]) for t in range(24)])
     shares = np.full(y.size, 1 / y.size)
-    data = TaskData(rows, y, shares, SquaredLoss(), np.zeros(6), False)
+    part = Part(rows, y, shares, SquaredLoss(), np.zeros(6), False)
+    data = task_data(part, SquaredLoss(), False)
     prices = Strengths(*(np.full(6, price) for price in (0.0, 0.05, 0.05, 5.0)))
     outcome = solve(problem_of(TaskObjective(data, prices), 3), solver)
     assert adjusted_rand_score(outcome.answer.labels, planted.labels) == 1.0

@@ -11,7 +11,14 @@ from clustruct.design.dense import CHUNK_BYTES, DenseDesign
 from clustruct.design.grouped import GroupedDesign, assignment
 from clustruct.design.kinds import is_elsewhere, is_sparse_tensor
 from clustruct.design.local import local_design
-from clustruct.design.protocols import Design, LocalDesign, Operator, Rows, StreamedDesign
+from clustruct.design.protocols import (
+    Design,
+    LocalDesign,
+    Operator,
+    PickingDesign,
+    Rows,
+    StreamedDesign,
+)
 from clustruct.design.sparse import SparseDesign
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "GroupedDesign",
     "LocalDesign",
     "Operator",
+    "PickingDesign",
     "Rows",
     "SparseDesign",
     "StreamedDesign",

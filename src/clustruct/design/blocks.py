@@ -131,6 +131,12 @@ class BlockDesign:
             return Pieces.of(local, rows.shape)
         return Pieces(lambda: cluster().scatter(local), lambda: local, rows.shape)
 
+    def keep(self, rows: Pieces) -> Pieces:
+        """Held by the workers of a cluster; in this process they are held once they were used."""
+        if cluster() is None:
+            return rows
+        return Pieces(lambda: keep(rows.parts), lambda: rows.local, rows.shape)
+
     # ---- The matrix
 
     def scores(self, W: Floats) -> Pieces:

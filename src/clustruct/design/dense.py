@@ -26,6 +26,10 @@ class LocalRows(ABC):
         """They are there."""
         return rows
 
+    def keep(self, rows: Rows) -> Rows:
+        """They are there."""
+        return rows
+
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """The function itself."""
         return function(*rows)
@@ -140,7 +144,7 @@ class DenseDesign(LocalRows):
 
     def rows(self, index: Labels) -> "DenseDesign":
         """A copy of some rows."""
-        return DenseDesign(self._X[index])
+        return DenseDesign(self._X.take(index, axis=0))
 
     def row_products(self, B: Floats) -> Floats:
         """Each row times each of its numbers."""

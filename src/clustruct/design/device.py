@@ -7,7 +7,7 @@ from typing import cast as cast_to
 
 import numpy as np
 
-from clustruct.arrays import beside, cast, device_of, namespace, to_host
+from clustruct.arrays import beside, cast, device_of, like, namespace, take, to_host
 from clustruct.design.dense import locate
 from clustruct.design.protocols import Floats, Labels, Rows, T
 from clustruct.device_kmeans import cluster_on_device
@@ -67,6 +67,10 @@ class DeviceDesign:
     def place(self, rows: Any) -> Rows:
         """On the device of ``X``."""
         return beside(to_host(rows), self._X)
+
+    def keep(self, rows: Rows) -> Rows:
+        """They are there."""
+        return rows
 
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
         """The function itself, on the device."""
@@ -128,6 +132,11 @@ class DeviceDesign:
     def over(self, rows: Rows) -> "DeviceDesign":
         """An array is a design already."""
         return DeviceDesign(rows)
+
+    @telling_of_memory
+    def rows(self, index: Labels) -> "DeviceDesign":
+        """A copy of some rows, on the device."""
+        return DeviceDesign(take(self._X, index))
 
     @telling_of_memory
     def cluster(
@@ -202,7 +211,7 @@ class DeviceDesign:
 
     def _mine(self, values: Floats) -> Any:
         """Numbers of the host beside ``X``, in its precision."""
-        return cast(beside(values, self._X), self._X.dtype)
+        return like(values, self._X)
 
     def _times(self, X: Any, W: Any) -> Any:
         """A product; one column takes the routine for vectors, which is much the faster."""

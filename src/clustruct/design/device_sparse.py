@@ -9,7 +9,7 @@ from scipy import sparse
 
 from clustruct.arrays import beside, cast, namespace, to_host
 from clustruct.design.device import BLOCK_BYTES, DeviceDesign, size_of, telling_of_memory
-from clustruct.design.protocols import Floats, Rows
+from clustruct.design.protocols import Floats, Labels, Rows
 
 __all__ = ["SparseDeviceDesign", "as_rows"]
 
@@ -37,6 +37,22 @@ class SparseDeviceDesign(DeviceDesign):
         self._columns = _csr(
             by_column.ccol_indices(), by_column.row_indices(), by_column.values(), self.shape[::-1]
         )
+
+    @telling_of_memory
+    def rows(self, index: Labels) -> "SparseDeviceDesign":
+        """A copy of some rows, on the device."""
+        X, xp = self._X, self._xp
+        bounds, columns, values = X.crow_indices(), X.col_indices(), X.values()
+        some = beside(index, values)
+        starts = bounds[some]
+        counts = bounds[some + 1] - starts
+        ends = xp.cumulative_sum(counts, axis=0, include_initial=True)
+        # Each row's entries lie after those of the rows before it, wherever they lay.
+        shift = xp.repeat(starts - ends[:-1], counts)
+        places = xp.arange(shift.shape[0], device=X.device) + shift
+        ends = cast(ends, bounds.dtype)
+        picked = _csr(ends, columns[places], values[places], (index.size, self.shape[1]))
+        return SparseDeviceDesign(picked)
 
     # ---- The matrix
 

@@ -1,5 +1,6 @@
 """Dask arrays and data frames, as designs and rows."""
 
+import warnings
 from typing import Any
 
 import dask
@@ -105,7 +106,7 @@ def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:
 
 
 def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
-    """A Dask array of known chunks, and what belongs to its rows in the same ones.
+    """A Dask array, and what belongs to its rows in the same pieces, computed later.
 
     Parameters
     ----------
@@ -118,17 +119,29 @@ def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
     -------
     tuple of dask.array.Array
     """
-    X = _with_known_rows(X)
-    array = _with_known_rows(rows) if is_partitioned(rows) else da.from_array(np.asarray(rows))
-    _check_length(array, X, name)
-    return X, array.rechunk((X.chunks[0], *((-1,) * (array.ndim - 1))))
+    if not is_partitioned(rows):
+        rows = da.from_array(np.asarray(rows), chunks=-1)
+    if hasattr(rows, "to_dask_array"):
+        rows = _as_array(rows, lengths=None)
+    if np.isnan(X.shape[0]) and np.isnan(rows.shape[0]) and rows.numblocks[0] == X.numblocks[0]:
+        return X, rows  # pieces of the same frame, which are not counted for this
+    X, rows = _with_known_rows(X), _with_known_rows(rows)
+    _check_length(rows, X, name)
+    return X, rows.rechunk((X.chunks[0], *((-1,) * (rows.ndim - 1))))
 
 
 def _with_known_rows(X: Any) -> Any:
     """An array whose pieces have known numbers of rows; they are counted where they have not."""
     if hasattr(X, "to_dask_array"):
-        return X.to_dask_array(lengths=True)
+        return _as_array(X, lengths=True)
     return X.compute_chunk_sizes() if np.isnan(X.shape[0]) else X
+
+
+def _as_array(frame: Any, lengths: bool | None) -> Any:
+    """The values of a data frame or series; strings become objects, of which Dask would warn."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Dask currently has limited support", UserWarning)
+        return frame.to_dask_array(lengths=lengths)
 
 
 def _check_length(rows: Any, X: Any, name: str) -> None:

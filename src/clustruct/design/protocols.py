@@ -11,7 +11,17 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Design", "Floats", "Labels", "LocalDesign", "Operator", "Rows", "StreamedDesign", "T"]
+__all__ = [
+    "Design",
+    "Floats",
+    "Labels",
+    "LocalDesign",
+    "Operator",
+    "PickingDesign",
+    "Rows",
+    "StreamedDesign",
+    "T",
+]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -93,6 +103,10 @@ class Design(Operator, Protocol):
     is_sparse: bool
     on_host: bool
 
+    def keep(self, rows: Rows) -> Rows:
+        """The same rows, computed once, where `map` would leave that to every pass."""
+        ...
+
     def gram(self, shares: Rows, means: Floats) -> Floats:
         """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
         ...
@@ -159,7 +173,15 @@ class StreamedDesign(Design, Protocol):
         ...
 
 
-class LocalDesign(Design, Protocol):
+class PickingDesign(Design, Protocol):
+    """What may be asked in addition where all rows are at hand, on the host or on a device."""
+
+    def rows(self, index: Labels) -> "PickingDesign":
+        """Some of the rows, as a design of their own."""
+        ...
+
+
+class LocalDesign(PickingDesign, Protocol):
     """What may be asked in addition where rows are arrays of the host."""
 
     def rows(self, index: Labels) -> "LocalDesign":

@@ -20,8 +20,10 @@ __all__ = [
     "map_samples",
     "mean_of",
     "stays_elsewhere",
+    "take_design",
     "take_matrix",
     "take_samples",
+    "total_of_rows",
 ]
 
 
@@ -67,6 +69,20 @@ def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) ->
     return Intake(as_design(matrix), answers, shares)
 
 
+def take_design(model: Any, X: Any) -> Design | None:
+    """The design of a matrix that is in pieces or on a device, None for one of the host."""
+    if is_large_map(X):
+        from clustruct.design.partitioned import in_chunks
+
+        X = in_chunks(X)
+    if is_partitioned(X):
+        from clustruct.design.partitioned import block_design
+
+        _as_array(model, X, reset=True)
+        return block_design(X)
+    return any_design(_validate_array(model, X, reset=True)) if is_elsewhere(X) else None
+
+
 def take_matrix(model: Any, X: ArrayLike) -> Any:
     """A matrix to predict from, validated; pieces are validated when they are computed."""
     if is_partitioned(X):
@@ -77,29 +93,37 @@ def take_matrix(model: Any, X: ArrayLike) -> Any:
 
 
 def map_rows(
-    function: Any, X: Any, width: int | tuple[int, ...] | None, dtype: Any = np.float64
+    function: Any,
+    X: Any,
+    width: int | tuple[int, ...] | None,
+    dtype: Any = np.float64,
+    rows: Any = None,
 ) -> Any:
     """A function of rows, for a matrix that `take_matrix` returned; later, where that is later.
 
     Parameters
     ----------
     function : callable
-        From a matrix of the host to an array with as many rows.
+        From a matrix of the host, and from rows where there are any, to an array with as many rows.
     X : matrix
     width : int, tuple of int or None
         Columns of what the function returns, or its axes after the first; None for a vector.
     dtype : dtype
         Of what it returns.
+    rows : array or collection of Dask, default=None
+        What belongs to the rows of the matrix, such as ids.
 
     Returns
     -------
     array
     """
     if not is_partitioned(X):
-        return function(X)
+        return function(X) if rows is None else function(X, rows)
     axes = () if width is None else (width,) if isinstance(width, int) else width
     # Sparse blocks have no meta that map_blocks could call the function with.
     kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty((0,) * (1 + len(axes)), dtype=dtype)}
+    if rows is not None:
+        return _map_both(function, X, rows, "tasks", axes, kinds)
     if width is None:
         return X.map_blocks(partial(_checked, function), drop_axis=1, **kinds)
     return X.map_blocks(
@@ -133,16 +157,8 @@ def map_samples(model: Any, function: Any, X: Any, y: Any, dtype: Any = np.float
         return function(matrix, _answers_of(model, int(matrix.shape[0]), y))
     if not is_partitioned(X):
         return function(*model._check_data(X, y, reset=False))
-    from clustruct.design.partitioned import beside_rows
-
-    array, answers = beside_rows(_as_array(model, X, reset=False), y, "y")
-    single = answers.ndim == 1
-    kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty(0, dtype=dtype), "drop_axis": 1}
-    return array.map_blocks(
-        partial(_checked_pair, function, single),
-        answers[:, None] if single else answers,
-        **kinds,
-    )
+    kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty(0, dtype=dtype)}
+    return _map_both(function, _as_array(model, X, reset=False), y, "y", (), kinds)
 
 
 def mean_of(values: Any, sample_weight: Any) -> float:
@@ -167,14 +183,24 @@ def loaded(x: Any) -> Any:
     return x.compute() if is_partitioned(x) else x
 
 
-def _checked(function: Any, block: Any) -> Any:
+def _map_both(
+    function: Any, X: Any, rows: Any, name: str, axes: tuple[int, ...], kinds: dict[str, Any]
+) -> Any:
+    """A function of pieces of a matrix, and of what belongs to their rows."""
+    import dask.array as da
+
+    from clustruct.design.partitioned import beside_rows
+
+    X, rows = beside_rows(X, rows, name)
+    new_axes = {f"new {place}": width for place, width in enumerate(axes)}
+    places = (("i", *new_axes), X, ("i", "j"), rows, ("i", "l")[: rows.ndim])
+    more = {"new_axes": new_axes, "concatenate": True, "align_arrays": False}
+    return da.blockwise(partial(_checked, function), *places, **more, **kinds)
+
+
+def _checked(function: Any, block: Any, *rows: Any) -> Any:
     """The function of a piece that has been checked as a whole matrix would be."""
-    return function(check_array(block, **MATRIX_CHECKS))
-
-
-def _checked_pair(function: Any, single: bool, block: Any, answers: Any) -> Any:
-    """The same with answers, which came as a matrix."""
-    return function(check_array(block, **MATRIX_CHECKS), answers[:, 0] if single else answers)
+    return function(check_array(block, **MATRIX_CHECKS), *rows)
 
 
 def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
@@ -230,6 +256,12 @@ def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
         even = design.map(lambda y: np.full(y.shape[0], 1.0 / n), answers)
         return Intake(design, answers, even, float(n))
     weights = block_rows(design, sample_weight, "sample_weight")
+    total = total_of_rows(design, weights)
+    return Intake(design, answers, design.map(lambda w: w / total, weights), total)
+
+
+def total_of_rows(design: Design, weights: Rows) -> float:
+    """Weight of all rows, checked."""
     total, least = design.fold(
         lambda w: np.array([w.sum(), min(0.0, w.min())], dtype=np.float64), weights
     )
@@ -238,7 +270,7 @@ def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
             "sample_weight holds negative or non-finite numbers, or is zero throughout. "
             "Give weights of at least 0, and at least one positive weight."
         )
-    return Intake(design, answers, design.map(lambda w: w / total, weights), float(total))
+    return float(total)
 
 
 def _check_answers(design: Design, answers: Rows) -> None:

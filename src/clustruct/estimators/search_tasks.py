@@ -20,7 +20,9 @@ from clustruct.estimators.task_base import (
     intercept_price,
     price_scale,
 )
-from clustruct.estimators.task_grid import Plan, cross_validate, make_folds, select
+from clustruct.estimators.task_folds import make_folds, split
+from clustruct.estimators.task_grid import Plan, cross_validate, select
+from clustruct.estimators.task_inputs import Summed
 from clustruct.estimators.task_layouts import Reading, read_classes, read_numbers
 from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
 from clustruct.objectives.tasks import TaskObjective
@@ -61,18 +63,20 @@ class _TaskSearch(TaskCluster):
 
     def _fit_search(self, reading: Reading) -> None:
         """Choose a point of the grid, and fit there."""
-        entries = reading.entries
-        check_answered(entries, reading.names)
-        prepared = self._prepare(entries)
+        check_answered(reading.entries, reading.names)
+        folds = make_folds(self.cv, reading, self.random_state)
+        whole, splits = split(reading.entries, folds, self._loss(), self.scoring)
+        prepared = self._prepare(whole)
         intercept = self.alpha_intercept
         intercept = intercept_price(prepared) if intercept == "auto" else float(intercept)
         grid = self._grid(price_scale(prepared), intercept)
-        counts = _counts(self.n_clusters, entries.n_tasks)
-        folds = make_folds(self.cv, reading, self.random_state)
+        counts = _counts(self.n_clusters, whole.n_tasks)
         unwatched = copy(self)
         unwatched.callback = None
         plan = Plan(unwatched, counts, grid, self.scoring)
-        scores = cross_validate(entries, folds, plan, self.n_jobs, self.verbose)
+        summed = all(isinstance(mine.held, Summed) for mine in splits)
+        at_hand = summed or reading.entries.design.on_host  # what may go to other processes
+        scores = cross_validate(splits, plan, self.n_jobs if at_hand else 1, self.verbose)
         name = LOSS_NAMES[self.loss]
         if self.scoring is not None:
             name = getattr(self.scoring, "__name__", repr(self.scoring))

@@ -1,6 +1,6 @@
 """What regression and classification of clustered tasks share."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -13,27 +13,23 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from clustruct.design import as_design
+from clustruct.arrays import beside, like, take, to_host
+from clustruct.design import Rows, any_design, as_design
+from clustruct.design.kinds import is_partitioned
 from clustruct.estimators.inputs import (
     MATRIX_CHECKS,
-    check_matrix,
     check_options,
     check_weights,
     conclude,
     watcher,
 )
-from clustruct.estimators.task_inputs import (
-    Entries,
-    Frame,
-    Prepared,
-    as_ids,
-    encode,
-    known_codes,
-    prepare,
-)
-from clustruct.estimators.task_layouts import Reading, missing_answers
-from clustruct.losses import LogisticLoss
+from clustruct.estimators.intake import map_rows, take_matrix
+from clustruct.estimators.task_ids import as_ids, known_codes, sorted_names
+from clustruct.estimators.task_inputs import Entries, Prepared, Summed
+from clustruct.estimators.task_intake import missing_answers, on_host
+from clustruct.estimators.task_layouts import Reading
 from clustruct.objectives.task_blocks import Strengths
+from clustruct.objectives.task_rows import Answers, OwnRows, members_of
 from clustruct.objectives.tasks import TaskObjective, TaskPoint
 from clustruct.results import TaskGroup, TaskGroups
 from clustruct.solvers.driver import Budget
@@ -52,6 +48,8 @@ WITHIN, BETWEEN = 3.0, 0.1
 INTERCEPT_ROWS = 2.0
 # A price so small that it changes nothing, and keeps every intercept finite.
 FAINT = 1e-8
+# What is where ``X`` is.
+MOVED = ("coef_", "intercept_", "centroids_", "centroid_intercepts_", "mean_coef_")
 PRICE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")]
 
 
@@ -124,11 +122,10 @@ class TaskCluster(BaseEstimator):
         outcome = solve(self._problem(objective, n_clusters), self.solver)
         self.tasks_, self._layout = reading.names, reading.layout
         self._set_outcome(prepared, prices, outcome)
+        self._move_weights(reading.entries.design.weights)
 
-    def _prepare(self, entries: Entries) -> Prepared:
-        loss = self._loss()
-        frame = Frame.of(entries, self.fit_intercept, not isinstance(loss, LogisticLoss))
-        return prepare(entries, loss, self.fit_intercept, frame)
+    def _prepare(self, entries: Entries | Summed) -> Prepared:
+        return entries.prepared(self._loss(), self.fit_intercept)
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
         seed = 0 if self.random_state is None else self.random_state
@@ -138,7 +135,8 @@ class TaskCluster(BaseEstimator):
             budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
             seed=int(check_random_state(seed).randint(2**31)),
-            n_jobs=self.n_jobs if self.callback is None else 1,  # steps in an order
+            # Steps in an order; and what works on pieces does so side by side already.
+            n_jobs=1 if self.callback is not None or objective.data.streamed else self.n_jobs,
             options=check_options(self.solver, self.solver_options, OPTIONS),
         )
 
@@ -178,34 +176,73 @@ class TaskCluster(BaseEstimator):
         conclude(self.verbose, outcome.status, outcome.certificate)
         self._frame = prepared.frame
 
+    def _move_weights(self, move: Callable[[Floats], Any]) -> None:
+        """Have all weights where ``X`` is, in its precision."""
+        for name in MOVED:
+            setattr(self, name, move(getattr(self, name)))
+
     # ---- Answers
 
-    def _scores(self, X: ArrayLike, tasks: ArrayLike | Sequence[Hashable] | None) -> Floats:
-        """Scores of each sample's task; of all tasks, ``n x K``, where none is named."""
+    def _width(self, tasks: ArrayLike | Sequence[Hashable] | None) -> int | None:
+        """Scores of a sample, None for one."""
         check_is_fitted(self)
-        matrix = check_matrix(self, X)
-        design = as_design(matrix)
+        return None if tasks is not None or self._layout == "single" else int(self.tasks_.size)
+
+    def _answer(
+        self,
+        X: ArrayLike,
+        tasks: ArrayLike | Sequence[Hashable] | None,
+        finish: Callable[[Rows], Any],
+        width: int | None,
+        dtype: Any = np.float64,
+    ) -> Any:
+        """A function of the scores of each sample's task; of all tasks where none is named.
+
+        It is left for later where ``X`` is computed later: `width` and `dtype` say what it returns.
+        """
+        matrix = take_matrix(self, X)
         if tasks is None:
-            scores = design.scores(self.coef_.T) + self.intercept_
-            return scores[:, 0] if self._layout == "single" else scores
+            return map_rows(lambda block: finish(self._all_scores(block)), matrix, width, dtype)
         if self._layout in ("single", "classes"):
             raise ValueError(
                 "tasks was given, but `fit` was called without tasks. Leave tasks out, or fit with "
                 "tasks."
             )
-        codes = known_codes(as_ids(tasks, matrix.shape[0]), self.tasks_)
-        coef = np.vstack([self.coef_, self.mean_coef_])  # code -1 finds the mean predictor
-        intercept = np.append(self.intercept_, self.mean_intercept_)
-        scores = intercept[codes]
-        for code in np.unique(codes):
-            rows = np.flatnonzero(codes == code)
-            scores[rows] += design.rows(rows).scores(coef[code][:, None])[:, 0]
-        return scores
+
+        def answer(block: Any, ids: NDArray[Any]) -> Any:
+            return finish(self._own_scores(block, as_ids(ids, block.shape[0])))
+
+        if not is_partitioned(matrix):
+            tasks = on_host(tasks)
+        elif not is_partitioned(tasks):
+            tasks = as_ids(tasks, matrix.shape[0])
+        return map_rows(answer, matrix, width, dtype, rows=tasks)
+
+    def _all_scores(self, matrix: Any) -> Rows:
+        """Scores of all tasks, ``n x K``, or of the only one."""
+        scores = any_design(matrix).scores(to_host(self.coef_).T)
+        scores = scores + beside(to_host(self.intercept_), scores)
+        return scores[:, 0] if self._layout == "single" else scores
+
+    def _own_scores(self, matrix: Any, ids: NDArray[Any]) -> Rows:
+        """Scores of each sample's task."""
+        design: Any = any_design(matrix)
+        # Code -1 finds the mean predictor.
+        coef = np.vstack([to_host(self.coef_), to_host(self.mean_coef_)])
+        intercept = np.append(to_host(self.intercept_), self.mean_intercept_)
+        used, codes = np.unique(known_codes(ids, self.tasks_), return_inverse=True)
+        if not used.size:
+            return design.scores(coef[:1].T)[:, 0]
+        members = members_of(codes.reshape(-1), used.size)
+        rows = OwnRows(lambda t: design.rows(members[t]), [mine.size for mine in members])
+        scores = rows.scores(coef[used], intercept[used])
+        return take(scores, np.argsort(np.concatenate(members)))
 
     def _compared(
-        self, answers: NDArray[Any], predicted: NDArray[Any], sample_weight: ArrayLike | None
+        self, answers: NDArray[Any], predicted: Any, sample_weight: ArrayLike | None
     ) -> tuple[NDArray[Any], NDArray[Any], Floats]:
         """Answers that there are, what was predicted for them, and weights, each in one row."""
+        predicted = to_host(predicted)
         answers = answers.reshape(-1) if predicted.ndim == 1 else answers
         if answers.shape != predicted.shape:
             raise ValueError(
@@ -233,7 +270,7 @@ class TaskCluster(BaseEstimator):
                 label=q,
                 size=int(self.cluster_sizes_[q]),
                 tasks=tuple(self.tasks_[self.labels_ == q].tolist()),
-                coef=self.centroids_[q].copy(),
+                coef=to_host(self.centroids_)[q].copy(),
                 intercept=float(self.centroid_intercepts_[q]),
             )
             for q in range(self.n_clusters_)
@@ -256,7 +293,7 @@ class TaskCluster(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples of the new tasks.
+            Samples of the new tasks, which are loaded wherever they are.
         y : array-like of shape (n_samples,)
             Their answers.
         tasks : array-like of shape (n_samples,)
@@ -270,8 +307,10 @@ class TaskCluster(BaseEstimator):
             A copy of this one with more tasks.
         """
         check_is_fitted(self)
+        X, y, tasks, sample_weight = (on_host(given) for given in (X, y, tasks, sample_weight))
         matrix, answers = validate_data(self, X, y, reset=False, **MATRIX_CHECKS)
-        names, codes = encode(tasks, matrix.shape[0])
+        ids = as_ids(tasks, matrix.shape[0])
+        names = sorted_names(ids)
         known = [name for name in names.tolist() if name in set(self.tasks_.tolist())]
         if known:
             raise ValueError(
@@ -279,30 +318,31 @@ class TaskCluster(BaseEstimator):
                 "again with all samples."
             )
         weights = check_weights(matrix, sample_weight)
-        kept = np.arange(codes.size) if weights is None else np.flatnonzero(weights)
-        weights = np.ones(codes.size) if weights is None else weights
-        entries = Entries(
-            matrix, np.arange(codes.size), codes, self._targets(answers), weights, names.size
-        ).take(kept)
-        check_answered(entries, names)
-        return self._joined(entries, names)
+        weights = np.ones(ids.size) if weights is None else weights
+        every, codes = np.arange(ids.size), known_codes(ids, names)
+        given = Answers(every, codes, self._targets(answers), weights, ids.size)
+        return self._joined(matrix, given.take(np.flatnonzero(weights)), names)
 
-    def _joined(self, entries: Entries, names: NDArray[Any]) -> Any:
+    def _joined(self, matrix: Any, answers: Answers, names: NDArray[Any]) -> Any:
         """A copy with more tasks."""
         # Centroids and the centre are among the rows, so that coordinates along rows hold them.
-        dense = entries.X.toarray() if hasattr(entries.X, "toarray") else entries.X
-        extended = replace(entries, X=np.vstack([dense, self.centroids_, self._frame.means]))
-        prepared = prepare(extended, self._loss(), self.fit_intercept, self._frame)
+        dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+        centroids, levels = to_host(self.centroids_), to_host(self.centroid_intercepts_)
+        rows = np.vstack([dense, centroids, self._frame.means])
+        entries = Entries(as_design(rows), replace(answers, height=rows.shape[0]), names.size)
+        check_answered(entries, names)
+        prepared = entries.prepared_in(self._frame, self._loss(), self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)
         share = names.size / self._frame.n_tasks
         objective = TaskObjective(prepared.data, strengths.scaled(share))
-        V = prepared.rows(self.centroids_, self.centroid_intercepts_)
-        mean = prepared.rows(self.mean_coef_[None], np.array([self.mean_intercept_]))[0]
+        V = prepared.rows(centroids, levels)
+        center = to_host(self.mean_coef_)[None]
+        mean = prepared.rows(center, np.array([self.mean_intercept_]))[0]
         labels, W = objective.place(V, mean)
         coef, intercept = prepared.columns(W)
         model = copy(self)
-        model.coef_ = np.vstack([self.coef_, coef])
-        model.intercept_ = np.append(self.intercept_, intercept)
+        model.coef_ = like(np.vstack([to_host(self.coef_), coef]), self.coef_)
+        model.intercept_ = like(np.append(to_host(self.intercept_), intercept), self.intercept_)
         model.labels_ = np.append(self.labels_, labels)
         model.cluster_sizes_ = np.bincount(model.labels_).astype(np.intp)
         more = np.empty(self.tasks_.size + names.size, dtype=object)
@@ -323,19 +363,7 @@ class TaskCluster(BaseEstimator):
 def price_scale(prepared: Prepared) -> float:
     """Curvature of the loss times the median variance of the columns: the unit of strengths."""
     spread = prepared.frame.variances[prepared.frame.variances > 0.0]
-    return curvature(prepared) * (float(np.median(spread)) if spread.size else 1.0)
-
-
-def curvature(prepared: Prepared) -> float:
-    """Second derivative of the mean loss by a common shift of all scores that are zero.
-
-    For classes, at the score that says how frequent they are.
-    """
-    data = prepared.data
-    if not isinstance(data.loss, LogisticLoss):
-        return 1.0
-    positive = float(data.shares @ (data.target[:, 0] > 0.0))
-    return max(positive * (1.0 - positive), 1e-3)
+    return prepared.curvature * (float(np.median(spread)) if spread.size else 1.0)
 
 
 def intercept_price(prepared: Prepared) -> float:
@@ -344,7 +372,7 @@ def intercept_price(prepared: Prepared) -> float:
     return min(1.0, INTERCEPT_ROWS / rows)
 
 
-def check_answered(entries: Entries, names: NDArray[Any]) -> None:
+def check_answered(entries: Entries | Summed, names: NDArray[Any]) -> None:
     """Complain of tasks that have no answer."""
     missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
     if missing.size:

@@ -2,23 +2,26 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import is_regressor
-from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, validate_data
 
-from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, class_weights
-from clustruct.estimators.task_inputs import Entries, encode, names_of_columns
+from clustruct.estimators.inputs import class_weights
+from clustruct.estimators.task_ids import known_codes, names_of_columns, sorted_names
+from clustruct.estimators.task_inputs import Entries
+from clustruct.estimators.task_intake import Taken, missing_answers, take_answers
+from clustruct.objectives.task_rows import Answers
 
-__all__ = ["Reading", "missing_answers", "read_classes", "read_numbers"]
+__all__ = ["Reading", "read_classes", "read_numbers"]
 
 Floats = NDArray[np.float64]
 Ids = ArrayLike | Sequence[Hashable]
+# Times that each class is shown to scikit-learn, which takes values that all differ for numbers.
+SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +58,7 @@ def read_numbers(
     -------
     Reading
     """
-    if not _has_columns(estimator, y, tasks):
-        matrix, answers = validate_data(estimator, X, y, y_numeric=True, **MATRIX_CHECKS)
-        return _one_a_sample(matrix, np.asarray(answers, dtype=np.float64), tasks, weights)
-    matrix = _matrix(estimator, X)
-    Y = check_array(y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
-    check_consistent_length(matrix, Y)
-    return _columns(matrix, Y, np.isnan(Y), names_of_columns(y, Y.shape[1]), weights)
+    return _read(estimator, X, y, tasks, weights)
 
 
 def read_classes(
@@ -80,50 +77,46 @@ def read_classes(
     Reading
         With signs as answers.
     """
-    if not _has_columns(estimator, y, tasks):
-        matrix, answers = validate_data(estimator, X, y, **MATRIX_CHECKS)
-        check_classification_targets(answers)
-        reading = _one_a_sample(matrix, answers, tasks, weights)
-    else:
-        matrix = _matrix(estimator, X)
-        Y = check_array(y, dtype=None, ensure_all_finite="allow-nan", input_name="y")
-        check_consistent_length(matrix, Y)
-        names = names_of_columns(y, Y.shape[1])
-        reading = _columns(matrix, Y, missing_answers(Y), names, weights)
-    reading = _weigh_classes(estimator.class_weight, reading)
-    classes = np.unique(_plain(reading.entries.y))
+    reading = _weigh_classes(estimator.class_weight, _read(estimator, X, y, tasks, weights))
+    classes = _classes(reading.entries)
     if classes.size < 2:
         raise ValueError(
             f"y holds one class only, {classes[0]!r}; a classifier needs samples (of positive "
             "weight) of at least two classes."
         )
+    if reading.layout != "columns":
+        check_classification_targets(np.tile(classes, SHOWN))
     estimator.classes_ = classes
-    if classes.size > 2 and reading.layout != "single":
+    if classes.size == 2:
+        signs = partial(_signs, positive=classes[1])
+        return replace(reading, entries=reading.entries.map(signs))
+    if reading.layout != "single":
         raise ValueError(
             f"y holds {classes.size} classes, but each task tells two apart. Give two classes, or "
             "leave out tasks for one classifier a class."
         )
-    return _with_signs(reading, classes)
+    each = replace(reading.entries.map(partial(_each, classes=classes)), n_tasks=classes.size)
+    return Reading(each, classes, "classes")
 
 
-def missing_answers(Y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where there is no answer: NaN or None."""
-    if Y.dtype.kind == "f":
-        return np.isnan(Y)
-    if Y.dtype != object:
-        return np.zeros(Y.shape, dtype=bool)
-    flags = [answer is None or answer != answer for answer in Y.reshape(-1).tolist()]
-    return np.array(flags, dtype=bool).reshape(Y.shape)
+def _read(
+    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
+) -> Reading:
+    """Answers of positive weight, in any layout but that of classes as tasks."""
+    if _has_columns(estimator, y, tasks):
+        taken = take_answers(estimator, X, y, None, weights, columns=True)
+        return _columns(taken, y)
+    return _one_a_sample(take_answers(estimator, X, y, tasks, weights, columns=False))
 
 
-def _has_columns(estimator: Any, y: ArrayLike | None, tasks: Ids | None) -> bool:
+def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:
     """Whether there is a column for each task."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(
             f"This {name} estimator requires y to be passed, but the target y is None."
         )
-    shape = np.asarray(y).shape
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if tasks is None:
         return len(shape) == 2 and (shape[1] > 1 or is_regressor(estimator))
     if len(shape) == 2 and shape[1] > 1:
@@ -134,59 +127,73 @@ def _has_columns(estimator: Any, y: ArrayLike | None, tasks: Ids | None) -> bool
     return False
 
 
-def _matrix(estimator: Any, X: ArrayLike) -> Any:
-    return validate_data(estimator, X, **MATRIX_CHECKS)
+def _one_a_sample(taken: Taken) -> Reading:
+    design, y, weights = taken.design, taken.answers, taken.weights
+    if taken.tasks is None:
+        answers = design.map(_of_one_task, y, weights)
+        return Reading(Entries(design, answers, 1), np.arange(1), "single")
+    names = design.fold(
+        lambda ids, w: sorted_names(ids[w > 0.0]),
+        taken.tasks,
+        weights,
+        combine=lambda a, b: sorted_names(np.concatenate([a, b])),
+    )
+    answers = design.map(partial(_of_own_task, names=names), y, weights, taken.tasks)
+    if design.streamed:  # every pass has them in that order
+        answers = design.keep(design.map(Answers.by_task, answers))
+    return Reading(Entries(design, answers, names.size), names, "rows")
 
 
-def _one_a_sample(
-    matrix: Any, answers: NDArray[Any], tasks: Ids | None, sample_weight: ArrayLike | None
-) -> Reading:
-    weights = _weights(matrix, sample_weight)
+def _of_one_task(y: NDArray[Any], weights: Floats) -> Answers:
     kept = np.flatnonzero(weights)
-    n = matrix.shape[0]
-    if tasks is None:
-        names, codes = np.arange(1), np.zeros(kept.size, dtype=np.intp)
-    else:
-        all_names, all_codes = encode(tasks, n)
-        used, codes = np.unique(all_codes[kept], return_inverse=True)
-        names, codes = all_names[used], codes.reshape(-1).astype(np.intp)
-    entries = Entries(_rows(matrix), kept, codes, answers[kept], weights[kept], names.size)
-    return Reading(entries, names, "single" if tasks is None else "rows")
+    return Answers(kept, np.zeros(kept.size, dtype=np.intp), y[kept], weights[kept], y.shape[0])
 
 
-def _columns(
-    matrix: Any,
-    Y: NDArray[Any],
-    missing: NDArray[np.bool_],
-    names: NDArray[Any],
-    sample_weight: ArrayLike | None,
-) -> Reading:
-    weights = _weights(matrix, sample_weight)
-    tasks, rows = np.nonzero((~missing & (weights > 0.0)[:, None]).T)
-    entries = Entries(_rows(matrix), rows, tasks, Y[rows, tasks], weights[rows], names.size)
-    if not rows.size:
+def _of_own_task(
+    y: NDArray[Any], weights: Floats, ids: NDArray[Any], names: NDArray[Any]
+) -> Answers:
+    kept = np.flatnonzero(weights)
+    return Answers(kept, known_codes(ids[kept], names), y[kept], weights[kept], y.shape[0])
+
+
+def _columns(taken: Taken, y: Any) -> Reading:
+    design = taken.design
+    names = names_of_columns(y, taken.n_columns)
+    answers = design.map(_of_columns, taken.answers, taken.weights)
+    if not design.fold(lambda a: a.rows.size, answers):
         raise ValueError("y holds no answer (of positive weight). Give at least one.")
-    return Reading(entries, names, "columns")
+    return Reading(Entries(design, answers, names.size), names, "columns")
 
 
-def _with_signs(reading: Reading, classes: NDArray[Any]) -> Reading:
-    """Signs for classes; one task a class where there are more than two."""
-    entries, answers = reading.entries, _plain(reading.entries.y)
-    if classes.size == 2:
-        signs = np.where(answers == classes[1], 1.0, -1.0)
-        return replace(reading, entries=replace(entries, y=signs))
+def _of_columns(Y: NDArray[Any], weights: Floats) -> Answers:
+    tasks, rows = np.nonzero((~missing_answers(Y) & (weights > 0.0)[:, None]).T)
+    return Answers(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
+
+
+# ---- Classes
+
+
+def _signs(answers: Answers, positive: Any) -> Answers:
+    """Signs for two classes."""
+    return replace(answers, y=np.where(_plain(answers.y) == positive, 1.0, -1.0))
+
+
+def _each(answers: Answers, classes: NDArray[Any]) -> Answers:
+    """One task a class."""
     count = classes.size
-    return Reading(
-        Entries(
-            entries.X,
-            np.tile(entries.rows, count),
-            np.repeat(np.arange(count), entries.rows.size),
-            np.where(classes[:, None] == answers, 1.0, -1.0).reshape(-1),
-            np.tile(entries.weights, count),
-            count,
-        ),
-        classes,
-        "classes",
+    return Answers(
+        np.tile(answers.rows, count),
+        np.repeat(np.arange(count), answers.rows.size),
+        np.where(classes[:, None] == _plain(answers.y), 1.0, -1.0).reshape(-1),
+        np.tile(answers.weights, count),
+        answers.height,
+    )
+
+
+def _classes(entries: Entries) -> NDArray[Any]:
+    """The classes of answers of positive weight."""
+    return entries.design.fold(
+        lambda a: np.unique(_plain(a.y)), entries.answers, combine=np.union1d
     )
 
 
@@ -195,25 +202,25 @@ def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:
     if class_weight is None:
         return reading
     entries = reading.entries
-    total = entries.weights.sum()
-    classes, codes = np.unique(_plain(entries.y), return_inverse=True)
-    totals = np.bincount(codes, entries.weights / total)
-    weights = entries.weights * class_weights(class_weight, classes, totals)[codes]
-    kept = np.flatnonzero(weights)
-    weighed = replace(entries, weights=weights * (total / weights.sum()))
-    return replace(reading, entries=weighed.take(kept))
+    fold = entries.design.fold
+    total = float(fold(lambda a: a.weights.sum(), entries.answers))
+    classes = _classes(entries)
+
+    def codes(a: Answers) -> NDArray[np.intp]:
+        return np.searchsorted(classes, _plain(a.y))
+
+    totals = fold(lambda a: np.bincount(codes(a), a.weights / total, classes.size), entries.answers)
+    mine = class_weights(class_weight, classes, totals)
+
+    def weigh(a: Answers) -> Answers:
+        weights = a.weights * mine[codes(a)]
+        return replace(a, weights=weights).take(np.flatnonzero(weights))
+
+    weighed = entries.map(weigh)
+    scale = total / float(fold(lambda a: a.weights.sum(), weighed.answers))
+    return replace(reading, entries=weighed.map(lambda a: replace(a, weights=scale * a.weights)))
 
 
 def _plain(answers: NDArray[Any]) -> NDArray[Any]:
     """Answers as an array of their own kind, where a column of objects held them."""
     return np.array(answers.tolist()) if answers.dtype == object else answers
-
-
-def _weights(matrix: Any, sample_weight: ArrayLike | None) -> Floats:
-    weights = check_weights(matrix, sample_weight)
-    return np.ones(matrix.shape[0]) if weights is None else weights
-
-
-def _rows(matrix: Any) -> Any:
-    """A matrix of which rows are cheap to take."""
-    return matrix.tocsr() if sparse.issparse(matrix) else matrix

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from clustruct.arrays import beside, expit, namespace, to_host
+from clustruct.design import Rows
 from clustruct.estimators.task_base import TaskCluster
 from clustruct.estimators.task_layouts import read_classes, read_numbers
 from clustruct.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
@@ -238,7 +239,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             Answers; one a sample if `fit` knew of no tasks.
         """
-        return self._scores(X, tasks)
+        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
 
     def score(
         self,
@@ -266,7 +267,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
             At most 1.
         """
         answers, predicted, weights = self._compared(
-            np.asarray(y, dtype=np.float64), self.predict(X, tasks), sample_weight
+            np.asarray(to_host(y), dtype=np.float64), self.predict(X, tasks), sample_weight
         )
         return float(r2_score(answers, predicted, sample_weight=weights))
 
@@ -485,7 +486,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             Scores of each sample's task, of all tasks, or of all classes.
         """
-        return self._scores(X, tasks)
+        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> NDArray[Any]:
         """The class of each sample, for its task or for all tasks.
@@ -503,10 +504,17 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             Classes.
         """
-        scores = self._scores(X, tasks)
+        width = self._width(tasks)
+        width = None if self._layout == "classes" else width
+        return self._answer(X, tasks, self._choose, width, self.classes_.dtype)
+
+    def _choose(self, scores: Rows) -> NDArray[Any]:
+        """Classes for scores; numbers are beside them, strings on the host."""
+        best = scores > 0.0
         if self._layout == "classes":
-            return self.classes_[scores.argmax(axis=1)]
-        return self.classes_[(scores > 0.0).astype(np.intp)]
+            best = namespace(scores).argmax(scores, axis=1)
+        classes = self.classes_[to_host(best).astype(np.intp)]
+        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
@@ -526,14 +534,17 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             Probabilities of all classes; of the second class for each task where no task is named.
             One classifier a class: each against the others, made to sum to one.
         """
-        scores = self._scores(X, tasks)
-        shares: Floats = expit(scores)
+        return self._answer(X, tasks, self._shares, self._width(tasks) or 2)
+
+    def _shares(self, scores: Rows) -> Rows:
+        """Probabilities for scores."""
+        xp, shares = namespace(scores), expit(scores)
         if scores.ndim == 1:
-            return np.stack([expit(-scores), shares], axis=1)
+            return xp.stack([expit(-scores), shares], axis=1)
         if self._layout == "classes":
-            totals = shares.sum(axis=1, keepdims=True)
-            even = np.full_like(shares, 1.0 / shares.shape[1])
-            return np.divide(shares, totals, where=totals > 0.0, out=even)
+            totals = xp.sum(shares, axis=1, keepdims=True)
+            some = totals > 0.0
+            return xp.where(some, shares / xp.where(some, totals, 1.0), 1.0 / shares.shape[1])
         return shares
 
     def score(
@@ -562,7 +573,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             From 0 to 1.
         """
         answers, predicted, weights = self._compared(
-            np.asarray(y), self.predict(X, tasks), sample_weight
+            np.asarray(to_host(y)), self.predict(X, tasks), sample_weight
         )
         return float(np.average(answers == predicted, weights=weights))
 

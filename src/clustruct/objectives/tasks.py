@@ -23,7 +23,7 @@ from clustruct.objectives.task_blocks import (
     depths,
     eliminate,
 )
-from clustruct.objectives.task_data import TaskData
+from clustruct.objectives.task_data import TaskData, times
 from clustruct.results import Projection
 
 __all__ = ["TaskObjective", "TaskPoint"]
@@ -35,6 +35,8 @@ MAX_NEWTON_STEPS = 100
 MAX_HALVINGS = 40
 # Newton's steps gain squared: a step that gains this much of the value leaves nothing to gain.
 NEGLIGIBLE = 1e-9
+# A step that promises this much of the value is hidden by rounding.
+NOTHING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ class TaskObjective:
     def __init__(self, data: TaskData, strengths: Strengths) -> None:
         self.data = data
         self.strengths = strengths.scaled(1.0 / data.n_tasks)
-        self.quadratic = data.loss.quadratic
+        self.quadratic = data.quadratic
         self.shape = (data.n_tasks, data.width)
         self._profile: Profile | None = None
 
@@ -147,12 +149,25 @@ class TaskObjective:
             aim = fixed
             if aim is None:
                 aim = best_centroids(profile, self.strengths, labels, n_groups)
+            here, goal = (W, V, value), profile.weights(aim[labels])
+            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * value:
+                break
             before = value
-            W, V, value = self._descend((W, V, value), profile.weights(aim[labels]), aim, labels)
+            W, V, value = self._descend(here, goal, aim, labels)
             if self.quadratic or before - value <= max(tol, NEGLIGIBLE) * abs(value):
                 break
         intercept = W[:, -1] if self.data.fit_intercept else np.zeros(W.shape[0])
         return TaskPoint(W, value, intercept, self.data.models(W).slopes(W), V, labels)
+
+    def _promise(
+        self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
+    ) -> float:
+        """What a step would gain if the losses were their models."""
+        old_W, old_V, _ = here
+        model, move = self.data.models(old_W), W - old_W
+        losses = np.vdot(move, model.slopes(old_W) + 0.5 * times(model.G, move))
+        before = self.strengths.penalties(old_W, old_V, labels)
+        return before - self.strengths.penalties(W, V, labels) - float(losses)
 
     def _descend(
         self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
@@ -200,10 +215,9 @@ class TaskObjective:
             constants = self.data.losses(np.zeros(self.shape))
             costs = profile.values(point.V) + constants[:, None]
         else:
-            tiled = (np.tile(v, (self.shape[0], 1)) for v in point.V)
-            costs = np.stack(
-                [self._task_costs(profile.weights(rows), rows) for rows in tiled], axis=1
-            )
+            rows = np.broadcast_to(point.V[:, None], (point.V.shape[0], *self.shape))
+            weights = np.stack([profile.weights(mine) for mine in rows])
+            costs = (self.data.losses_together(weights) + self._prices(weights, rows)).T
         return costs + self._centroid_costs(point.V, point.rows.mean(axis=0))
 
     def place(self, V: Floats, mean: Floats) -> tuple[Labels, Floats]:
@@ -226,7 +240,7 @@ class TaskObjective:
             begin = np.tile(v, (self.shape[0], 1))
             W = self._newton(labels, 1, v[None], begin, NEGLIGIBLE).W
             weights.append(W)
-            costs[:, q] = self._task_costs(W, begin)
+            costs[:, q] = self.data.losses(W) + self._prices(W, begin)
         labels = (costs + self._centroid_costs(V, mean)).argmin(axis=1)
         return labels, np.stack(weights)[labels, np.arange(labels.size)]
 
@@ -235,11 +249,11 @@ class TaskObjective:
         drawn = self.strengths.pull * mean
         return 0.5 * np.square(V - drawn) @ self.strengths.between
 
-    def _task_costs(self, W: Floats, rows: Floats) -> Floats:
-        """Loss, ridge and distance from the centroid, of each task."""
+    def _prices(self, W: Floats, rows: Floats) -> Floats:
+        """Ridge and distance from the centroid, of each task."""
         free = np.isfinite(self.strengths.within)
-        away = np.square((W - rows)[:, free]) @ self.strengths.within[free]
-        return self.data.losses(W) + 0.5 * (np.square(W) @ self.strengths.ridge + away)
+        away = np.square((W - rows)[..., free]) @ self.strengths.within[free]
+        return 0.5 * (np.square(W) @ self.strengths.ridge + away)
 
     def move_gains(self, point: TaskPoint, tasks: Labels, groups: Labels) -> Floats:
         """What the objective gains when a task moves to another group, for each of several moves.
