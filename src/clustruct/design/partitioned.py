@@ -12,7 +12,7 @@ from clustruct.design.blocks import BlockDesign
 from clustruct.design.kinds import is_partitioned
 from clustruct.design.pieces import Pieces, available_bytes, keep
 
-__all__ = ["beside_rows", "block_design", "block_rows", "in_chunks", "rows_beside"]
+__all__ = ["beside_rows", "block_design", "block_rows", "in_chunks"]
 
 # Size of the pieces in which a file is read.
 CHUNK_BYTES = 1 << 26
@@ -106,7 +106,7 @@ def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:
 
 
 def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
-    """A Dask array of known chunks, and what belongs to its rows in the same ones.
+    """A Dask array, and what belongs to its rows in the same pieces, computed later.
 
     Parameters
     ----------
@@ -119,24 +119,15 @@ def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
     -------
     tuple of dask.array.Array
     """
-    X = _with_known_rows(X)
-    if is_partitioned(rows):
-        array = _with_known_rows(rows)
-    else:  # in one piece, as those of objects have to be
-        array = da.from_array(np.asarray(rows), chunks=-1)
-    _check_length(array, X, name)
-    return X, array.rechunk((X.chunks[0], *((-1,) * (array.ndim - 1))))
-
-
-def rows_beside(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
-    """The same; pieces of one frame are left uncounted."""
-    if (
-        hasattr(rows, "to_dask_array")
-        and np.isnan(X.shape[0])
-        and rows.npartitions == X.numblocks[0]
-    ):
-        return X, _as_array(rows, lengths=None)
-    return beside_rows(X, rows, name)
+    if not is_partitioned(rows):
+        rows = da.from_array(np.asarray(rows), chunks=-1)
+    if hasattr(rows, "to_dask_array"):
+        rows = _as_array(rows, lengths=None)
+    if np.isnan(X.shape[0]) and np.isnan(rows.shape[0]) and rows.numblocks[0] == X.numblocks[0]:
+        return X, rows  # pieces of the same frame, which are not counted for this
+    X, rows = _with_known_rows(X), _with_known_rows(rows)
+    _check_length(rows, X, name)
+    return X, rows.rechunk((X.chunks[0], *((-1,) * (rows.ndim - 1))))
 
 
 def _with_known_rows(X: Any) -> Any:

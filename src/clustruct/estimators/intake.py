@@ -123,7 +123,7 @@ def map_rows(
     # Sparse blocks have no meta that map_blocks could call the function with.
     kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty((0,) * (1 + len(axes)), dtype=dtype)}
     if rows is not None:
-        return _map_both(function, X, rows, axes, kinds)
+        return _map_both(function, X, rows, "tasks", axes, kinds)
     if width is None:
         return X.map_blocks(partial(_checked, function), drop_axis=1, **kinds)
     return X.map_blocks(
@@ -157,16 +157,8 @@ def map_samples(model: Any, function: Any, X: Any, y: Any, dtype: Any = np.float
         return function(matrix, _answers_of(model, int(matrix.shape[0]), y))
     if not is_partitioned(X):
         return function(*model._check_data(X, y, reset=False))
-    from clustruct.design.partitioned import beside_rows
-
-    array, answers = beside_rows(_as_array(model, X, reset=False), y, "y")
-    single = answers.ndim == 1
-    kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty(0, dtype=dtype), "drop_axis": 1}
-    return array.map_blocks(
-        partial(_checked_pair, function, single),
-        answers[:, None] if single else answers,
-        **kinds,
-    )
+    kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty(0, dtype=dtype)}
+    return _map_both(function, _as_array(model, X, reset=False), y, "y", (), kinds)
 
 
 def mean_of(values: Any, sample_weight: Any) -> float:
@@ -192,28 +184,23 @@ def loaded(x: Any) -> Any:
 
 
 def _map_both(
-    function: Any, X: Any, rows: Any, axes: tuple[int, ...], kinds: dict[str, Any]
+    function: Any, X: Any, rows: Any, name: str, axes: tuple[int, ...], kinds: dict[str, Any]
 ) -> Any:
-    """A function of pieces of a matrix, and of the ids of tasks that belong to their rows."""
+    """A function of pieces of a matrix, and of what belongs to their rows."""
     import dask.array as da
 
-    from clustruct.design.partitioned import rows_beside
+    from clustruct.design.partitioned import beside_rows
 
-    X, rows = rows_beside(X, rows, "tasks")
-    more = dict(zip("kl", axes, strict=False))
-    places = ("i" + "".join(more), X, "ij", rows, "i")
-    options = {"new_axes": more, "concatenate": True, "align_arrays": False}
-    return da.blockwise(partial(_checked, function), *places, **options, **kinds)
+    X, rows = beside_rows(X, rows, name)
+    new_axes = {f"new {place}": width for place, width in enumerate(axes)}
+    places = (("i", *new_axes), X, ("i", "j"), rows, ("i", "l")[: rows.ndim])
+    more = {"new_axes": new_axes, "concatenate": True, "align_arrays": False}
+    return da.blockwise(partial(_checked, function), *places, **more, **kinds)
 
 
 def _checked(function: Any, block: Any, *rows: Any) -> Any:
     """The function of a piece that has been checked as a whole matrix would be."""
     return function(check_array(block, **MATRIX_CHECKS), *rows)
-
-
-def _checked_pair(function: Any, single: bool, block: Any, answers: Any) -> Any:
-    """The same with answers, which came as a matrix."""
-    return function(check_array(block, **MATRIX_CHECKS), answers[:, 0] if single else answers)
 
 
 def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:

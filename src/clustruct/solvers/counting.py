@@ -186,6 +186,8 @@ def _fit_mixture(
         before = value
         mine = shares[:, None] * weights[:, : W.shape[0]]
         alive = mine.sum(axis=0) > SMALLEST_SHARE
+        if not alive.any():
+            break  # a handful of samples, which an even density describes as well
         W, intercept = objective.fit_experts(mine[:, alive].T, PRECISION, W[alive])
         costs = objective.costs(W, intercept)
         followed = np.append(alive, np.ones(likelihood.n_noise, dtype=bool))
