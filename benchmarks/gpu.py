@@ -53,10 +53,9 @@ def main() -> None:
         for loss, answers in (("squared", y[:few]), ("logistic", y[:few] > 0)):
             records.append(_report(_against_cpu(X[:few], answers, dtype, loss)))
         del X, y
-    for dtype in ("float32", "float64"):
-        records += gpu_experts.measure(
-            torch, options.expert_rows, 100, dtype, device=options.device, cpu_rows=options.cpu_rows
-        )
+    records += gpu_experts.measure(
+        torch, options.expert_rows, 100, device=options.device, cpu_rows=options.cpu_rows
+    )
     records += [_report(record) for record in _projections(options)]
     records += [_report(record) for record in _sparse(options)]
     (step,) = (

@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 import clustruct as cs
 from clustruct.arrays import to_host
-from tests.estimators.test_array_api import library, watch_moves
+from tests.estimators.test_array_api import watch_moves
 from tests.estimators.test_partitioned import (
     D,
     N,
@@ -26,7 +26,7 @@ da = pytest.importorskip("dask.array")
 
 from clustruct.design.blocks import BlockDesign  # noqa: E402
 
-__all__ = ["library", "problem"]
+__all__ = ["problem"]
 
 GRID = {"n_clusters": (2, 3), "alphas": (1.0, 1e-2), "relax": (1.0, 0.25), "cv": 3}
 SEARCHES = {

@@ -56,8 +56,9 @@ WEAK_RIDGE = 0.1
 # Above this many entries of X, experts are sought on so many samples, then refined on all.
 LARGE, SUBSET = 4_000_000, 20_000
 # With so many samples for each weight, starts need not be sought on few columns, and alternating
-# minimisation is worth a try where it is cheap, as it is for the squared loss.
-PLENTY = 20
+# minimisation is worth a try where it is cheap: for the squared loss, and up to so many products of
+# entries and experts. It takes more starts the more experts there are, and finds less.
+PLENTY, CHEAP = 20, 4_000_000
 # Rows of ``W`` or ``P`` are formed up to this many entries.
 MOST_ENTRIES = 200_000_000
 CERTIFIED_ENTRIES, CERTIFIED_COLUMNS = 20_000_000, 2000
@@ -369,7 +370,8 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
         refined = _refined(problem, panel_of(best.answer))
         return [Attempt("am", (refined,), remark=_sought_on_part(best))]
     attempts = _em(replace(problem, options={}))
-    if problem.objective.quadratic and problem.has_plenty:
+    cheap = problem.objective.quadratic and n * d * problem.n_clusters <= CHEAP
+    if cheap and problem.has_plenty:
         attempts += _am(problem)
     return attempts
 
