@@ -6,6 +6,8 @@ import clustruct as cs
 from tests.reporting.conftest import EVIL
 
 LAPTOP, PHONE = (1280, 900), (390, 844)
+# Pictures in the report of each model; that of tasks took one step, which makes no curve.
+PICTURES = {"features": 3, "samples": 3, "tasks": 2}
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +58,13 @@ def texts(browser, selector):
     return [element.text for element in find(browser, selector)]
 
 
-@pytest.mark.parametrize("name", ["features", "samples", "tasks"])
+@pytest.mark.parametrize("name", PICTURES)
 @pytest.mark.parametrize("size", [LAPTOP, PHONE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_draws_without_complaint_on_any_screen(visit, name, size, scheme, tmp_path):
     browser = visit(name, size, scheme)
     assert browser.get_log("browser") == []
-    assert len(find(browser, "figure svg")) >= 3
+    assert len(find(browser, "figure svg")) >= PICTURES[name]
     heights = [figure.size["height"] for figure in find(browser, "figure svg")]
     assert min(heights) > 50
     wide = browser.execute_script("return document.documentElement.scrollWidth")
