@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-import scale
 import timing
 from report import Options, Table, Target
 
@@ -93,7 +92,6 @@ def targets(records: list[Record]) -> list[Target]:
 
 
 def _of_kind(kind: str, sizes: tuple[tuple[int, int, int], ...], repeats: int) -> list[Record]:
-    scale.hide_neighbours()
     import dask
 
     with dask.config.set(scheduler="synchronous"):

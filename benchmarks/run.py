@@ -22,14 +22,14 @@ import readme
 import recovery
 import reviews
 import scale
-import sparse
+import sparse_projection
 import tasks
 import threads
 from report import Options, Target, environment
 
 SECTIONS: dict[str, Any] = {
     "kmeans": kmeans,
-    "sparse": sparse,
+    "sparse": sparse_projection,
     "memory": memory,
     "threads": threads,
     "import": imports,

@@ -31,7 +31,7 @@ from report import Options, Table, Target
 Record = dict[str, Any]
 Floats = np.ndarray
 
-SPLITS, MINE_SPLITS, PLANTED, DIGIT_SPLITS = 10, 3, 5, 2
+SPLITS, MINE_SPLITS, PLANTED, DIGIT_SPLITS = 10, 10, 5, 2
 ALPHAS = np.logspace(-2, 4, 13)
 TERRAIN = (np.arange(29) >= 15).astype(int)
 # (tasks, samples a task, features)

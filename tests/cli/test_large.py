@@ -177,18 +177,26 @@ def test_report_says_that_it_shows_some_rows(clustruct, folder, quick, monkeypat
     assert "320 of 597 rows, drawn at random" in page.read_text()
 
 
-def test_text_samples_and_tasks_are_told(clustruct, complaint_of, folder, trips):
+@pytest.mark.parametrize("use", [("--samples", "--clusters", "1:2"), ("--tasks", "kind")])
+def test_samples_and_tasks_are_those_of_memory(use, clustruct, folder, tmp_path):
+    table = ("fit", folder, "--target", "fare", "--columns", "f0", "f2", "f4", *use)
+    weights = []
+    for way in ("no", "yes"):
+        out = tmp_path / f"{way}.clustruct"
+        status, _, err = clustruct(*table, "--out-of-core", way, "--out", out)
+        assert status == 0, err
+        model = cs.load(out)[-1]
+        weights.append(model.experts_ if "--samples" in use else model.coef_)
+    np.testing.assert_allclose(*weights, rtol=1e-6, atol=1e-8)
+
+
+def test_text_is_told(complaint_of, folder, trips):
     words = trips.assign(advert=[f"a bright and quiet flat {i}" for i in range(N)])
     for file in folder.glob("*.parquet"):
         file.unlink()
     words.to_parquet(folder / "one.parquet")
     args = ("fit", folder, "--target", "fare", "--out-of-core", "yes")
     assert "'advert': text cannot be prepared out of core" in complaint_of(*args)
-    for option in (("--samples",), ("--tasks", "area")):
-        status, _, err = clustruct(*args, *option)
-        assert status == 2
-        assert "for --features only" in err
-        assert "--out-of-core no" in err
 
 
 def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path, trips, model):

@@ -218,12 +218,19 @@ def test_saved_models_hold_their_labels(problem, tmp_path):
     np.testing.assert_array_equal(loaded.labels_, model.labels_)
 
 
-def test_searches_load_collections(problem):
+@pytest.mark.parametrize("most", [20_000, 500])
+def test_searches_choose_on_few_samples_and_fit_all(most, problem, monkeypatch):
     X, y = problem
+    monkeypatch.setattr("clustruct.estimators.intake.SUBSET", most)
     options = {"alpha": 0.01, "random_state": 0, "solver": "am", "n_init": 2}
+    here = cs.SampleClusterRegressorCV((1, 2), **options).fit(X, y)
     there = cs.SampleClusterRegressorCV((1, 2), **options).fit(in_pieces(X), y)
     assert there.n_clusters_ == 2
-    assert isinstance(there.labels_, np.ndarray)
+    assert there.labels_.shape == y.shape
+    assert not isinstance(there.labels_, np.ndarray)
+    np.testing.assert_allclose(there.experts_, here.experts_, rtol=1e-6, atol=1e-8)
+    if most >= y.size:
+        np.testing.assert_allclose(there.selection_.values, here.selection_.values, rtol=1e-4)
 
 
 @pytest.mark.parametrize("solver", ["pg", "cg"])
@@ -352,6 +359,15 @@ def test_zero_weights_and_names_of_classes(library, problem):
     np.testing.assert_array_equal(model.predict(library.asarray(X)), whole.predict(X))
 
 
+def test_searches_elsewhere_choose_on_the_host(library, problem):
+    X, y = problem
+    there = library.asarray(X)
+    options = {"alpha": 0.01, "random_state": 0, "solver": "am", "n_init": 2}
+    model = cs.SampleClusterRegressorCV((1, 2), **options).fit(there, library.asarray(y))
+    assert model.n_clusters_ == 2
+    assert type(model.experts_) is type(there)
+
+
 def test_what_needs_the_host_is_told(library, problem):
     X, y = problem
     there = library.asarray(X)
@@ -359,8 +375,6 @@ def test_what_needs_the_host_is_told(library, problem):
         made("squared", gate=True).fit(there, y)
     with pytest.raises(ValueError, match=r"solver='pg'.*Choose solver='auto'"):
         made("squared", solver="pg").fit(there, y)
-    with pytest.raises(ValueError, match=r"searches on the host\. Pass X as a NumPy array"):
-        cs.SampleClusterRegressorCV((1, 2)).fit(there, y)
 
 
 def test_reports_tell_of_experts_in_pieces(problem, tmp_path):

@@ -162,7 +162,7 @@ def _rows(saved: Saved, frame: Any, source: str) -> Rows:
     )
     tasks = None
     if saved.tasks is not None:
-        check_missing(frame, [saved.tasks], source)
+        check_missing(frame, [saved.tasks], source, "the model of tasks")
         tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
     return Rows(source, X, _answers(saved, frame, source), tasks)
 

@@ -229,14 +229,21 @@ def as_kind(series: Any, kind: str, source: str) -> Any:
     return values.where(values.isna(), values.map(str)).where(values.notna(), np.nan)
 
 
-def check_missing(frame: Any, names: Sequence[str], source: str) -> None:
-    """Refuse missing values."""
+def check_missing(
+    frame: Any, names: Sequence[str], source: str, needed_by: str | None = None
+) -> None:
+    """Refuse missing values: as was asked for, or in columns that something needs."""
     for name in names:
         missing = frame.index[frame[name].isna()]
         if len(missing):
             where = listed((index + 1 for index in missing), most=3)
-            raise ValueError(
-                f"{source}, column {name!r}: no value in {len(missing)} rows ({where}), and "
+            because = (
                 f"--missing refuse was given. Fill them, leave the column out (--drop {name!r}), "
                 "or give --missing impute."
+                if needed_by is None
+                else f"{needed_by} needs one in every row. Fill them, or leave these rows out."
+            )
+            raise ValueError(
+                f"{source}, column {name!r}: no value in {len(missing)} rows ({where}), and "
+                f"{because}"
             )

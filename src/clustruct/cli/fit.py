@@ -197,11 +197,6 @@ def _read(args: argparse.Namespace, wanted: "Wanted", console: Console) -> "Prob
         wanted = replace(wanted, target=table.column_for(wanted.target))
     if not why:
         return understand(table.load(), table.name, table.format_name, wanted)
-    if args.tasks is not None or args.use != "features":
-        raise BadUsage(
-            f"{args.data} is read out of core ({why}), which is for --features only. Give a part "
-            "of the rows, or --out-of-core no."
-        )
     check_dask(args.data)
     console.note(f"clustruct: {args.data} is read out of core, piece by piece: {why}.")
     return understand(LargeFrame(table), table.name, table.format_name, wanted)

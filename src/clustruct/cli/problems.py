@@ -243,7 +243,7 @@ def _with_target(frame: Any, name: str, missing: str, source: str, remarks: list
 def _weights(frame: Any, name: str | None, source: str) -> NDArray[np.float64] | None:
     if name is None:
         return None
-    check_missing(frame, [name], source)
+    check_missing(frame, [name], source, "--weights")
     weights: NDArray[np.float64] = as_kind(frame[name], "number", source).to_numpy()
     if weights.min() < 0 or not weights.any():
         raise ValueError(
@@ -254,7 +254,7 @@ def _weights(frame: Any, name: str | None, source: str) -> NDArray[np.float64] |
 
 
 def _tasks(frame: Any, name: str, source: str) -> NDArray[Any]:
-    check_missing(frame, [name], source)
+    check_missing(frame, [name], source, "--tasks")
     tasks = as_kind(frame[name], "category", source).to_numpy(dtype=object).astype(str)
     if np.unique(tasks).size < 2:
         raise ValueError(

@@ -12,9 +12,11 @@ from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Design, Rows, any_design, as_design
 from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned, is_sparse_tensor
 from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
+from clustruct.solvers.samples import SUBSET
 
 __all__ = [
     "Intake",
+    "draw_samples",
     "loaded",
     "map_rows",
     "map_samples",
@@ -26,6 +28,8 @@ __all__ = [
     "total_of_rows",
 ]
 
+
+Floats = NDArray[np.float64]
 
 MISSING_Y = "{} requires y to be passed, but the target y is None."
 
@@ -67,6 +71,24 @@ def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) ->
     matrix, answers = model._check_data(X, y)
     matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
     return Intake(as_design(matrix), answers, shares)
+
+
+def draw_samples(samples: Intake, seed: int) -> tuple[Any, NDArray[Any], Floats]:
+    """Some samples on the host, drawn by weight: matrix, answers and how often each was drawn.
+
+    All of them, with their own weights, where they are few.
+    """
+    design = samples.design
+    shares = design.place(samples.shares)
+    if few := design.shape[0] <= SUBSET:
+        index = np.arange(design.shape[0])
+    else:
+        positions = np.random.default_rng(seed).random(SUBSET)
+        index, counts = np.unique(design.locate(shares, positions), return_counts=True)
+    here = isinstance(samples.answers, np.ndarray)
+    matrix, (own, *there) = design.fetch(index, shares, *(() if here else (samples.answers,)))
+    weights = own * samples.total if few else counts.astype(np.float64)
+    return matrix, samples.answers[index] if here else there[0], weights
 
 
 def take_design(model: Any, X: Any) -> Design | None:

@@ -22,9 +22,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from clustruct.design.kinds import is_elsewhere
 from clustruct.estimators.inputs import check_matrix, conclude, counter
-from clustruct.estimators.intake import loaded
+from clustruct.estimators.intake import draw_samples, stays_elsewhere, take_samples
 from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.noise import noise_of
@@ -52,15 +51,12 @@ class _CountSearch(BaseEstimator):
 
     def _search(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the best model as one's own."""
-        if is_elsewhere(X):
-            raise ValueError(
-                f"{type(self).__name__} searches on the host. Pass X as a NumPy array, or fit "
-                f"{self._plain.__name__} for each number of experts."
-            )
-        X, y, sample_weight = map(loaded, (X, y, sample_weight))
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        if stays_elsewhere(X):
+            self._search_on_part(X, y, sample_weight, seed)
+            return
         _, answers = self._check_data(X, y)
         counts = self._counts(answers)
-        seed = int(check_random_state(self.random_state).randint(2**31))
         if self.criterion == "cv":
             values, errors, losses = self._held_out(counts, X, y, sample_weight, seed)
             best = _fewest(values, errors[values.argmin()])
@@ -79,13 +75,24 @@ class _CountSearch(BaseEstimator):
             model = models[best]
             if self.gate is not None and self.gate is not False:
                 model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
-        for name, value in vars(model).items():
-            if name.endswith("_") or name.startswith("_"):
-                setattr(self, name, value)
+        self._adopt(model)
         conclude(self.verbose, self.status_, self.certificate_)
         self.selection_ = CountSelection(
             self.criterion, np.array(counts, dtype=np.intp), values, errors, losses, counts[best]
         )
+
+    def _search_on_part(self, X: Any, y: Any, sample_weight: Any, seed: int) -> None:
+        """Choose the number on samples drawn by weight, and fit so many experts to all of them."""
+        few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
+        samples, answers, weights = draw_samples(take_samples(self, X, y, sample_weight), seed)
+        self.selection_ = few.fit(samples, answers, weights).selection_
+        self._adopt(self._model(self.selection_.best, seed, gate=True).fit(X, y, sample_weight))
+
+    def _adopt(self, model: Any) -> None:
+        """What was fitted, as one's own."""
+        for name, value in vars(model).items():
+            if name.endswith("_") or name.startswith("_"):
+                setattr(self, name, value)
 
     def _model(
         self, n_clusters: int, seed: int, *, gate: bool = False, watched: bool = True
