@@ -23,6 +23,7 @@ from clustruct.design.pieces import (
     delay,
     join,
     keep,
+    single_threaded,
 )
 from clustruct.design.protocols import Floats, Labels, Rows, T
 from clustruct.kernels.kmeans1d import cluster_values
@@ -31,6 +32,8 @@ __all__ = ["BlockDesign"]
 
 # Bytes of a column of rows up to which sums over them are taken on the host.
 MOST_LOCAL = 1 << 30
+# Bytes of group sums that are brought to this process from a cluster.
+MOST_AT_HAND = 1 << 27
 
 
 class BlockDesign:
@@ -239,6 +242,8 @@ class BlockDesign:
         """The same pieces of other columns."""
         assert rows.shape is not None
         _, width = rows.shape
+        if cluster() is not None and 8 * self.shape[0] * width <= MOST_AT_HAND:
+            return BlocksAtHand(rows.local, self.heights, width)
         return BlockDesign(rows.parts, self.heights, width)
 
     cluster = staticmethod(cluster_values)
@@ -307,6 +312,32 @@ class BlockDesign:
     def _place(self, number: int) -> str:
         first = sum(self.heights[:number])
         return f"rows {first} to {first + self.heights[number] - 1}"
+
+
+class BlocksAtHand(BlockDesign):
+    """The same for small blocks of this process, which a cluster would take longer for.
+
+    Blocks are treated one by one and joined in the same tree, so that not a bit differs.
+    """
+
+    def sweep(
+        self,
+        function: Callable[..., T],
+        *rows: Pieces,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """One block after the other."""
+        with single_threaded():
+            results = [
+                function(local_design(aligned(block)), *mine)
+                for block, mine in zip(self._blocks, _side_by_side(rows), strict=True)
+            ]
+        return self._checked(join(results, combine or added, delayed_=False))
+
+    def _rows_of(self, function: Callable[..., Any]) -> Pieces:
+        with single_threaded():
+            local = [function(local_design(aligned(block))) for block in self._blocks]
+        return Pieces(lambda: cluster().scatter(local), lambda: local)
 
 
 def _side_by_side(rows: Sequence[Pieces]) -> Iterator[tuple[Any, ...]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import dask
 import numpy as np
+from cloudpickle import dumps
 from dask.base import get_scheduler
 from dask.delayed import delayed
 from threadpoolctl import ThreadpoolController
@@ -25,10 +26,13 @@ __all__ = [
     "delay",
     "join",
     "keep",
+    "single_threaded",
 ]
 
 # How many results are joined at a time.
 FAN = 8
+# Bytes of a function that goes with each of its calls.
+LIGHT = 1 << 16
 # The part of the free memory that data may take.
 PART_OF_MEMORY = 0.5
 
@@ -75,10 +79,15 @@ class Pieces:
 
 
 def delay(function: Callable[..., Any], lists: Sequence[Sequence[Piece]]) -> list[Piece]:
-    """A call for each entry of the lists, side by side; the function travels to a worker once."""
-    shared = delayed(function, pure=False, traverse=False)
+    """A call for each entry of the lists, side by side.
+
+    A function that holds much travels to a worker once; any other with its calls, which is sooner.
+    """
+    itself = delayed(function, pure=False, traverse=False)
+    if cluster() is None or len(dumps(function)) <= LIGHT:
+        return [itself(*mine) for mine in zip(*lists, strict=True)]
     call = delayed(_call, pure=False, traverse=False)
-    return [call(shared, *mine) for mine in zip(*lists, strict=True)]
+    return [call(itself, *mine) for mine in zip(*lists, strict=True)]
 
 
 def join(parts: Sequence[Any], combine: Callable[[Any, Any], Any], *, delayed_: bool) -> Any:
@@ -98,7 +107,7 @@ def added(a: Any, b: Any) -> Any:
 
 def compute(parts: Sequence[Piece]) -> tuple[Any, ...]:
     """The values themselves."""
-    with _single_threaded():
+    with single_threaded():
         return dask.compute(*parts, traverse=False)
 
 
@@ -140,7 +149,7 @@ def _joined(combine: Callable[[Any, Any], Any], *parts: Any) -> Any:
 
 
 @contextmanager
-def _single_threaded() -> Iterator[None]:
+def single_threaded() -> Iterator[None]:
     """Linear algebra in one thread: the pieces are what runs side by side, and bits stay put."""
     with _controller().limit(limits=1):
         yield
