@@ -48,9 +48,7 @@ def measure(options: Options) -> list[Record]:
         records.append(timing.isolated(_fit_in_chunks, rows, loss, options.repeats, fresh=True))
         print(f"scale: chunks in memory, {loss}", file=sys.stderr)
     for loss in LOSSES:
-        times = {
-            k: timing.isolated(_fit_on_workers, 2 * rows, loss, k, fresh=True) for k in (1, 2)
-        }
+        times = {k: timing.isolated(_fit_on_workers, 2 * rows, loss, k, fresh=True) for k in (1, 2)}
         records.append(
             {
                 "question": "workers",
