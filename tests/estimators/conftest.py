@@ -5,6 +5,7 @@ import pytest
 import sklearn
 
 import clustruct as cs
+from clustruct.arrays import to_host
 
 
 @pytest.fixture
@@ -30,6 +31,25 @@ def library(request, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     with sklearn.config_context(array_api_dispatch=True):
         yield module
+
+
+@pytest.fixture
+def watch_moves(monkeypatch):
+    """Returns the list, to be filled, of how many entries some modules bring to the host."""
+
+    def watch(*modules):
+        moved = []
+
+        def watched(x):
+            if not isinstance(x, np.ndarray):  # which is there already
+                moved.append(int(np.prod(x.shape, dtype=int)))
+            return to_host(x)
+
+        for module in modules:
+            monkeypatch.setattr(f"{module}.to_host", watched)
+        return moved
+
+    return watch
 
 
 @pytest.fixture(scope="session")

@@ -103,23 +103,9 @@ def test_classes_of_strings_are_answered_on_the_host(library, problem):
     assert set(model.predict(library.asarray(X))) == {"yes", "no"}
 
 
-def watch_moves(monkeypatch, *modules):
-    """The numbers of entries of all that some modules bring to the host."""
-    moved = []
-
-    def watched(x):
-        if not isinstance(x, np.ndarray):  # which is there already
-            moved.append(int(np.prod(x.shape, dtype=int)))
-        return to_host(x)
-
-    for module in modules:
-        monkeypatch.setattr(f"{module}.to_host", watched)
-    return moved
-
-
-def test_x_never_comes_to_the_host(library, problem, monkeypatch):
+def test_x_never_comes_to_the_host(library, problem, watch_moves):
     X, y = problem
-    moved = watch_moves(monkeypatch, "clustruct.design.device")
+    moved = watch_moves("clustruct.design.device")
     made("logistic").fit(library.asarray(X), y > y.mean())
     assert 0 < max(moved) <= N  # at most a column of rows
 

@@ -11,7 +11,6 @@ from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 import clustruct as cs
 from clustruct.arrays import to_host
-from tests.estimators.test_array_api import watch_moves
 from tests.estimators.test_partitioned import (
     D,
     N,
@@ -238,11 +237,10 @@ def test_a_fold_is_scored_in_one_pass(passes, problem, monkeypatch):
     assert apart - together == 3 * (4 - 1)  # four points of the grid for each of three folds
 
 
-def test_samples_never_come_to_the_host(library, problem, monkeypatch):
+def test_samples_never_come_to_the_host(library, problem, watch_moves):
     X, y = problem
     y = answers_for("logistic", y)
-    rooms = ("clustruct.design.device", "clustruct.estimators.fold_placed")
-    moved = watch_moves(monkeypatch, *rooms)
+    moved = watch_moves("clustruct.design.device", "clustruct.estimators.fold_placed")
     for name in ("logistic", "logistic, area", "logistic, by squares"):
         made(name).fit(library.asarray(X), y)
     assert 0 < max(moved) <= max(N, D**2)  # at most a column of rows, or a Gram matrix
