@@ -75,7 +75,7 @@ def main() -> None:
         targets += SECTIONS[name].targets(results["records"])
         if name == "kmeans":
             picture.draw(results["records"], out / "kmeans.png")
-        if name in GROWING:
+        if name in GROWING and not options.show:  # what is shown stays as it was measured
             title = f"{GROWING[name]}: time of a fit"
             growth_picture.draw(results["records"], title, out / f"{name}-growth.svg")
     print("\n== Targets\n", *targets, sep="\n")
