@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.design.whole import WholeRows
 from clustruct.kernels.kmeans1d import cluster_values
 
 __all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows", "locate"]
@@ -15,24 +16,15 @@ __all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows", "locate"]
 CHUNK_BYTES = 1 << 23
 
 
-class LocalRows(ABC):
+class LocalRows(WholeRows, ABC):
     """Rows that are NumPy arrays: all of them are treated at once."""
 
-    streamed = False
     on_host = True
     _X: Any
 
     def place(self, rows: Any) -> Rows:
         """They are there."""
         return rows
-
-    def keep(self, rows: Rows) -> Rows:
-        """They are there."""
-        return rows
-
-    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
-        """The function itself."""
-        return function(*rows)
 
     def fold(
         self,
@@ -42,15 +34,6 @@ class LocalRows(ABC):
     ) -> T:
         """The function itself."""
         return function(*rows)
-
-    def sweep(
-        self,
-        function: Callable[..., T],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
-        """The function of this design."""
-        return function(self, *rows)
 
     def sweep_keeping(
         self,
@@ -81,10 +64,6 @@ class LocalRows(ABC):
     def weights(self, values: Floats) -> Floats:
         """As they are."""
         return values
-
-    def hand_out(self, codes: Rows) -> Any:
-        """As they are."""
-        return codes
 
     def over(self, rows: Floats) -> "DenseDesign":
         """An array is a design already."""

@@ -10,6 +10,7 @@ import numpy as np
 from clustruct.arrays import beside, cast, device_of, like, namespace, to_host
 from clustruct.design.dense import locate
 from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.design.whole import WholeRows
 from clustruct.device_kmeans import cluster_on_device
 from clustruct.kernels.kmeans1d import cluster_values
 
@@ -43,7 +44,7 @@ def telling_of_memory(method: Method) -> Method:
     return cast_to("Method", told)
 
 
-class DeviceDesign:
+class DeviceDesign(WholeRows):
     """An array that speaks the array API; it is never copied, and never leaves its device.
 
     Parameters
@@ -53,7 +54,6 @@ class DeviceDesign:
     """
 
     is_sparse = False
-    streamed = False
     on_host = False
 
     def __init__(self, X: Any) -> None:
@@ -68,14 +68,6 @@ class DeviceDesign:
         """On the device of ``X``."""
         return beside(to_host(rows), self._X)
 
-    def keep(self, rows: Rows) -> Rows:
-        """They are there."""
-        return rows
-
-    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
-        """The function itself, on the device."""
-        return function(*rows)
-
     def fold(
         self,
         function: Callable[..., T],
@@ -84,15 +76,6 @@ class DeviceDesign:
     ) -> T:
         """The function, and its result on the host."""
         return _on_host(function(*rows))
-
-    def sweep(
-        self,
-        function: Callable[..., T],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
-        """The function of this design."""
-        return function(self, *rows)
 
     def sweep_keeping(
         self,
@@ -124,10 +107,6 @@ class DeviceDesign:
     def weights(self, values: Floats) -> Any:
         """On the device, in the precision of ``X``."""
         return self._mine(values)
-
-    def hand_out(self, codes: Rows) -> Any:
-        """As they are, on the device."""
-        return codes
 
     def over(self, rows: Rows) -> "DeviceDesign":
         """An array is a design already."""

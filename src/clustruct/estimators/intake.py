@@ -12,7 +12,7 @@ from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Design, Rows, any_design, as_design
 from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned, is_sparse_tensor
 from clustruct.estimators.inputs import MATRIX_CHECKS, check_weights, weigh_rows
-from clustruct.solvers.samples import SUBSET
+from clustruct.solvers.samples import SUBSET, draw_rows
 
 __all__ = [
     "Intake",
@@ -83,11 +83,10 @@ def draw_samples(samples: Intake, seed: int) -> tuple[Any, NDArray[Any], Floats]
     if few := design.shape[0] <= SUBSET:
         index = np.arange(design.shape[0])
     else:
-        positions = np.random.default_rng(seed).random(SUBSET)
-        index, counts = np.unique(design.locate(shares, positions), return_counts=True)
+        index, counts = draw_rows(design, shares, seed)
     here = isinstance(samples.answers, np.ndarray)
     matrix, (own, *there) = design.fetch(index, shares, *(() if here else (samples.answers,)))
-    weights = own * samples.total if few else counts.astype(np.float64)
+    weights = own * samples.total if few else counts
     return matrix, samples.answers[index] if here else there[0], weights
 
 

@@ -5,7 +5,8 @@ parameters; each expert has noise of its own, and some samples may follow none. 
 paper's: the loss of the best answer to samples out of the fold. More answers are better even where
 there is nothing to answer, so that this loss is compared with what as many answers achieve without
 experts: for numbers, the best offsets for normal noise; for classes, the first choices of a single
-classifier. The smallest number within one standard error of the best is chosen.
+classifier. Of numbers that are as good as the best (by ``"cv"`` within one standard error, else by
+a difference that is not worth a mention) the smallest is chosen.
 """
 
 from collections.abc import Mapping, Sequence

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.constraints import ScaledClustered, leading_sum
+from clustruct.design import Design, Rows
 from clustruct.losses import MultinomialLoss
 from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.noise import Noise, noise_of
@@ -31,9 +32,10 @@ from clustruct.solvers.relevance import RelevanceEM
 from clustruct.solvers.screening import Screening, views
 from clustruct.solvers.starts import best_of, draw_experts, search
 
-__all__ = ["OPTIONS", "RECIPES", "SampleProblem", "panel_of", "solve"]
+__all__ = ["OPTIONS", "RECIPES", "SUBSET", "SampleProblem", "draw_rows", "panel_of", "solve"]
 
 Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
 
 # Starts at least and at most, until the best objective was reached twice. Without cooling, poor
 # solutions may be reached twice as well.
@@ -156,11 +158,9 @@ class SampleProblem:
 
     def subset(self) -> "SampleProblem":
         """The same problem on some of the samples, drawn by weight and brought to the host."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
         objective = self.objective
-        drawn = objective.design.locate(objective.response.shares, rng.random(SUBSET))
-        index, counts = np.unique(drawn, return_counts=True)
-        smaller = self.objective.subset(index, counts.astype(np.float64))
+        drawn = draw_rows(objective.design, objective.response.shares, self.seed)
+        smaller = objective.subset(*drawn)
         return replace(self, objective=smaller, total=float(SUBSET))
 
     def at_hand(self) -> "SampleProblem":
@@ -171,6 +171,13 @@ class SampleProblem:
         everyone = self.objective.subset(np.arange(n))
         weighed = np.flatnonzero(everyone.response.shares > 0.0)
         return replace(self, objective=everyone if weighed.size == n else everyone.subset(weighed))
+
+
+def draw_rows(design: Design, shares: Rows, seed: int) -> tuple[Labels, Floats]:
+    """Rows drawn by weight, in ascending order, and how often each of them was."""
+    positions = np.random.default_rng(np.random.SeedSequence(seed)).random(SUBSET)
+    index, counts = np.unique(design.locate(shares, positions), return_counts=True)
+    return index, counts.astype(np.float64)
 
 
 def solve(problem: SampleProblem, solver: str) -> Outcome:

@@ -1,0 +1,35 @@
+"""Rows in one piece, wherever that is."""
+
+from collections.abc import Callable
+from typing import Any
+
+from clustruct.design.protocols import Rows, T
+
+__all__ = ["WholeRows"]
+
+
+class WholeRows:
+    """Rows that are one array each: all of them are treated at once, where they are."""
+
+    streamed = False
+
+    def keep(self, rows: Rows) -> Rows:
+        """They are there."""
+        return rows
+
+    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
+        """The function itself."""
+        return function(*rows)
+
+    def sweep(
+        self,
+        function: Callable[..., T],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> T:
+        """The function of this design."""
+        return function(self, *rows)
+
+    def hand_out(self, codes: Rows) -> Any:
+        """As they are."""
+        return codes
