@@ -9,9 +9,15 @@ import scipy.linalg  # noqa: F401  (loads the linear algebra whose threads are l
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-settings.register_profile("compiled", deadline=None)
-settings.register_profile("uncompiled", deadline=None, max_examples=20)
+# The same commit gets the same verdict; CLUSTRUCT_EXAMPLES=1000 seeks new examples, another lot
+# each time.
+settings.register_profile("compiled", deadline=None, derandomize=True)
+settings.register_profile("uncompiled", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("uncompiled" if "CLUSTRUCT_UNCOMPILED" in os.environ else "compiled")
+if "CLUSTRUCT_EXAMPLES" in os.environ:
+    wanted = int(os.environ["CLUSTRUCT_EXAMPLES"])
+    settings.register_profile("seeking", deadline=None, max_examples=wanted)
+    settings.load_profile("seeking")
 
 
 @pytest.fixture(scope="session", autouse=True)
