@@ -24,6 +24,7 @@ import reviews
 import scale
 import sparse_projection
 import tasks
+import terrains
 import threads
 from report import Options, Target, environment
 
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Any] = {
     "scale": scale,
     "costs": costs,
     "tasks": tasks,
+    "terrains": terrains,
 }
 # Sections whose records tell how time grows with size.
 GROWING = {"growth": "Features", "experts": "Samples", "tasks": "Tasks"}

@@ -54,7 +54,7 @@ def measure(options: Options) -> list[Record]:
     ]
 
 
-def _split(tasks: Floats, size: float, seed: int) -> Floats:
+def split_rows(tasks: Floats, size: float, seed: int) -> Floats:
     """Rows to fit on: a share of each task's rows, or so many of them."""
     rng = np.random.default_rng(seed)
     train = np.zeros(tasks.size, dtype=bool)
@@ -77,7 +77,7 @@ def _school(splits: int) -> Record:
     figures: dict[str, list[float]] = {}
     counts, fits, searches, wall = [], [], [], []
     for seed in range(splits):
-        train = _split(tasks, 0.75, seed)
+        train = split_rows(tasks, 0.75, seed)
         test = ~train
         seen = X[train], y[train], tasks[train]
         begin, clock = time.process_time(), time.perf_counter()
@@ -142,7 +142,7 @@ def _landmine(size: float, splits: int) -> Record:
     figures: dict[str, list[float]] = {}
     groups, seconds = [], []
     for seed in range(splits):
-        train = _split(tasks, size, seed)
+        train = split_rows(tasks, size, seed)
         test = ~train
         seen = X[train], y[train], tasks[train]
         begin = time.process_time()
@@ -154,20 +154,17 @@ def _landmine(size: float, splits: int) -> Record:
             "independent": _apart(
                 LogisticRegression(), seen, X[test], tasks[test], "decision_function"
             ),
-            "pooled": _pooled(seen).decision_function(X[test]),
+            "pooled": pooled(seen).decision_function(X[test]),
             "mean-regularised": single.decision_function(X[test], tasks=tasks[test]),
             "TaskClusterClassifierCV": search.decision_function(X[test], tasks=tasks[test]),
             "terrains known": np.where(
                 terrains == 0,
-                _pooled(seen, TERRAIN[tasks[train]] == 0).decision_function(X[test]),
-                _pooled(seen, TERRAIN[tasks[train]] == 1).decision_function(X[test]),
+                pooled(seen, TERRAIN[tasks[train]] == 0).decision_function(X[test]),
+                pooled(seen, TERRAIN[tasks[train]] == 1).decision_function(X[test]),
             ),
         }
         for name, found in scores.items():
-            areas = [
-                roc_auc_score(y[test & (tasks == t)], found[tasks[test] == t]) for t in range(29)
-            ]
-            figures.setdefault(name, []).append(float(np.mean(areas)))
+            figures.setdefault(name, []).append(mean_area(y[test], found, tasks[test]))
         groups.append(
             [
                 [int((TERRAIN[search.labels_ == q] == r).sum()) for r in (0, 1)]
@@ -177,7 +174,13 @@ def _landmine(size: float, splits: int) -> Record:
     return {"part": part, "figures": figures, "groups": groups, "seconds": seconds}
 
 
-def _pooled(seen: tuple[Floats, Floats, Floats], kept: Any = slice(None)) -> Any:
+def mean_area(y: Floats, scores: Floats, tasks: Floats) -> float:
+    """Mean over the tasks of the area under the curve."""
+    areas = [roc_auc_score(y[tasks == t], scores[tasks == t]) for t in np.unique(tasks)]
+    return float(np.mean(areas))
+
+
+def pooled(seen: tuple[Floats, Floats, Floats], kept: Any = slice(None)) -> Any:
     """Logistic regression of all rows, its ridge by cross-validation."""
     X, y, _ = seen
     with warnings.catch_warnings():
