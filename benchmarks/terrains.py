@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from clustruct import TaskClusterClassifier
 from clustruct.datasets import fetch_landmine
-from clustruct.estimators.search_tasks import BETWEEN, WITHIN
+from clustruct.estimators.search_tasks import WITHIN
 from clustruct.estimators.task_layouts import read_classes
 from clustruct.objectives.tasks import TaskObjective
 from clustruct.solvers.driver import drive
@@ -34,6 +34,8 @@ Seen = tuple[Floats, Floats, Floats]
 
 ROWS = 20
 RIDGES = (1.0, 3.0, 10.0, 30.0)
+# Strengths between groups, in units: those that a search tries, and a smaller one.
+BETWEEN = (1.0, 0.1, 0.01, 0.001)
 # Strengths, in units, at which one group does best on other splits than these.
 TIGHT, APART = 30.0, 1.0
 TOL = 1e-8
@@ -112,7 +114,7 @@ def _right(labels: Floats) -> int:
 
 
 def _at_best(seen: Seen, held: Seen) -> dict[str, float]:
-    """The best of the strengths that a search tries, by the rows that are scored."""
+    """The best of many strengths, by the rows that are scored."""
     X, y, tasks = held
     unit = _unit(seen)
     best = {}

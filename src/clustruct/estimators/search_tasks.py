@@ -36,7 +36,7 @@ Ids = ArrayLike | Sequence[Hashable]
 
 # Strengths to try, in units of the curvature of the loss times the median variance of the columns.
 WITHIN = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
-BETWEEN = (1.0, 0.1, 0.01, 0.001)
+BETWEEN = (1.0, 0.1, 0.01)
 LOSS_NAMES = {"squared": "neg_squared_loss", "huber": "neg_huber_loss", "logistic": "neg_log_loss"}
 
 _SEVERAL = [Interval(Real, 0, None, closed="left"), "array-like"]
@@ -153,7 +153,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     alpha_mean : float, sequence of float or "auto", default="auto"
         Strengths on the mean of the centroids; "auto" is that of `alpha_between`.
     alpha_between : float, sequence of float or "auto", default="auto"
-        Strengths on the distance of the centroids from their mean; "auto" is four numbers on the
+        Strengths on the distance of the centroids from their mean; "auto" is three numbers on the
         scale of the data.
     alpha_within : float, sequence of float or "auto", default="auto"
         Strengths on the distance of tasks from their group's centroid; "auto" is six numbers on
@@ -321,7 +321,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     alpha_mean : float, sequence of float or "auto", default="auto"
         Strengths on the mean of the centroids; "auto" is that of `alpha_between`.
     alpha_between : float, sequence of float or "auto", default="auto"
-        Strengths on the distance of the centroids from their mean; "auto" is four numbers on the
+        Strengths on the distance of the centroids from their mean; "auto" is three numbers on the
         scale of the data.
     alpha_within : float, sequence of float or "auto", default="auto"
         Strengths on the distance of tasks from their group's centroid; "auto" is six numbers on
