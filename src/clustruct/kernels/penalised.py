@@ -297,8 +297,9 @@ def settle(values, weights, origin, table, path):
 
 def splice(few, many, n, n_groups):
     """A partition into ``n_groups`` groups from one with fewer and one with more."""
-    a = np.concatenate([[0], few, [n]])
-    b = np.concatenate([[0], many, [n]])
+    # An empty range would become an array of floats.
+    a = np.concatenate([[0], np.asarray(few, dtype=np.int64), [n]])
+    b = np.concatenate([[0], np.asarray(many, dtype=np.int64), [n]])
     shift = n_groups - (a.shape[0] - 1)
     i = np.arange(a.shape[0] - 1)
     first = np.flatnonzero(b[i + shift + 1] <= a[i + 1])[0]
