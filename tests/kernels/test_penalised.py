@@ -6,7 +6,6 @@ import pytest
 from clustruct.kernels import COMPILED, penalised
 from clustruct.kernels.groups import partition_cost
 from clustruct.kernels.intervals import running_moments
-from clustruct.kernels.kmeans1d import cluster_values
 from tests.kernels import reference
 from tests.kernels.reference import SHAPES, cases
 
@@ -76,14 +75,6 @@ def test_a_light_value_between_heavy_ones_joins_the_nearer(nearness):
             least = reference.dynamic_program(values, weights, 10)[-1]
             inner, _ = penalised.best_partition(values, weights, 0.0, 10)
             assert cost_of(values, inner, weights) == pytest.approx(least, rel=1e-12, abs=0)
-
-
-def test_weights_that_no_price_tells_apart():
-    # The last value weighs nothing beside the others: prices give one group, or one for each.
-    values, weights = np.array([0.0, 0.5, 1.0]), np.array([29.0, 99.9, 1e-212])
-    labels, _, _, inertia = cluster_values(values, weights, 2)
-    assert labels.tolist() == [0, 1, 1]
-    assert inertia == pytest.approx(0.25e-212)
 
 
 def test_splice_has_the_right_number_of_groups():
