@@ -629,7 +629,7 @@ def _beats(
     w: cython.double = table[here, 0] - table[new, 0]
     # The second moments up to the position cancel.
     gain: cython.double = table[new, 4] - table[old, 4]
-    if v != 0.0 and w != 0.0:  # weights may be lost beside those before them
+    if v * w != 0.0:  # weights may be lost beside those before them
         gain = lead + sign * (gain - s * (s / v) + r * (r / w))
         if gain > 2.0 * noise or gain < -2.0 * noise:
             return gain > 0.0
