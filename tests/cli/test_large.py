@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_read_in_pieces_by_itself(
     status, _, err = clustruct(*args)
     assert status == 0
     assert "out of core" not in err
-    monkeypatch.setattr("clustruct.cli.large._free_bytes", lambda: 1e5)
+    monkeypatch.setattr("clustruct.cli.large.free_bytes", lambda: 1e5)
     status, _, err = clustruct(*args)
     assert status == 0, err
     assert "piece by piece: work on it takes about 0.000" in err

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from clustruct._console import Console
 from clustruct.cli.columns import as_kind, check_missing
-from clustruct.cli.large import pieces_of
+from clustruct.cli.large import frames_of
 from clustruct.cli.messages import did_you_mean, listed
 from clustruct.cli.parts import PartedTable, find_table
 from clustruct.cli.streams import Source, open_source
@@ -107,18 +107,25 @@ def read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Iterat
     """The same for a table that does not fit into memory, piece by piece."""
     _check_form(saved, table.name, table.format_name, is_sparse=False)
     _check_columns(saved, table, table.name, console)
-    columns = [name for name in (*saved.columns, saved.target) if name in table.columns]
+    kinds = (
+        dict(saved.columns) if saved.tasks is None else saved.columns | {saved.tasks: "category"}
+    )
+    columns = [name for name in (*kinds, saved.target) if name in table.columns]
     # Missing numbers anywhere in a column change how its whole numbers are written.
-    kinds = {
-        name: table.column(name).dtype for name, kind in saved.columns.items() if kind == "category"
+    types = {
+        name: table.column(name).dtype
+        for name, kind in kinds.items()
+        if kind in ("category", "text") and not table.is_text(name)
     }
     new = _NewCategories(saved)
-    for parts in pieces_of(table, len(columns)):
-        frame = table.frame(parts, columns).astype(kinds)
-        rows = _rows(saved, frame, table.name)
+    tasks: set[str] = set()
+    for frame in frames_of(table, columns):
+        rows = _rows(saved, frame.astype(types), table.name)
         new.count(rows.X)
+        tasks.update(() if rows.tasks is None else np.unique(rows.tasks).tolist())
         yield rows
     new.tell(table.name, console)
+    _note_new_tasks(saved, tasks, table.name, console)
 
 
 def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -> None:
@@ -145,8 +152,8 @@ def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows
     """A table in memory, for a model."""
     _check_columns(saved, frame, source, console)
     rows = _rows(saved, frame, source)
-    if rows.tasks is not None:
-        _note_new_tasks(saved, rows.tasks, source, console)
+    tasks = set() if rows.tasks is None else set(rows.tasks.tolist())
+    _note_new_tasks(saved, tasks, source, console)
     new = _NewCategories(saved)
     new.count(rows.X)
     new.tell(source, console)
@@ -194,10 +201,10 @@ def _check_columns(saved: Saved, frame: Any, source: str, console: Console) -> N
         )
 
 
-def _note_new_tasks(saved: Saved, tasks: NDArray[Any], source: str, console: Console) -> None:
+def _note_new_tasks(saved: Saved, tasks: set[str], source: str, console: Console) -> None:
     """Tasks that the mean of all others answers."""
-    known = {str(task) for task in saved.model[-1].tasks_}
-    new = sorted(set(tasks.tolist()) - known)
+    known = {str(task) for task in saved.model[-1].tasks_} if tasks else set()
+    new = sorted(tasks - known)
     if new:
         console.note(
             f"clustruct: {source}, column {saved.tasks!r}: {len(new)} tasks were not in the fit, "

@@ -171,14 +171,16 @@ def run(args: argparse.Namespace, console: Console) -> None:
     use = "tasks" if args.tasks else args.use
     settings = Settings(use, args.clusters, args.nonzero, args.alpha, args.loss, args.seed)
     options = {"scale": scale, "missing": args.missing, "test_size": args.test_size}
+    from clustruct.cli.shelf import Shelf
     from clustruct.cli.training import train  # the mathematics: loaded when the data are good
 
-    trained = train(problem, settings, console, **options)
-    _write(args, problem, trained, console)
-    if args.json:
-        console.say(as_json(_values(args, problem, trained)))
-    else:
-        _print_trained(args, trained, console)
+    with Shelf() as shelf:
+        trained = train(problem, settings, console, shelf, **options)
+        _write(args, problem, trained, console)
+        if args.json:
+            console.say(as_json(_values(args, problem, trained)))
+        else:
+            _print_trained(args, trained, console)
 
 
 def _read(args: argparse.Namespace, wanted: "Wanted", console: Console) -> "Problem":
