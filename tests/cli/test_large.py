@@ -190,15 +190,6 @@ def test_samples_and_tasks_are_those_of_memory(use, clustruct, folder, tmp_path)
     np.testing.assert_allclose(*weights, rtol=1e-6, atol=1e-8)
 
 
-def test_text_is_told(complaint_of, folder, trips):
-    words = trips.assign(advert=[f"a bright and quiet flat {i}" for i in range(N)])
-    for file in folder.glob("*.parquet"):
-        file.unlink()
-    words.to_parquet(folder / "one.parquet")
-    args = ("fit", folder, "--target", "fare", "--out-of-core", "yes")
-    assert "'advert': text cannot be prepared out of core" in complaint_of(*args)
-
-
 def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path, trips, model):
     yes = ("--out-of-core", "yes")
     complaint = complaint_of("fit", folder, "--target", "fares", *yes)
