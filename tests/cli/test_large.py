@@ -190,6 +190,49 @@ def test_samples_and_tasks_are_those_of_memory(use, clustruct, folder, tmp_path)
     np.testing.assert_allclose(*weights, rtol=1e-6, atol=1e-8)
 
 
+def test_predictions_for_tasks_are_those_of_memory(
+    clustruct, complaint_of, folder, trips, tmp_path
+):
+    out = tmp_path / "tasks.clustruct"
+    columns = ("--target", "fare", "--columns", "f0", "f2", "--tasks", "kind")
+    assert clustruct("fit", folder, *columns, "--clusters", "1,2", "--out", out)[0] == 0
+    new = trips.assign(kind=trips["kind"].where(trips.index < 590, "free"))
+    path = tmp_path / "new.parquet"
+    new.to_parquet(path, row_group_size=70)
+    answers, notes = [], []
+    for way in ("no", "yes"):
+        to = tmp_path / f"{way}.csv"
+        status, _, err = clustruct("predict", out, path, "--out", to, "--out-of-core", way)
+        assert status == 0, err
+        answers.append(pd.read_csv(to)["prediction"])
+        notes.append([line for line in err.splitlines() if "out of core" not in line])
+    np.testing.assert_allclose(*answers, rtol=1e-12)
+    assert notes[0] == notes[1]
+    assert any("column 'kind': 1 tasks were not in the fit, as 'free'" in n for n in notes[0])
+    new.assign(kind=new["kind"].where(new.index % 100 != 7)).to_parquet(path, row_group_size=70)
+    found = [complaint_of("predict", out, path, "--out-of-core", way) for way in ("no", "yes")]
+    assert found[0] == found[1]
+    assert "'kind': no value in 6 rows (8, 108, 208 and 3 more)" in found[0]
+
+
+def test_all_missing_values_are_counted_before_anything_is_predicted(
+    clustruct, complaint_of, folder, tmp_path
+):
+    out = tmp_path / "refuse.clustruct"
+    args = ("--columns", "f0", "f2", "--missing", "refuse", "--clusters", "2", "--out", out)
+    frame = pd.DataFrame({"f0": np.arange(N) % 7, "f2": np.arange(N) % 11.0, "y": np.arange(N)})
+    path = tmp_path / "some.parquet"
+    frame.to_parquet(path, row_group_size=70)
+    assert clustruct("fit", path, "--target", "y", *args)[0] == 0
+    frame["f2"] = frame["f2"].where(frame.index % 200 != 150)
+    frame.to_parquet(path, row_group_size=70)
+    found = [clustruct("predict", out, path, "--out-of-core", way) for way in ("no", "yes")]
+    for status, printed, err in found:
+        assert status == 1
+        assert not printed
+        assert "'f2': no value in 3 rows (151, 351, 551)" in err
+
+
 def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path, trips, model):
     yes = ("--out-of-core", "yes")
     complaint = complaint_of("fit", folder, "--target", "fares", *yes)

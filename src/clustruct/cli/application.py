@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from clustruct._console import Console
 from clustruct.cli.columns import as_kind, check_missing
-from clustruct.cli.large import frames_of
+from clustruct.cli.large import LargeFrame, frames_of
 from clustruct.cli.messages import did_you_mean, listed
 from clustruct.cli.parts import PartedTable, find_table
 from clustruct.cli.streams import Source, open_source
@@ -107,6 +107,7 @@ def read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Iterat
     """The same for a table that does not fit into memory, piece by piece."""
     _check_form(saved, table.name, table.format_name, is_sparse=False)
     _check_columns(saved, table, table.name, console)
+    _check_missing(saved, LargeFrame(table), table.name)
     kinds = (
         dict(saved.columns) if saved.tasks is None else saved.columns | {saved.tasks: "category"}
     )
@@ -151,6 +152,7 @@ def _read(saved: Saved, source: Source, encoding: str, console: Console) -> Rows
 def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows:
     """A table in memory, for a model."""
     _check_columns(saved, frame, source, console)
+    _check_missing(saved, frame, source)
     rows = _rows(saved, frame, source)
     tasks = set() if rows.tasks is None else set(rows.tasks.tolist())
     _note_new_tasks(saved, tasks, source, console)
@@ -160,16 +162,21 @@ def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows
     return rows
 
 
-def _rows(saved: Saved, frame: Any, source: str) -> Rows:
-    """Values as the model takes them."""
+def _check_missing(saved: Saved, frame: Any, source: str) -> None:
+    """Complain of values that the model cannot do without."""
     if saved.missing == "refuse":
         check_missing(frame, list(saved.columns), source)
+    if saved.tasks is not None:
+        check_missing(frame, [saved.tasks], source, "the model of tasks")
+
+
+def _rows(saved: Saved, frame: Any, source: str) -> Rows:
+    """Values as the model takes them."""
     X = pandas().DataFrame(
         {name: as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
     )
     tasks = None
     if saved.tasks is not None:
-        check_missing(frame, [saved.tasks], source, "the model of tasks")
         tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
     return Rows(source, X, _answers(saved, frame, source), tasks)
 
