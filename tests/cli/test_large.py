@@ -233,7 +233,7 @@ def test_all_missing_values_are_counted_before_anything_is_predicted(
         assert "'f2': no value in 3 rows (151, 351, 551)" in err
 
 
-def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path, trips, model):
+def test_mistakes_are_told(clustruct, complaint_of, folder, tmp_path, trips, model):
     yes = ("--out-of-core", "yes")
     complaint = complaint_of("fit", folder, "--target", "fares", *yes)
     assert "has no column 'fares' (--target). Did you mean 'fare' or" in complaint
@@ -242,9 +242,11 @@ def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path,
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "is a folder without Parquet files" in complaint_of("fit", empty, "--target", "y")
-    status, _, err = clustruct("fit", flats_csv, "--target", "rent", *yes)
+    svm = tmp_path / "words.svm"
+    svm.write_text("1 1:2\n2 1:1 3:4\n" * 20)
+    status, _, err = clustruct("fit", svm, *yes)
     assert status == 2
-    assert "is none of these" in err
+    assert "words.svm is libsvm. Leave the option out" in err
     trips.drop(columns="f1").to_parquet(folder / "part3.parquet")
     complaint = complaint_of("fit", folder, "--target", "fare", *yes)
     assert "part3.parquet has no column 'f1', which" in complaint

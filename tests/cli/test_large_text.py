@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -205,11 +204,11 @@ def test_the_shelf_is_filled_in_memory_first(monkeypatch):
     with Shelf() as shelf:
         pieces = [shelf.put(matrix) for _ in range(5)]
         assert shelf.bytes_on_disk == 3 * size
-        assert len(list(Path(shelf.place).iterdir())) == 3
+        with shelf.writing() as folder:
+            assert len(list(folder.iterdir())) == 3
         for piece in pieces:
             assert abs(piece.compute() - matrix).max() == 0.0
-        place = shelf.place
-    assert not Path(place).exists()
+    assert not folder.exists()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Saved models and the tables they are applied to: columns found, and as they were in the fit."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ from clustruct._console import Console
 from clustruct.cli.columns import as_kind, check_missing
 from clustruct.cli.large import LargeFrame, frames_of
 from clustruct.cli.messages import did_you_mean, listed
-from clustruct.cli.parts import PartedTable, find_table
-from clustruct.cli.streams import Source, open_source
+from clustruct.cli.opening import open_data
+from clustruct.cli.parts import PartedTable
+from clustruct.cli.shelf import Shelf
+from clustruct.cli.streams import Source
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.persistence.model_files import read_model_file
 
-__all__ = ["Rows", "Saved", "load_model", "read_in_pieces", "read_rows"]
+__all__ = ["Rows", "Saved", "load_model", "read_pieces", "read_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +97,31 @@ def load_model(path: str) -> Saved:
 
 def read_rows(saved: Saved, args: argparse.Namespace, console: Console) -> Rows:
     """The table of a command line, for a model."""
-    table = find_table(args.data, args.format)
-    if table is not None and not table.is_stream:
+    with Shelf() as shelf:
+        (rows,) = read_pieces(saved, args, shelf, console)
+    return rows
+
+
+def read_pieces(
+    saved: Saved, args: argparse.Namespace, shelf: Shelf, console: Console
+) -> Iterator[Rows]:
+    """The same, piece by piece where it does not fit into memory and the command line allows it."""
+    texts = [name for name, kind in saved.columns.items() if kind != "number"]
+    texts += [] if saved.tasks is None else [saved.tasks]
+    with open_data(args, texts, shelf, console) as data:
+        if isinstance(data, Source):
+            yield _read(saved, data, texts, args.encoding, console)
+            return
+        table = data.table
         _check_form(saved, table.name, table.format_name, is_sparse=False)
-        return _understand(saved, table.load(), table.name, console)
-    with open_source(args.data, args.format) as source:
-        return _read(saved, source, args.encoding, console)
+        if data.in_pieces:
+            yield from _read_in_pieces(saved, table, console)
+        else:
+            yield _understand(saved, data.frame, table.name, console)
 
 
-def read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Iterator[Rows]:
-    """The same for a table that does not fit into memory, piece by piece."""
-    _check_form(saved, table.name, table.format_name, is_sparse=False)
+def _read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Iterator[Rows]:
+    """A table that does not fit into memory."""
     _check_columns(saved, table, table.name, console)
     _check_missing(saved, LargeFrame(table), table.name)
     kinds = (
@@ -139,14 +155,13 @@ def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -
         )
 
 
-def _read(saved: Saved, source: Source, encoding: str, console: Console) -> Rows:
+def _read(
+    saved: Saved, source: Source, texts: Sequence[str], encoding: str, console: Console
+) -> Rows:
     _check_form(saved, source.name, source.format_name, is_sparse=source.format == "svm")
     if saved.base is not None:
         return _sparse_rows(saved, source)
-    kept = [name for name, kind in saved.columns.items() if kind != "number"]
-    kept += [] if saved.tasks is None else [saved.tasks]
-    frame = read_table(source, kept, encoding)
-    return _understand(saved, frame, source.name, console)
+    return _understand(saved, read_table(source, texts, encoding), source.name, console)
 
 
 def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct.cli.columns import Column, as_kind
 from clustruct.cli.memory import free_bytes, size_in_words
-from clustruct.cli.messages import BadUsage, needs_extra
+from clustruct.cli.messages import needs_extra
 from clustruct.cli.parts import Part, PartedTable
 from clustruct.cli.shelf import Shelf
 from clustruct.cli.tables import pandas
@@ -32,33 +32,24 @@ COPIES = 3
 PIECE_BYTES = 1 << 26
 
 
-def takes_pieces(table: PartedTable | None, wanted: str, name: str) -> str:
+def takes_pieces(n_bytes: float, wanted: str) -> str:
     """Why a table is read in pieces; an empty string where it is not.
 
     Parameters
     ----------
-    table : PartedTable or None
-        None for formats that cannot be read so.
+    n_bytes : float
+        What it takes in memory, about.
     wanted : {"auto", "yes", "no"}
-    name : str
-        Of the file, for messages.
 
     Returns
     -------
     str
     """
-    if wanted == "no" or (table is None and wanted == "auto"):
+    if wanted != "auto":
+        return "as asked for" if wanted == "yes" else ""
+    needed, free = COPIES * n_bytes, free_bytes()
+    if needed <= free:
         return ""
-    if table is None:
-        raise BadUsage(
-            f"--out-of-core yes reads Parquet files, folders of them and .npy files, and {name} is "
-            "none of these. Write the table as Parquet, or leave the option out."
-        )
-    needed, free = COPIES * table.bytes_in_memory(), free_bytes()
-    if wanted == "auto" and needed <= free:
-        return ""
-    if wanted == "yes":
-        return "as asked for"
     takes = f"work on it takes about {size_in_words(needed)} of memory"
     return f"{takes}, and {size_in_words(free)} are free"
 

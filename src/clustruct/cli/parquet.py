@@ -27,13 +27,14 @@ class ParquetTable:
     name : str
         For messages.
     files : sequence of Path
+    format_name : str, default="Parquet"
+        What they were before they were Parquet, for messages.
     """
 
-    format_name = "Parquet"
-
-    def __init__(self, name: str, files: Sequence[Path]) -> None:
+    def __init__(self, name: str, files: Sequence[Path], format_name: str = "Parquet") -> None:
         pandas()
         self.name = name
+        self.format_name = format_name
         self.files = tuple(files)
         self.is_stream = not Path(name).is_dir()
 

@@ -1,7 +1,9 @@
-"""Where pieces of a matrix that took work to make are kept while a model is fitted to them."""
+"""Where what took work to make of a large table is kept until the end of a command."""
 
 import errno
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +68,13 @@ class Shelf:
             piece = dask.delayed(load_npz, pure=False)(str(self._write(matrix, size)))
         return da.from_delayed(piece, matrix.shape, matrix.dtype, meta=matrix[:0])
 
-    @property
-    def place(self) -> str:
-        """The folder."""
-        return tempfile.gettempdir() if self._folder is None else self._folder.name
-
-    def _write(self, matrix: Any, size: int) -> Path:
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """The folder, to write a file in; a full disk is told."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="clustruct-")
-        path = Path(self._folder.name) / f"{self._n_files}.npz"
         try:
-            save_npz(path, matrix, compressed=False)
+            yield Path(self._folder.name)
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
@@ -84,6 +82,11 @@ class Shelf:
                 f"no room is left in {tempfile.gettempdir()} for what is made of the table. Name a "
                 "folder with more room in the environment variable TMPDIR."
             ) from error
+
+    def _write(self, matrix: Any, size: int) -> Path:
+        with self.writing() as folder:
+            path = folder / f"{self._n_files}.npz"
+            save_npz(path, matrix, compressed=False)
         self._n_files += 1
         self.bytes_on_disk += size
         return path

@@ -1,6 +1,7 @@
 """Fitting: hold rows out, prepare columns, choose and fit the model, see how well it does."""
 
 from dataclasses import dataclass, replace
+from tempfile import gettempdir
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ def train(
     if shelf.bytes_on_disk:
         console.note(
             f"clustruct: the words of {problem.source} take {size_in_words(shelf.bytes_on_disk)} "
-            f"in {shelf.place} until the end; the variable TMPDIR names another folder."
+            f"in {gettempdir()} until the end; the variable TMPDIR names another folder."
         )
     estimator = _fit(problem, settings, console, fitted, ready)
     if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
