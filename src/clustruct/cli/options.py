@@ -72,8 +72,8 @@ def add_out_of_core(parser: argparse.ArgumentParser) -> None:
         "--out-of-core",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="read the table piece by piece, of any format but libsvm (default: auto, where it does "
-        "not fit into memory)",
+        help="read the table, of any format but libsvm, piece by piece (default: auto, where it "
+        "does not fit into memory)",
     )
 
 
