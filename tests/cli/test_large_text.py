@@ -230,6 +230,27 @@ def test_predictions_are_those_of_the_table_in_memory(clustruct, model, file, tm
     pd.testing.assert_frame_equal(*answers, rtol=1e-12)
 
 
+def test_report_is_that_of_the_table_in_memory(
+    clustruct, complaint_of, model, file, reviews, tmp_path, monkeypatch
+):
+    pytest.importorskip("jinja2")
+    reviews.dropna(subset="stars").to_parquet(file)
+    pages = []
+    for way in WAYS:
+        page = tmp_path / f"{way}.html"
+        status, _, err = clustruct("report", model, file, "--out", page, "--out-of-core", way)
+        assert status == 0, err
+        pages.append(page.read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    monkeypatch.setattr("clustruct.reporting.comparison.MOST_ROWS", 300)
+    status, _, err = clustruct("report", model, file, "--out", page, "--out-of-core", "yes")
+    assert status == 0, err
+    assert "(300 of 1,098 rows, drawn at random)" in page.read_text(encoding="utf-8")
+    reviews.to_parquet(file)
+    here, there = _complaints(complaint_of, "report", model, file, "--out", page)
+    assert here == there
+
+
 def test_numbers_taken_for_words_are_written_as_in_memory(clustruct, file, reviews, tmp_path):
     """One missing number makes fractions of all: the words are "7.0", not "7", in every piece."""
     out = tmp_path / "model.clustruct"

@@ -20,7 +20,7 @@ from clustruct.cli.streams import Source
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.persistence.model_files import read_model_file
 
-__all__ = ["Rows", "Saved", "load_model", "read_pieces", "read_rows"]
+__all__ = ["Rows", "Saved", "load_model", "read_pieces", "read_some"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,15 @@ class Rows:
     y : ndarray or None
         Answers, if the table has all of them.
     tasks : ndarray or None
+    n_all : int
+        Rows of the table that these are from.
     """
 
     source: str
     X: Any
     y: NDArray[Any] | None
     tasks: NDArray[Any] | None
+    n_all: int
 
 
 def load_model(path: str) -> Saved:
@@ -95,17 +98,50 @@ def load_model(path: str) -> Saved:
     return Saved(path, found.model, **found.notes)
 
 
-def read_rows(saved: Saved, args: argparse.Namespace, console: Console) -> Rows:
-    """The table of a command line, for a model."""
+def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Rows:
+    """The table of a command line, for a model; of one that does not fit into memory, some rows."""
     with Shelf() as shelf:
-        (rows,) = read_pieces(saved, args, shelf, console)
-    return rows
+        pieces = list(read_pieces(saved, args, shelf, console, most))
+    if len(pieces) == 1:
+        return pieces[0]
+    return Rows(
+        pieces[0].source,
+        pandas().concat([rows.X for rows in pieces], ignore_index=True),
+        _joined([rows.y for rows in pieces]),
+        _joined([rows.tasks for rows in pieces]),
+        pieces[0].n_all,
+    )
+
+
+def _joined(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Arrays one after the other; None where one is missing."""
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if len(present) == len(arrays) else None
 
 
 def read_pieces(
-    saved: Saved, args: argparse.Namespace, shelf: Shelf, console: Console
+    saved: Saved,
+    args: argparse.Namespace,
+    shelf: Shelf,
+    console: Console,
+    most: int | None = None,
 ) -> Iterator[Rows]:
-    """The same, piece by piece where it does not fit into memory and the command line allows it."""
+    """The table of a command line, piece by piece where it does not fit into memory.
+
+    Parameters
+    ----------
+    saved : Saved
+    args : Namespace
+    shelf : Shelf
+        Where it is written anew, if it has to be.
+    console : Console
+    most : int, default=None
+        Rows to draw at random of a table that does not fit; all of them if not given.
+
+    Yields
+    ------
+    Rows
+    """
     texts = [name for name, kind in saved.columns.items() if kind != "number"]
     texts += [] if saved.tasks is None else [saved.tasks]
     with open_data(args, texts, shelf, console) as data:
@@ -115,12 +151,21 @@ def read_pieces(
         table = data.table
         _check_form(saved, table.name, table.format_name, is_sparse=False)
         if data.in_pieces:
-            yield from _read_in_pieces(saved, table, console)
+            yield from _read_in_pieces(saved, table, _drawn(table.n_rows, most), console)
         else:
             yield _understand(saved, data.frame, table.name, console)
 
 
-def _read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Iterator[Rows]:
+def _drawn(n_rows: int, most: int | None) -> NDArray[np.intp] | None:
+    """Numbers of some rows, ascending; None for all."""
+    if most is None or n_rows <= most:
+        return None
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+
+
+def _read_in_pieces(
+    saved: Saved, table: PartedTable, numbers: NDArray[np.intp] | None, console: Console
+) -> Iterator[Rows]:
     """A table that does not fit into memory."""
     _check_columns(saved, table, table.name, console)
     _check_missing(saved, LargeFrame(table), table.name)
@@ -134,10 +179,12 @@ def _read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Itera
         for name, kind in kinds.items()
         if kind in ("category", "text") and not table.is_text(name)
     }
+    if numbers is not None and saved.target in columns and table.column(saved.target).isna().any():
+        columns.remove(saved.target)  # of which all are needed, whatever is drawn
     new = _NewCategories(saved)
     tasks: set[str] = set()
-    for frame in frames_of(table, columns):
-        rows = _rows(saved, frame.astype(types), table.name)
+    for frame in frames_of(table, columns, numbers):
+        rows = _rows(saved, frame.astype(types), table.name, table.n_rows)
         new.count(rows.X)
         tasks.update(() if rows.tasks is None else np.unique(rows.tasks).tolist())
         yield rows
@@ -168,7 +215,7 @@ def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows
     """A table in memory, for a model."""
     _check_columns(saved, frame, source, console)
     _check_missing(saved, frame, source)
-    rows = _rows(saved, frame, source)
+    rows = _rows(saved, frame, source, len(frame))
     tasks = set() if rows.tasks is None else set(rows.tasks.tolist())
     _note_new_tasks(saved, tasks, source, console)
     new = _NewCategories(saved)
@@ -185,7 +232,7 @@ def _check_missing(saved: Saved, frame: Any, source: str) -> None:
         check_missing(frame, [saved.tasks], source, "the model of tasks")
 
 
-def _rows(saved: Saved, frame: Any, source: str) -> Rows:
+def _rows(saved: Saved, frame: Any, source: str, n_all: int) -> Rows:
     """Values as the model takes them."""
     X = pandas().DataFrame(
         {name: as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
@@ -193,7 +240,7 @@ def _rows(saved: Saved, frame: Any, source: str) -> Rows:
     tasks = None
     if saved.tasks is not None:
         tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
-    return Rows(source, X, _answers(saved, frame, source), tasks)
+    return Rows(source, X, _answers(saved, frame, source), tasks, n_all)
 
 
 def _sparse_rows(saved: Saved, source: Source) -> Rows:
@@ -202,7 +249,7 @@ def _sparse_rows(saved: Saved, source: Source) -> Rows:
     answers = table.y
     if saved.kind == "classification" and np.asarray(saved.model.classes_).dtype.kind in "iu":
         answers = answers.astype(np.int64)
-    return Rows(source.name, table.X, answers, None)
+    return Rows(source.name, table.X, answers, None, table.X.shape[0])
 
 
 def _check_columns(saved: Saved, frame: Any, source: str, console: Console) -> None:
