@@ -27,8 +27,8 @@ class Shelf:
     >>> from scipy.sparse import eye_array
     >>> from clustruct.cli.shelf import Shelf
     >>> with Shelf() as shelf:
-    ...     shelf.put(eye_array(3, format="csr")).sum().compute()
-    np.float64(3.0)
+    ...     shelf.put(eye_array(3, format="csr")).compute().nnz
+    3
     """
 
     def __init__(self) -> None:
