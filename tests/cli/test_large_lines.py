@@ -14,7 +14,8 @@ import clustruct as cs
 from clustruct.cli.conversion import as_parquet
 from clustruct.cli.shelf import Shelf
 from clustruct.cli.streams import open_source
-from clustruct.cli.tables import read_table, write_table
+from clustruct.cli.tables import read_table
+from clustruct.cli.writing import write_table
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")

@@ -246,22 +246,7 @@ def in_pieces(columns: LargeColumns, rows: Indices, steps: Any, width: int) -> A
 
 
 def in_kept_pieces(columns: LargeColumns, rows: Indices, steps: Any, shelf: Shelf) -> Any:
-    """The same, made once and kept: of text, which takes longer to prepare than to read again.
-
-    Parameters
-    ----------
-    columns : LargeColumns
-    rows : ndarray of int
-        Ascending.
-    steps : ColumnTransformer
-        Fitted.
-    shelf : Shelf
-        Where pieces are kept.
-
-    Returns
-    -------
-    dask.array.Array
-    """
+    """The same, made once and kept on a shelf: text takes longer to prepare than to read again."""
     import dask.array as da
 
     return da.concatenate([shelf.put(steps.transform(frame)) for frame in columns.frames(rows)])

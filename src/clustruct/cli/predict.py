@@ -57,7 +57,7 @@ def _predict(
     frames = map(tally.answer, pieces)
     values = None
     if args.out is not None:
-        from clustruct.cli.tables import write_pieces
+        from clustruct.cli.writing import write_pieces
 
         with console.progress("predicting"):
             write_pieces(frames, args.out)
