@@ -273,7 +273,7 @@ def test_long_texts_do_not_fit_into_memory(clustruct, tmp_path, monkeypatch):
     path = tmp_path / "long.parquet"
     frame.to_parquet(path, use_dictionary=False)
     table = ParquetTable(str(path), [path])
-    assert 1e6 < table.bytes_in_memory() < 1.1e6
+    assert 2e6 < table.bytes_in_memory() < 2.1e6  # as text and as objects
     monkeypatch.setattr("clustruct.cli.large.free_bytes", lambda: 2e6)
     args = ("fit", path, "--target", "y", "--regression", "--clusters", "2", *QUICK)
     status, _, err = clustruct(*args)

@@ -15,6 +15,9 @@ from clustruct.cli.streams import Source, open_source
 
 __all__ = ["Opened", "open_data"]
 
+# What a table takes in memory, as a multiple of the file: most of all where it is text.
+TIMES_THE_FILE = 2.0
+
 
 @dataclass(frozen=True, eq=False)
 class Opened:
@@ -77,7 +80,7 @@ def open_data(
         return
     with open_source(args.data, args.format) as source:
         if table is None and not (source.format == "svm" and wanted == "auto"):
-            why = takes_pieces(source.n_bytes, wanted)
+            why = takes_pieces(TIMES_THE_FILE * source.n_bytes, wanted)
         if not why:
             yield source
             return
