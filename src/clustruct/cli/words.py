@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 __all__ = ["fit_words"]
 
-# Different words that are counted at a time, which takes some 400 MB.
+# Different words that are counted at a time, which takes some 300 MB.
 MOST_COUNTED = 2_000_000
 
 Texts = Callable[[], Iterable[Iterable[str]]]
