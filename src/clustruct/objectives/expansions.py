@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 # Differences of a value that are as large as this, relatively, may be rounding.
 ROUNDING = 1e-12
+# Second derivatives that are no larger tell nothing.
+FLAT = 1e-100
 
 
 class RowsExpansion:
@@ -148,6 +150,9 @@ class RowsLine:
 def inverse(bends: Floats) -> Floats:
     """Inverse of the second derivative by the intercept, zero along directions that are flat.
 
-    A common shift of all classes is flat, and what rounding leaves of it must not be inverted.
+    A common shift of all classes is flat, and what rounding leaves of it must not be inverted; nor
+    what is left of a loss where all rows are as good as certain.
     """
+    if not np.abs(bends).max(initial=0.0) > FLAT:
+        return np.zeros_like(bends)
     return np.asarray(np.linalg.pinv(bends, rcond=ROUNDING), dtype=np.float64)
