@@ -19,12 +19,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.special import softmax
 
 from clustruct.objectives.noise import Noise
 from clustruct.objectives.samples import SampleObjective
 from clustruct.solvers.driver import Answer
-from clustruct.solvers.mixture import SMALLEST_SHARE, cooling_factors, log_likelihood
+from clustruct.solvers.mixture import (
+    SMALLEST_SHARE,
+    cooling_factors,
+    log_likelihood,
+    responsibilities,
+)
 from clustruct.solvers.protocols import require
 
 __all__ = ["Posterior", "RelevanceEM"]
@@ -164,8 +168,8 @@ class RelevanceEM:
     def _maximise(self, state: Posterior, factor: float) -> Posterior:
         """The best posteriors, precisions, proportions and scale for the samples' shares."""
         X = self._X[:, state.kept]
-        log_weights = np.log(state.proportions) - state.costs / (factor * state.scale)
-        weights = self._shares[:, None] * softmax(log_weights, axis=1)
+        weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
+        weights *= self._shares[:, None]
         proportions = np.maximum(weights.sum(axis=0), SMALLEST_SHARE)
         n_outputs = self._target.shape[1]
         means, factors, energies = [], [], np.zeros(state.kept.size)
@@ -210,7 +214,7 @@ class RelevanceEM:
 
     def _expected_costs(self, X: Floats, means: Floats, factors: list[Floats]) -> Floats:
         """``c_iq``."""
-        costs = np.empty((X.shape[0], means.shape[0]))
+        costs = np.empty((X.shape[0], means.shape[0]), order="F")
         for q, mean in enumerate(means):
             residual = self._target - X @ mean
             costs[:, q] = 0.5 * np.square(residual).sum(axis=1)
