@@ -123,7 +123,7 @@ class DenseDesign(LocalRows):
 
     def weighted_grams(
         self, R: Floats, weigh: Callable[[slice], Floats], *, centred: bool
-    ) -> tuple[Floats, Floats]:
+    ) -> tuple[Floats, Floats, Floats]:
         """Means of the columns of ``[X R]``, and their Gram matrix about them, by weightings.
 
         Every block is read once for all weightings, which are few and known by the block.
@@ -134,27 +134,29 @@ class DenseDesign(LocalRows):
         weigh : callable
             The weights of some rows, ``Q x m``, not negative; rows without weight are left out.
         centred : bool
-            Whether means are taken; zeros otherwise.
+            Whether the means are taken, or zeros.
 
         Returns
         -------
         tuple of ndarray
-            Shapes (Q, d + K) and (Q, d + K, d + K), for weights that sum to one.
+            Sums of the weights (Q,), means (Q, d + K) and Gram matrices (Q, d + K, d + K).
         """
-        totals, sums = 0.0, 0.0
+        n_weightings = weigh(slice(0)).shape[0]
+        width = self.shape[1] + R.shape[1]
+        totals, means = np.zeros(n_weightings), np.zeros((n_weightings, width))
+        grams = np.zeros((n_weightings, width, width))
         for rows, block in self._blocks(NEAR_BYTES):
             weights = weigh(rows)
-            totals = totals + weights.sum(axis=1)
+            totals += weights.sum(axis=1)
             if centred:
-                sums = sums + np.hstack([weights @ block, weights @ R[rows]])
-        width = self.shape[1] + R.shape[1]
-        means = sums / totals[:, None] if centred else np.zeros((totals.size, width))
-        grams = np.zeros((totals.size, width, width))
+                means += np.hstack([weights @ block, weights @ R[rows]])
+        if centred:
+            means /= totals[:, None]
         for rows, block in self._blocks(NEAR_BYTES):
             joined = np.hstack([block, R[rows]])
             for q, mine in enumerate(weigh(rows)):
                 grams[q] += _gram_about(means[q], joined, mine)
-        return means, grams / totals[:, None, None]
+        return totals, means, grams
 
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``X Z``."""

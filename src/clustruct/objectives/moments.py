@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from typing import cast as cast_to
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.arrays import beside, cast, column_dots, namespace
-from clustruct.design import Design, LocalDesign, Rows
+from clustruct.design import DenseDesign, Design, LocalDesign, Rows
 
 __all__ = ["Moments", "moments_of_parts", "moments_of_weightings"]
 
@@ -204,7 +203,7 @@ def moments_of_parts(
 
 
 def moments_of_weightings(
-    design: Any, target: Floats, weigh: Callable[[slice], Floats], *, centred: bool
+    design: DenseDesign, target: Floats, weigh: Callable[[slice], Floats], *, centred: bool
 ) -> list[Moments]:
     """Moments of the same rows by several weightings, each as if its weights summed to one.
 
@@ -221,7 +220,8 @@ def moments_of_weightings(
     -------
     list of Moments
     """
-    means, grams = design.weighted_grams(target, weigh, centred=centred)
+    totals, means, grams = design.weighted_grams(target, weigh, centred=centred)
+    grams /= totals[:, None, None]
     d, n_outputs = design.shape[1], target.shape[1]
     return [
         Moments(

@@ -34,7 +34,7 @@ from clustruct.objectives.quadratic import objective_of, quadratic_objective
 from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
 
-__all__ = ["Panel", "SampleObjective", "judge"]
+__all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -192,8 +192,7 @@ class SampleObjective:
             Shapes (Q, d, K) and (Q, K).
         """
         if self._fits_together:
-            each = np.stack([np.ascontiguousarray(mine) for mine in weights])
-            each[each <= NEGLIGIBLE * each.max(axis=1, keepdims=True)] = 0.0
+            each = without_negligible(np.stack(list(weights)))
             return self._fit_together(lambda rows: each[:, rows], tol)
         fitted = [
             self.fit_expert(mine, tol, None if start is None else start[q])
@@ -208,9 +207,7 @@ class SampleObjective:
         at_hand = design.on_host and not design.is_sparse
         return self.quadratic and at_hand and design.shape[1] <= GRAM_ALWAYS
 
-    def _fit_together(
-        self, weigh: Callable[[slice], Floats], tol: float
-    ) -> tuple[Floats, Floats]:
+    def _fit_together(self, weigh: Callable[[slice], Floats], tol: float) -> tuple[Floats, Floats]:
         """The best expert for each weighting, by their moments; see `moments_of_weightings`."""
         response = self.response
         target = np.asarray(response.target, dtype=np.float64)
@@ -478,6 +475,11 @@ def judge(
     slope = shares[:, None] * loss.gradient(target, own_scores) if sloped else None
     demand = totals_by_code(choices, shares, W.shape[0])
     return (choices, least, slope), (shares @ own_cost, demand)
+
+
+def without_negligible(weights: Floats) -> Floats:
+    """Weights ``Q x n`` with zeros for samples that do not change an expert."""
+    return np.where(weights > NEGLIGIBLE * weights.max(axis=1, keepdims=True), weights, 0.0)
 
 
 def _zero_codes(like: Rows) -> Rows:

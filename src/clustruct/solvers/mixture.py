@@ -165,9 +165,7 @@ def log_likelihood(costs: Floats, proportions: Floats, scale: float, shares: Flo
     return float(shares @ responsibilities(costs, proportions, scale)[1])
 
 
-def responsibilities(
-    costs: Floats, proportions: Floats, scale: float
-) -> tuple[Floats, Floats]:
+def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[Floats, Floats]:
     """Shares of the samples in the experts (n, Q), and the logarithms of their densities (n,)."""
     weights: Floats = np.log(proportions) - costs / scale
     largest = weights.max(axis=1)
@@ -205,4 +203,3 @@ def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, 
             break
         before = value
     return proportions, scale, weights
-
