@@ -334,9 +334,28 @@ class BlocksAtHand(BlockDesign):
             ]
         return self._checked(join(results, combine or added, delayed_=False))
 
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Any, T]],
+        *rows: Pieces,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Pieces, T]:
+        """One block after the other; new rows are kept here."""
+        with single_threaded():
+            both = [
+                function(local_design(aligned(block)), *mine)
+                for block, mine in zip(self._blocks, _side_by_side(rows), strict=True)
+            ]
+        total = join([sums for _, sums in both], combine or added, delayed_=False)
+        return self._here([new for new, _ in both]), self._checked(total)
+
     def _rows_of(self, function: Callable[..., Any]) -> Pieces:
         with single_threaded():
-            local = [function(local_design(aligned(block))) for block in self._blocks]
+            return self._here([function(local_design(aligned(block))) for block in self._blocks])
+
+    @staticmethod
+    def _here(local: list[Any]) -> Pieces:
+        """Rows of this process, sent out when they are wanted elsewhere."""
         return Pieces(lambda: cluster().scatter(local), lambda: local)
 
 

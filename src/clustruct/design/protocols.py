@@ -81,6 +81,18 @@ class Operator(Protocol):
         """The same for functions that take the design of these rows first: one pass over ``X``."""
         ...
 
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Rows, T]],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Rows, T]:
+        """A sweep by a function that returns new rows as well, which stay where ``X`` is.
+
+        It returns an array of rows, or a tuple of them, and what is to be added up.
+        """
+        ...
+
     def moments(self, shares: Rows) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column."""
         ...
@@ -125,18 +137,6 @@ class Design(Operator, Protocol):
 
     def hand_out(self, codes: Rows) -> Any:
         """Whole numbers of the rows as users get them: beside ``X``, computed when asked for."""
-        ...
-
-    def sweep_keeping(
-        self,
-        function: Callable[..., tuple[Rows, T]],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> tuple[Rows, T]:
-        """A sweep by a function that returns new rows as well, which stay where ``X`` is.
-
-        It returns an array of rows, or a tuple of them, and what is to be added up.
-        """
         ...
 
     def only(self, mask: Rows, *rows: Rows) -> tuple["Design", tuple[Rows, ...]]:

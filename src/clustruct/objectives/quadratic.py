@@ -134,7 +134,7 @@ class QuadraticObjective:
         spread = 2.0 * max(0.0, point.value - ridge) + explained / alpha
         return 0.5 * along * (along / spread) if spread > 0.0 else 0.0
 
-    def minimum(self, tol: float, start: Floats | None = None) -> Point:
+    def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
         """The best weights without constraint, by a factorisation."""
         return self.at(_solve_positive(self.gram + np.diag(self.penalties), self.moment))
 

@@ -27,11 +27,12 @@ from clustruct.arrays import (
 )
 from clustruct.design import Design, Rows, as_design
 from clustruct.losses import Loss, MultinomialLoss
-from clustruct.objectives.linear import LinearObjective, Response
+from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import moments_of_weightings
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import objective_of, quadratic_objective
 from clustruct.objectives.ray import Ray
+from clustruct.objectives.readings import linear_objective
 from clustruct.results import Projection
 
 __all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
@@ -149,7 +150,7 @@ class SampleObjective:
         if self.quadratic and (d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d <= n)):
             best = quadratic_objective(design, mine, penalties).minimum(tol)
         else:
-            best = LinearObjective(design, mine, penalties).minimum(tol, start)
+            best = linear_objective(design, mine, penalties).minimum(tol, start)
         return best.W, best.intercept
 
     def _fit_classes(
@@ -170,7 +171,7 @@ class SampleObjective:
         if present.size > 1:
             begin = None if start is None else start[:, present]
             penalties = np.full(self.shape[0], self.alpha)
-            best = LinearObjective(design, fewer, penalties).minimum(tol, begin)
+            best = linear_objective(design, fewer, penalties).minimum(tol, begin)
             W[:, present], intercept[present] = best.W, best.intercept
         intercept[absent] = intercept[present].min() - IMPOSSIBLE
         return W, intercept

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from clustruct.constraints import ScaledClustered, leading_sum
 from clustruct.design import Design, Rows
 from clustruct.losses import MultinomialLoss
-from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.noise import Noise, noise_of
+from clustruct.objectives.readings import linear_objective
 from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.relaxations.samples import SampleFactor, slope_gram
 from clustruct.results import Certificate
@@ -275,7 +275,7 @@ def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -
         explained = _explained(problem, panel_of(answer))
         if explained is not None:
             penalties = np.full(objective.shape[0], objective.alpha)
-            single = LinearObjective(objective.design, objective.response, penalties)
+            single = linear_objective(objective.design, objective.response, penalties)
             bounds["residual"] = single.dual_bound(answer.point, explained)
     source = max(bounds, key=lambda name: bounds[name])
     return Certificate.of(answer.point.value, bounds[source], source)
