@@ -5,7 +5,7 @@ live, and only the design knows how to reach them. What is as long as a sample i
 means, Gram matrices) is an array of the host, of double precision.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -137,6 +137,10 @@ class Design(Operator, Protocol):
 
     def hand_out(self, codes: Rows) -> Any:
         """Whole numbers of the rows as users get them: beside ``X``, computed when asked for."""
+        ...
+
+    def side_by_side(self, works: Sequence[Callable[[], T]]) -> Iterable[T]:
+        """What works return that do not need each other; passes that several need are one."""
         ...
 
     def only(self, mask: Rows, *rows: Rows) -> tuple["Design", tuple[Rows, ...]]:

@@ -15,10 +15,11 @@ from clustruct.objectives.point import Point
 if TYPE_CHECKING:
     from clustruct.objectives.linear import LinearObjective
 
-__all__ = ["RowsExpansion", "inverse"]
+__all__ = ["ROUNDING", "RowsExpansion", "inverse"]
 
 Floats = NDArray[np.float64]
 
+# Differences of a value that are as large as this, relatively, may be rounding.
 ROUNDING = 1e-12
 
 

@@ -39,6 +39,7 @@ class FeatureObjective(LinearObjective):
         self.alpha = alpha
         self.data = design
         self.cluster = design.cluster
+        self.side_by_side = design.side_by_side
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
         """The same loss with another ridge; what is known of ``X`` is handed on."""

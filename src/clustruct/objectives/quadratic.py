@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from clustruct.design import Design, assignment
+from clustruct.design import Design, assignment, one_by_one
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -47,6 +47,7 @@ class QuadraticObjective:
 
     quadratic = True
     cluster = staticmethod(cluster_values)
+    side_by_side = staticmethod(one_by_one)
 
     def __init__(
         self,

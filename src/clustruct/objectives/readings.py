@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct.design import Design, GroupedDesign, Operator, Rows
 from clustruct.losses import Loss, mean_hessian
-from clustruct.objectives.expansions import inverse
+from clustruct.objectives.expansions import ROUNDING, inverse
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
 
@@ -177,10 +177,12 @@ class ReadExpansion:
         slope = float(np.vdot(self.gradient, move)) - float(known.slope @ behind)
         return ReadLine(self._objective, known, move, self._follow(move) - behind, slope)
 
-    def settled(self) -> ReadPoint:
-        """By the scores alone."""
+    def settled(self) -> Point:
+        """By the scores alone; what the pass told still holds where the intercept stays."""
         known = self._reading
         point = self._objective.at_scores(known.W, known.scores, known.intercept)
+        if self.value - point.value > ROUNDING * abs(point.value):
+            return point
         return ReadPoint(point.W, point.value, point.intercept, point.slope, known)
 
     def _follow(self, direction: Floats) -> Floats:
