@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_read_in_pieces_by_itself(
     status, _, err = clustruct(*args)
     assert status == 0
     assert "out of core" not in err
-    monkeypatch.setattr("clustruct.cli.large._free_bytes", lambda: 1e5)
+    monkeypatch.setattr("clustruct.cli.large.free_bytes", lambda: 1e5)
     status, _, err = clustruct(*args)
     assert status == 0, err
     assert "piece by piece: work on it takes about 0.000" in err
@@ -190,16 +190,50 @@ def test_samples_and_tasks_are_those_of_memory(use, clustruct, folder, tmp_path)
     np.testing.assert_allclose(*weights, rtol=1e-6, atol=1e-8)
 
 
-def test_text_is_told(complaint_of, folder, trips):
-    words = trips.assign(advert=[f"a bright and quiet flat {i}" for i in range(N)])
-    for file in folder.glob("*.parquet"):
-        file.unlink()
-    words.to_parquet(folder / "one.parquet")
-    args = ("fit", folder, "--target", "fare", "--out-of-core", "yes")
-    assert "'advert': text cannot be prepared out of core" in complaint_of(*args)
+def test_predictions_for_tasks_are_those_of_memory(
+    clustruct, complaint_of, folder, trips, tmp_path
+):
+    out = tmp_path / "tasks.clustruct"
+    columns = ("--target", "fare", "--columns", "f0", "f2", "--tasks", "kind")
+    assert clustruct("fit", folder, *columns, "--clusters", "1,2", "--out", out)[0] == 0
+    new = trips.assign(kind=trips["kind"].where(trips.index < 590, "free"))
+    path = tmp_path / "new.parquet"
+    new.to_parquet(path, row_group_size=70)
+    answers, notes = [], []
+    for way in ("no", "yes"):
+        to = tmp_path / f"{way}.csv"
+        status, _, err = clustruct("predict", out, path, "--out", to, "--out-of-core", way)
+        assert status == 0, err
+        answers.append(pd.read_csv(to)["prediction"])
+        notes.append([line for line in err.splitlines() if "out of core" not in line])
+    np.testing.assert_allclose(*answers, rtol=1e-12)
+    assert notes[0] == notes[1]
+    assert any("column 'kind': 1 tasks were not in the fit, as 'free'" in n for n in notes[0])
+    new.assign(kind=new["kind"].where(new.index % 100 != 7)).to_parquet(path, row_group_size=70)
+    found = [complaint_of("predict", out, path, "--out-of-core", way) for way in ("no", "yes")]
+    assert found[0] == found[1]
+    assert "'kind': no value in 6 rows (8, 108, 208 and 3 more)" in found[0]
 
 
-def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path, trips, model):
+def test_all_missing_values_are_counted_before_anything_is_predicted(
+    clustruct, complaint_of, folder, tmp_path
+):
+    out = tmp_path / "refuse.clustruct"
+    args = ("--columns", "f0", "f2", "--missing", "refuse", "--clusters", "2", "--out", out)
+    frame = pd.DataFrame({"f0": np.arange(N) % 7, "f2": np.arange(N) % 11.0, "y": np.arange(N)})
+    path = tmp_path / "some.parquet"
+    frame.to_parquet(path, row_group_size=70)
+    assert clustruct("fit", path, "--target", "y", *args)[0] == 0
+    frame["f2"] = frame["f2"].where(frame.index % 200 != 150)
+    frame.to_parquet(path, row_group_size=70)
+    found = [clustruct("predict", out, path, "--out-of-core", way) for way in ("no", "yes")]
+    for status, printed, err in found:
+        assert status == 1
+        assert not printed
+        assert "'f2': no value in 3 rows (151, 351, 551)" in err
+
+
+def test_mistakes_are_told(clustruct, complaint_of, folder, tmp_path, trips, model):
     yes = ("--out-of-core", "yes")
     complaint = complaint_of("fit", folder, "--target", "fares", *yes)
     assert "has no column 'fares' (--target). Did you mean 'fare' or" in complaint
@@ -208,9 +242,11 @@ def test_mistakes_are_told(clustruct, complaint_of, folder, flats_csv, tmp_path,
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "is a folder without Parquet files" in complaint_of("fit", empty, "--target", "y")
-    status, _, err = clustruct("fit", flats_csv, "--target", "rent", *yes)
+    svm = tmp_path / "words.svm"
+    svm.write_text("1 1:2\n2 1:1 3:4\n" * 20)
+    status, _, err = clustruct("fit", svm, *yes)
     assert status == 2
-    assert "is none of these" in err
+    assert "words.svm is libsvm. Leave the option out" in err
     trips.drop(columns="f1").to_parquet(folder / "part3.parquet")
     complaint = complaint_of("fit", folder, "--target", "fare", *yes)
     assert "part3.parquet has no column 'f1', which" in complaint

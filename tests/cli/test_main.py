@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import pytest
@@ -176,9 +175,10 @@ def test_control_c_leaves_nothing_behind(flats_csv, tmp_path):
     with subprocess.Popen(
         [*command, "--out", str(out / "model")], stdin=pipe, stdout=pipe, stderr=pipe, env=QUIET
     ) as process:
-        process.stdin.write(flats_csv.read_bytes()[:200])  # and then waits for more
+        # More than a pipe holds: once all is written, the table is being read, and waits for more.
+        header, *rows = flats_csv.read_bytes().splitlines(keepends=True)
+        process.stdin.write(header + rows[0] * (1_000_000 // len(rows[0])))
         process.stdin.flush()
-        time.sleep(3.0)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=300)
     assert process.returncode == cli.INTERRUPTED

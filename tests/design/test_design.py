@@ -147,6 +147,26 @@ def test_size_is_told(made):
     assert design.n_entries == (matrix.nnz if sparse.issparse(matrix) else N * D)
 
 
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if not name.startswith("cs")])
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("block", [1, 7, N])
+def test_gram_matrices_of_several_weightings(made, centred, block, monkeypatch):
+    design, X, _, _ = made
+    monkeypatch.setattr("clustruct.design.dense.NEAR_BYTES", 8 * D * block)
+    rng = np.random.default_rng(7)
+    R = 1e6 + rng.standard_normal((N, 2))
+    weights = rng.random((3, N))
+    weights[1, rng.random(N) < 0.8] = 0.0  # a few rows, which are taken out
+    totals, means, grams = design.weighted_grams(R, lambda rows: weights[:, rows], centred=centred)
+    both = np.hstack([X, R])
+    np.testing.assert_allclose(totals, weights.sum(axis=1))
+    for mine, mean, gram in zip(weights, means, grams, strict=True):
+        expected = mine @ both / mine.sum() if centred else np.zeros(D + 2)
+        np.testing.assert_allclose(mean, expected, atol=1e-13)
+        away = both - expected
+        np.testing.assert_allclose(gram, away.T @ (mine[:, None] * away), rtol=1e-9, atol=1e-7)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_array])
 def test_offsets_do_no_harm(form):
     rng = np.random.default_rng(5)

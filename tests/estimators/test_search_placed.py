@@ -226,7 +226,21 @@ def test_other_scores_take_a_pass_for_each_fold(passes, problem):
     assert passes() == 1 + 3
 
 
-def test_a_fold_is_scored_in_one_pass(passes, problem, monkeypatch):
+def test_fits_of_a_search_share_their_passes(passes, problem):
+    X, y = problem
+    y = answers_for("logistic", y)
+
+    def taken(**more):
+        before = passes()
+        made("logistic", alphas=(1e-2,), relax=(1.0,), solver="greedy", **more).fit(in_pieces(X), y)
+        return passes() - before
+
+    few = taken(cv=3)
+    assert taken(cv=3, n_clusters=(2, 3, 4, 5, 6)) == few
+    assert taken(cv=6) <= few + 3  # folds may take a step of Newton's method more
+
+
+def test_folds_are_scored_in_one_pass(passes, problem, monkeypatch):
     X, y = problem
     y = answers_for("logistic", y)
     made("logistic").fit(in_pieces(X), y)
@@ -234,7 +248,7 @@ def test_a_fold_is_scored_in_one_pass(passes, problem, monkeypatch):
     monkeypatch.setattr("clustruct.estimators.fold_placed.MOST_WEIGHTS", 1)
     made("logistic").fit(in_pieces(X), y)
     apart = passes() - together
-    assert apart - together == 3 * (4 - 1)  # four points of the grid for each of three folds
+    assert apart - together == 4 - 1  # four points of the grid, of all folds together
 
 
 def test_samples_never_come_to_the_host(library, problem, watch_moves):

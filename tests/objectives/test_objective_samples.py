@@ -121,3 +121,16 @@ def test_scale_is_the_most_likely_one(loss):
         return 0.3 / scale + noise.log_partition(scale)
 
     assert cost(best) < min(cost(0.99 * best), cost(1.01 * best))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_experts_fitted_together_are_those_fitted_one_by_one(fit_intercept):
+    objective, rng = make(n=40, fit_intercept=fit_intercept)
+    weights = rng.random((3, 40))
+    weights[0, :30] = 0.0
+    weights[1, :35] *= 1e-14  # too little to count
+    together = objective.fit_experts(weights, 1e-10)
+    one_by_one = [objective.fit_expert(mine, 1e-10) for mine in weights]
+    for q, (W, intercept) in enumerate(one_by_one):
+        np.testing.assert_allclose(together[0][q], W, rtol=1e-8)
+        np.testing.assert_allclose(together[1][q], intercept, rtol=1e-8, atol=1e-12)

@@ -19,6 +19,10 @@ def weights(made, seed=1, scale=0.5):
     return scale * rng.standard_normal((made.X.shape[1], made.n_outputs))
 
 
+def around(form, W):
+    return form.around(W, form.at(W))
+
+
 @every_kind
 @with_and_without_intercept
 def test_value_is_the_documented_one_at_the_best_intercept(kind, intercept):
@@ -57,7 +61,7 @@ def test_hessian_is_the_slope_of_the_gradient(kind, intercept):
     made = problem(kind, intercept=intercept)
     W, way, h = weights(made), weights(made, 2, 1.0), 1e-6
     form = made.by_rows
-    product = form.hessian(form.at(W))(way)
+    product = around(form, W).product(way)
     assert form.bend(form.at(W), way) == pytest.approx(np.vdot(way, product), rel=1e-9)
     ahead, behind = (form.gradient(form.at(W + s * h * way)) for s in (1, -1))
     np.testing.assert_allclose(product, (ahead - behind) / (2 * h), atol=1e-6)
@@ -68,7 +72,7 @@ def test_hessian_is_the_slope_of_the_gradient(kind, intercept):
 def test_curvatures_bound_the_diagonal(kind, intercept):
     made = problem(kind, intercept=intercept)
     for form in (made.by_rows, made.by_sparse_rows):
-        hessian = form.hessian(form.at(weights(made)))
+        hessian = around(form, weights(made)).product
         units = np.eye(made.X.shape[1])
         for output in range(made.n_outputs):
             for j, unit in enumerate(units):
@@ -88,7 +92,7 @@ def test_gram_form_equals_loss_form(kind, intercept, alpha):
     assert a.value == pytest.approx(b.value, rel=1e-10)
     np.testing.assert_allclose(a.intercept, b.intercept, rtol=1e-10)
     np.testing.assert_allclose(by_rows.gradient(a), by_gram.gradient(b), rtol=1e-8, atol=1e-8)
-    bent = [form.hessian(form.at(W))(W[::-1]) for form in (by_rows, by_gram)]
+    bent = [around(by_rows, W).product(W[::-1]), by_gram.hessian(by_gram.at(W))(W[::-1])]
     np.testing.assert_allclose(*bent, rtol=1e-8, atol=1e-8)
     explained = float(np.square(by_gram.loss_gradient(b)).sum())
     assert by_gram.dual_bound(b, explained) >= by_rows.dual_bound(a, explained) - 1e-10

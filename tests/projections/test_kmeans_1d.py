@@ -236,6 +236,30 @@ def test_integer_weights_are_repetitions(pairs, n_clusters):
         assert float(cost) == pytest.approx(repeated.inertia, rel=1e-12, abs=floor)
 
 
+@pytest.mark.parametrize("orders", [20, 40, 200])
+def test_weights_lost_beside_others(orders):
+    # Sums of the weights up to a value often do not tell whether it has any.
+    for seed in reference.cases(150):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 12))
+        values = np.round(2.0 * rng.standard_normal(n)) / 2.0
+        weights = 10.0 ** rng.uniform(-orders, 2.0, n)
+        n_clusters = int(rng.integers(1, n + 1))
+        found = cs.kmeans_1d(values, n_clusters, sample_weight=weights)
+        cost = float(reference.exact_cost_of_labels(values, weights, found.labels))
+        least = least_inertia(values, weights, n_clusters)
+        assert cost <= least * (1 + 1e-9) + 2.0**-96 * weights.sum() * np.ptp(values) ** 2
+
+
+def test_many_weights_lost_beside_others():
+    rng = np.random.default_rng(0)
+    values, weights = rng.standard_normal(6000), 10.0 ** rng.uniform(-300.0, 2.0, 6000)
+    heavy = weights > 1e-20 * weights.max()
+    found = cs.kmeans_1d(values, 64, sample_weight=weights)
+    alone = cs.kmeans_1d(values[heavy], 64, sample_weight=weights[heavy])
+    assert found.inertia == pytest.approx(alone.inertia, rel=1e-12)
+
+
 @given(st.lists(st.tuples(numbers, st.integers(0, 2)), min_size=1, max_size=30), counts)
 def test_zero_weights_are_removals(pairs, n_clusters):
     values, weights = np.array([x for x, _ in pairs]), np.array([w for _, w in pairs])

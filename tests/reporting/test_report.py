@@ -5,12 +5,13 @@ import re
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
 from clustruct.reporting.comparison import Data, _linear, compare, frozen, long
@@ -214,6 +215,19 @@ def test_preprocessing_is_fitted_without_the_held_out_samples():
     found = compare(model, Data(problem.X, problem.y), None, test_size=0.25, seed=0)
     assert set(seen) == {60}
     assert found.n_test == 20
+
+
+def test_blocks_are_of_the_columns_that_the_model_was_fitted_to(read, rng):
+    """A category that no sample has but the held-out ones would leave a column out."""
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"a": rng.normal(size=40), "b": list("0123456789") + ["x", "y"] * 15})
+    y = X["a"] + (X["b"] == "x") + rng.normal(0, 0.1, 40)
+    steps = ColumnTransformer(
+        [("a", "passthrough", ["a"]), ("b", OneHotEncoder(handle_unknown="ignore"), ["b"])]
+    )
+    estimator = cs.FeatureClusterRegressor(3, blocks=["a", *(["b"] * 12)])
+    model = make_pipeline(steps, estimator).fit(X, y)
+    assert "Grouped features" in read(model, X, y)
 
 
 def test_best_answers_are_the_nearest(samples):

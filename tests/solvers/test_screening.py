@@ -61,3 +61,14 @@ def test_constant_columns_and_answers_do_no_harm():
     groups = screening_of(X, np.ones(60)).groups("columns", 16, 2, np.random.default_rng(0))
     assert groups.shape == (60,)
     assert np.isfinite(groups).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_mixtures_in_few_directions_start_near_the_experts(seed):
+    data = make_experts(3000, 30, 4, random_state=seed)
+    X = rotated(data.X, seed)
+    screening = screening_of(X, data.y)
+    W, intercept = screening.mixed_experts(8, 4, np.random.default_rng(0))
+    scores = np.einsum("nd,qdk->nq", X, W) + intercept[:, 0]
+    groups = np.square(data.y[:, None] - scores).argmin(axis=1)
+    assert agreement(groups, data.labels) > 0.6  # a quarter by chance

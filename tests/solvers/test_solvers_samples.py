@@ -12,6 +12,7 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.samples import SampleObjective
 from clustruct.solvers.alternating import AlternatingMinimisation, reseed
 from clustruct.solvers.driver import Budget, drive
+from clustruct.solvers.mixture import HEAT
 from clustruct.solvers.samples import RECIPES, SampleProblem, panel_of, solve
 
 SOLVERS = sorted(RECIPES)
@@ -146,3 +147,33 @@ def test_large_problems_are_searched_on_a_subset(monkeypatch):
     outcome = solve(problem_of(data.X, data.y[:, None], SquaredLoss(), 2), "auto")
     assert "on 200 samples" in outcome.status.message
     assert outcome.answer.point.value < 0.1
+
+
+def test_starts_of_mixtures_differ_where_samples_are_plenty():
+    data = make_experts(2000, 20, 3, random_state=0)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 3)
+    assert problem.has_plenty
+    starts = [problem.mixture_start(number) for number in range(4)]
+    assert [heat for _, heat in starts] == [1.0, 1.0, HEAT, 1.0]  # the third one is random
+    weights = [W for (W, _), _ in starts]
+    assert all(not np.array_equal(a, b) for a, b in itertools.combinations(weights, 2))
+
+
+def test_relevance_prior_begins_with_the_mixture_where_samples_are_plenty():
+    data = make_experts(2000, 20, 3, random_state=0)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 3, alpha=1e-4)
+    outcome = solve(problem, "em")
+    assert outcome.status.message.count("best of 2 starts, reached twice") == 2
+    assert outcome.answer.point.value < 0.02
+
+
+def test_alternating_minimisation_is_tried_on_a_part_of_many_samples(monkeypatch):
+    from clustruct.solvers import samples
+
+    monkeypatch.setattr(samples, "LEAST_THINNED", 400)
+    data = make_experts(1500, 2, 2, random_state=0)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2)
+    assert problem.thinned().objective.response.shares.size <= 400
+    assert solve(problem, "auto").answer.point.value < 0.1
+    few = problem_of(data.X[:700], data.y[:700, None], SquaredLoss(), 2)
+    assert few.thinned() is few

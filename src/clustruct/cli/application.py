@@ -1,7 +1,7 @@
 """Saved models and the tables they are applied to: columns found, and as they were in the fit."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from clustruct._console import Console
 from clustruct.cli.columns import as_kind, check_missing
-from clustruct.cli.large import pieces_of
+from clustruct.cli.large import LargeFrame, frames_of
 from clustruct.cli.messages import did_you_mean, listed
-from clustruct.cli.parts import PartedTable, find_table
-from clustruct.cli.streams import Source, open_source
+from clustruct.cli.opening import open_data
+from clustruct.cli.parts import PartedTable
+from clustruct.cli.shelf import Shelf
+from clustruct.cli.streams import Source
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.persistence.model_files import read_model_file
 
-__all__ = ["Rows", "Saved", "load_model", "read_in_pieces", "read_rows"]
+__all__ = ["Rows", "Saved", "load_model", "read_pieces", "read_some"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +72,15 @@ class Rows:
     y : ndarray or None
         Answers, if the table has all of them.
     tasks : ndarray or None
+    n_all : int
+        Rows of the table that these are from.
     """
 
     source: str
     X: Any
     y: NDArray[Any] | None
     tasks: NDArray[Any] | None
+    n_all: int
 
 
 def load_model(path: str) -> Saved:
@@ -93,32 +98,98 @@ def load_model(path: str) -> Saved:
     return Saved(path, found.model, **found.notes)
 
 
-def read_rows(saved: Saved, args: argparse.Namespace, console: Console) -> Rows:
-    """The table of a command line, for a model."""
-    table = find_table(args.data, args.format)
-    if table is not None and not table.is_stream:
+def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Rows:
+    """The table of a command line, for a model; of one that does not fit into memory, some rows."""
+    with Shelf() as shelf:
+        pieces = list(read_pieces(saved, args, shelf, console, most))
+    if len(pieces) == 1:
+        return pieces[0]
+    return Rows(
+        pieces[0].source,
+        pandas().concat([rows.X for rows in pieces], ignore_index=True),
+        _joined([rows.y for rows in pieces]),
+        _joined([rows.tasks for rows in pieces]),
+        pieces[0].n_all,
+    )
+
+
+def _joined(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Arrays one after the other; None where one is missing."""
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if len(present) == len(arrays) else None
+
+
+def read_pieces(
+    saved: Saved,
+    args: argparse.Namespace,
+    shelf: Shelf,
+    console: Console,
+    most: int | None = None,
+) -> Iterator[Rows]:
+    """The table of a command line, piece by piece where it does not fit into memory.
+
+    Parameters
+    ----------
+    saved : Saved
+    args : Namespace
+    shelf : Shelf
+        Where it is written anew, if it has to be.
+    console : Console
+    most : int, default=None
+        Rows to draw at random of a table that does not fit; all of them if not given.
+
+    Yields
+    ------
+    Rows
+    """
+    texts = [name for name, kind in saved.columns.items() if kind != "number"]
+    texts += [] if saved.tasks is None else [saved.tasks]
+    with open_data(args, texts, shelf, console) as data:
+        if isinstance(data, Source):
+            yield _read(saved, data, texts, args.encoding, console)
+            return
+        table = data.table
         _check_form(saved, table.name, table.format_name, is_sparse=False)
-        return _understand(saved, table.load(), table.name, console)
-    with open_source(args.data, args.format) as source:
-        return _read(saved, source, args.encoding, console)
+        if data.in_pieces:
+            yield from _read_in_pieces(saved, table, _drawn(table.n_rows, most), console)
+        else:
+            yield _understand(saved, data.frame, table.name, console)
 
 
-def read_in_pieces(saved: Saved, table: PartedTable, console: Console) -> Iterator[Rows]:
-    """The same for a table that does not fit into memory, piece by piece."""
-    _check_form(saved, table.name, table.format_name, is_sparse=False)
+def _drawn(n_rows: int, most: int | None) -> NDArray[np.intp] | None:
+    """Numbers of some rows, ascending; None for all."""
+    if most is None or n_rows <= most:
+        return None
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+
+
+def _read_in_pieces(
+    saved: Saved, table: PartedTable, numbers: NDArray[np.intp] | None, console: Console
+) -> Iterator[Rows]:
+    """A table that does not fit into memory."""
     _check_columns(saved, table, table.name, console)
-    columns = [name for name in (*saved.columns, saved.target) if name in table.columns]
+    _check_missing(saved, LargeFrame(table), table.name)
+    kinds = (
+        dict(saved.columns) if saved.tasks is None else saved.columns | {saved.tasks: "category"}
+    )
+    columns = [name for name in (*kinds, saved.target) if name in table.columns]
     # Missing numbers anywhere in a column change how its whole numbers are written.
-    kinds = {
-        name: table.column(name).dtype for name, kind in saved.columns.items() if kind == "category"
+    types = {
+        name: table.column(name).dtype
+        for name, kind in kinds.items()
+        if kind in ("category", "text") and not table.is_text(name)
     }
+    if numbers is not None and saved.target in columns and table.column(saved.target).isna().any():
+        columns.remove(saved.target)  # of which all are needed, whatever is drawn
     new = _NewCategories(saved)
-    for parts in pieces_of(table, len(columns)):
-        frame = table.frame(parts, columns).astype(kinds)
-        rows = _rows(saved, frame, table.name)
+    tasks: set[str] = set()
+    for frame in frames_of(table, columns, numbers):
+        rows = _rows(saved, frame.astype(types), table.name, table.n_rows)
         new.count(rows.X)
+        tasks.update(() if rows.tasks is None else np.unique(rows.tasks).tolist())
         yield rows
     new.tell(table.name, console)
+    _note_new_tasks(saved, tasks, table.name, console)
 
 
 def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -> None:
@@ -131,40 +202,45 @@ def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -
         )
 
 
-def _read(saved: Saved, source: Source, encoding: str, console: Console) -> Rows:
+def _read(
+    saved: Saved, source: Source, texts: Sequence[str], encoding: str, console: Console
+) -> Rows:
     _check_form(saved, source.name, source.format_name, is_sparse=source.format == "svm")
     if saved.base is not None:
         return _sparse_rows(saved, source)
-    kept = [name for name, kind in saved.columns.items() if kind != "number"]
-    kept += [] if saved.tasks is None else [saved.tasks]
-    frame = read_table(source, kept, encoding)
-    return _understand(saved, frame, source.name, console)
+    return _understand(saved, read_table(source, texts, encoding), source.name, console)
 
 
 def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows:
     """A table in memory, for a model."""
     _check_columns(saved, frame, source, console)
-    rows = _rows(saved, frame, source)
-    if rows.tasks is not None:
-        _note_new_tasks(saved, rows.tasks, source, console)
+    _check_missing(saved, frame, source)
+    rows = _rows(saved, frame, source, len(frame))
+    tasks = set() if rows.tasks is None else set(rows.tasks.tolist())
+    _note_new_tasks(saved, tasks, source, console)
     new = _NewCategories(saved)
     new.count(rows.X)
     new.tell(source, console)
     return rows
 
 
-def _rows(saved: Saved, frame: Any, source: str) -> Rows:
-    """Values as the model takes them."""
+def _check_missing(saved: Saved, frame: Any, source: str) -> None:
+    """Complain of values that the model cannot do without."""
     if saved.missing == "refuse":
         check_missing(frame, list(saved.columns), source)
+    if saved.tasks is not None:
+        check_missing(frame, [saved.tasks], source, "the model of tasks")
+
+
+def _rows(saved: Saved, frame: Any, source: str, n_all: int) -> Rows:
+    """Values as the model takes them."""
     X = pandas().DataFrame(
         {name: as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
     )
     tasks = None
     if saved.tasks is not None:
-        check_missing(frame, [saved.tasks], source, "the model of tasks")
         tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
-    return Rows(source, X, _answers(saved, frame, source), tasks)
+    return Rows(source, X, _answers(saved, frame, source), tasks, n_all)
 
 
 def _sparse_rows(saved: Saved, source: Source) -> Rows:
@@ -173,7 +249,7 @@ def _sparse_rows(saved: Saved, source: Source) -> Rows:
     answers = table.y
     if saved.kind == "classification" and np.asarray(saved.model.classes_).dtype.kind in "iu":
         answers = answers.astype(np.int64)
-    return Rows(source.name, table.X, answers, None)
+    return Rows(source.name, table.X, answers, None, table.X.shape[0])
 
 
 def _check_columns(saved: Saved, frame: Any, source: str, console: Console) -> None:
@@ -194,10 +270,10 @@ def _check_columns(saved: Saved, frame: Any, source: str, console: Console) -> N
         )
 
 
-def _note_new_tasks(saved: Saved, tasks: NDArray[Any], source: str, console: Console) -> None:
+def _note_new_tasks(saved: Saved, tasks: set[str], source: str, console: Console) -> None:
     """Tasks that the mean of all others answers."""
-    known = {str(task) for task in saved.model[-1].tasks_}
-    new = sorted(set(tasks.tolist()) - known)
+    known = {str(task) for task in saved.model[-1].tasks_} if tasks else set()
+    new = sorted(tasks - known)
     if new:
         console.note(
             f"clustruct: {source}, column {saved.tasks!r}: {len(new)} tasks were not in the fit, "

@@ -1,6 +1,6 @@
 """A matrix in a ``.npy`` file as a table, which is mapped and not loaded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,10 @@ class ArrayTable:
         """What a data frame of all of it would take, about."""
         return 8.0 * self._X.size
 
+    def is_text(self, name: str) -> bool:
+        """Never: a matrix holds numbers."""
+        return False
+
     def column(self, name: str) -> Any:
         """All values of a column, as a series."""
         if name in self._target:
@@ -102,6 +106,11 @@ class ArrayTable:
                 slab[rows] = wanted[rows]
             self._slab = first, slab
         return slab[:, place - first].copy()
+
+    def stretches(self, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
+        """Some columns from the first row to the last, a part at a time, whatever is asked for."""
+        for part in self.parts:
+            yield self.frame([part], columns)
 
     def frame(self, parts: Sequence[Part], columns: Sequence[str]) -> Any:
         """Some rows of some columns; rows are numbered as in the whole table."""

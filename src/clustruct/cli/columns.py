@@ -1,7 +1,7 @@
 """What the columns of a table are: numbers, categories, text or dates; shown before it is used."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,9 @@ __all__ = [
     "as_kind",
     "check_missing",
     "find",
-    "recognise",
     "infinite_number",
+    "recognise",
+    "stretches",
     "text_in_a_number",
 ]
 
@@ -99,78 +100,146 @@ def recognise(
     """
     columns = []
     for name in names:
-        series = frame[name]
-        present = series.dropna()
-        seen = Column(
-            name,
-            wishes.get(name, ""),
-            n_missing=len(series) - len(present),
-            n_distinct=_n_distinct(present, name, source),
-            example=_example(present),
-        )
-        if reason := _useless(seen, name, present):
+        look = _Look(name, source, closely=name not in wishes)
+        for series in stretches(frame, name):
+            look.add(series)
+        seen = look.column(wishes.get(name, ""))
+        if reason := _useless(seen, look.n_present):
             columns.append(replace(seen, kind=LEFT_OUT, reason=reason))
             continue
-        kind, reason = (seen.kind, "") if seen.kind else _kind(present, seen, source)
+        kind, reason = (seen.kind, "") if seen.kind else _kind(look, seen, source)
         columns.append(replace(seen, kind=kind, reason=reason))
     return columns
 
 
-def _n_distinct(present: Any, name: str, source: str) -> int:
-    try:
-        return int(present.nunique())
-    except TypeError:
-        raise ValueError(
-            f"{source}, column {name!r}: its values are lists or objects. "
-            f"Spread them over columns of their own, or leave the column out: --drop {name!r}."
-        ) from None
+def stretches(frame: Any, name: str) -> Iterable[Any]:
+    """A column as one series; as several where it is text and the table is not in memory."""
+    if isinstance(frame, pandas().DataFrame):
+        return [frame[name]]
+    found: Iterable[Any] = frame.stretches(name)
+    return found
 
 
-def _useless(column: Column, name: str, present: Any) -> str:
+class _Look:
+    """What is to be known of a column, from one stretch of it after the other.
+
+    Parameters
+    ----------
+    name, source : str
+        For messages.
+    closely : bool
+        Whether values are looked at, too: what they are is not known.
+    """
+
+    def __init__(self, name: str, source: str, *, closely: bool) -> None:
+        self._name, self._source, self._closely = name, source, closely
+        self._hashes: list[Any] = []  # of different values, 64 bits each
+        self._example = ""
+        self._n_rows = self.n_present = 0
+        self.dtype: Any = None
+        self.n_numeric = 0
+        self.wrong: tuple[Any, int] | None = None  # the first value that is no number, its row
+        self.all_dates = True
+        self._n_sampled = self._n_words = 0
+
+    def add(self, series: Any) -> None:
+        """The next stretch."""
+        present = series.dropna()
+        self._n_rows += len(series)
+        self._hashes.append(self._hashed(present))
+        if not len(present):
+            return
+        if not self.n_present:
+            self.dtype, self._example = present.dtype, _example(present.iloc[0])
+        self.n_present += len(present)
+        if self._closely and not self.kind_of_type:
+            self._look_at(present.astype(str))
+
+    def _hashed(self, present: Any) -> Any:
+        try:
+            return pandas().util.hash_array(present.unique(), categorize=False)
+        except TypeError:
+            raise ValueError(
+                f"{self._source}, column {self._name!r}: its values are lists or objects. Spread "
+                f"them over columns of their own, or leave the column out: --drop {self._name!r}."
+            ) from None
+
+    @property
+    def kind_of_type(self) -> str:
+        """The kind that all values of the type are of; none for text."""
+        types = pandas().api.types
+        if types.is_datetime64_any_dtype(self.dtype):
+            return "date"
+        if types.is_bool_dtype(self.dtype) or types.is_numeric_dtype(self.dtype):
+            return "number"
+        return "category" if isinstance(self.dtype, pandas().CategoricalDtype) else ""
+
+    def _look_at(self, values: Any) -> None:
+        """Values that are text: whether they are numbers, dates or words."""
+        numeric = pandas().to_numeric(values, errors="coerce").notna()
+        self.n_numeric += int(numeric.sum())
+        if self.wrong is None and not numeric.all():
+            wrong = values[~numeric]
+            self.wrong = wrong.iloc[0], int(wrong.index[0])
+        if self.all_dates:
+            self.all_dates = bool(values.str.fullmatch(ISO_DATE).all())
+        sample = values.head(SAMPLE - self._n_sampled)
+        self._n_sampled += len(sample)
+        self._n_words += int(sample.str.split().str.len().sum())
+
+    @property
+    def n_words(self) -> float:
+        """Words of a value, on average over the first of them."""
+        return self._n_words / max(1, self._n_sampled)
+
+    def column(self, kind: str) -> Column:
+        """What was seen."""
+        distinct = np.unique(np.concatenate(self._hashes)).size
+        missing = self._n_rows - self.n_present
+        return Column(self._name, kind, missing, int(distinct), self._example)
+
+
+def _useless(column: Column, n_present: int) -> str:
     """Why a column can tell a model nothing, or an empty string."""
-    if not len(present):
+    if not n_present:
         return "it has no values"
     if column.n_distinct == 1 and not column.n_missing:
         return "it has the same value in every row"
-    if IDENTIFIER.match(name) and column.n_distinct == len(present) and not column.kind:
+    if IDENTIFIER.match(column.name) and column.n_distinct == n_present and not column.kind:
         return "it numbers the rows; --category or --columns keep it"
     return ""
 
 
-def _kind(present: Any, column: Column, source: str) -> tuple[str, str]:
+def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
     """The kind of a column with values in it, or why it is left out."""
-    pd = pandas()
-    if pd.api.types.is_datetime64_any_dtype(present.dtype):
-        return "date", ""
-    if pd.api.types.is_bool_dtype(present.dtype) or pd.api.types.is_numeric_dtype(present.dtype):
+    if look.kind_of_type:
+        return look.kind_of_type, ""
+    if look.wrong is None:
         return "number", ""
-    if isinstance(present.dtype, pd.CategoricalDtype):
-        return "category", ""
-    values = present.astype(str)
-    numeric = pd.to_numeric(values, errors="coerce").notna()
-    if numeric.all():
-        return "number", ""
-    if numeric.mean() >= MOSTLY and column.n_distinct > FEW:
+    if look.n_numeric / look.n_present >= MOSTLY and column.n_distinct > FEW:
         kinds = f", or say what the column is: --category {column.name!r}, --drop {column.name!r}"
-        raise ValueError(text_in_a_number(source, column.name, values[~numeric], kinds))
-    if values.str.fullmatch(ISO_DATE).all():
+        n_wrong = look.n_present - look.n_numeric
+        raise ValueError(text_in_a_number(source, column.name, *look.wrong, n_wrong, kinds))
+    if look.all_dates:
         return "date", ""
-    if values.head(SAMPLE).str.split().str.len().mean() >= WORDS and column.n_distinct > FEW:
+    if look.n_words >= WORDS and column.n_distinct > FEW:
         return "text", ""
-    if column.n_distinct > max(2 * FEW, 0.5 * len(present)):
+    if column.n_distinct > max(2 * FEW, 0.5 * look.n_present):
         return LEFT_OUT, (
-            f"it has {column.n_distinct} different values in {len(present)} rows; "
+            f"it has {column.n_distinct} different values in {look.n_present} rows; "
             "--category or --text keep it"
         )
     return "category", ""
 
 
-def text_in_a_number(source: str, name: str, wrong: Any, otherwise: str = "") -> str:
+def text_in_a_number(
+    source: str, name: str, value: Any, row: int, count: int, otherwise: str = ""
+) -> str:
     """The complaint about values that are no numbers, with what else may be done about them."""
-    rows = "rows" if len(wrong) > 1 else "row"
+    rows = "rows" if count > 1 else "row"
     return (
-        f"{source}, column {name!r}: {len(wrong)} of its values are no numbers, as "
-        f"{wrong.iloc[0]!r:.40} in row {wrong.index[0] + 1}. Mend the {rows} (leave the field "
+        f"{source}, column {name!r}: {count} of its values are no numbers, as "
+        f"{value!r:.40} in row {row + 1}. Mend the {rows} (leave the field "
         f"empty where the number is not known){otherwise}."
     )
 
@@ -183,11 +252,8 @@ def infinite_number(source: str, name: str, row: int) -> str:
     )
 
 
-def _example(present: Any) -> str:
-    """The first value, as short as it can be."""
-    if not len(present):
-        return ""
-    value = present.iloc[0]
+def _example(value: Any) -> str:
+    """A value, as short as it can be."""
     return f"{value:.6g}" if isinstance(value, float) else f"{value!s:.30}"
 
 
@@ -211,7 +277,8 @@ def as_kind(series: Any, kind: str, source: str) -> Any:
         numbers = pd.to_numeric(series, errors="coerce").astype(np.float64)
         wrong = series[numbers.isna() & series.notna()]
         if len(wrong):
-            raise ValueError(text_in_a_number(source, series.name, wrong))
+            first = wrong.iloc[0], wrong.index[0]
+            raise ValueError(text_in_a_number(source, series.name, *first, len(wrong)))
         infinite = numbers.index[np.isinf(numbers)]
         if len(infinite):
             raise ValueError(infinite_number(source, series.name, infinite[0]))
@@ -234,8 +301,8 @@ def check_missing(
 ) -> None:
     """Refuse missing values: as was asked for, or in columns that something needs."""
     for name in names:
-        missing = frame.index[frame[name].isna()]
-        if len(missing):
+        missing = np.concatenate([s.index[s.isna()] for s in stretches(frame, name)])
+        if missing.size:
             where = listed((index + 1 for index in missing), most=3)
             because = (
                 f"--missing refuse was given. Fill them, leave the column out (--drop {name!r}), "

@@ -82,7 +82,7 @@ def _verb(origin: str) -> str:
 def _show(args: argparse.Namespace, console: Console) -> None:
     with console.progress("loading"):
         from clustruct.cli.catalogue import find_entry
-        from clustruct.cli.tables import write_table
+        from clustruct.cli.writing import write_table
 
         entry = find_entry(args.dataset)
         frame = entry.load()

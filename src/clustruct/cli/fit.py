@@ -22,6 +22,7 @@ from clustruct.cli.options import (
 
 if TYPE_CHECKING:
     from clustruct.cli.problems import Problem, Wanted
+    from clustruct.cli.shelf import Shelf
     from clustruct.cli.training import Trained
 
 __all__ = ["add"]
@@ -154,14 +155,24 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> None:
     """Read, fit, save, print."""
     with console.progress("reading"):
-        from clustruct.cli.models import Settings, check_use
+        from clustruct.cli.models import check_use
         from clustruct.cli.report import check_report
+        from clustruct.cli.shelf import Shelf
 
         wanted = _wanted(args)
         check_use(args.tasks is not None)
         if args.report is not None:
             check_report()
-        problem = _read(args, wanted, console)
+    with Shelf() as shelf:
+        with console.progress("reading"):
+            problem = _read(args, wanted, shelf, console)
+        _fit(args, problem, shelf, console)
+
+
+def _fit(args: argparse.Namespace, problem: "Problem", shelf: "Shelf", console: Console) -> None:
+    """From a table to what is printed."""
+    from clustruct.cli.models import Settings
+
     _check_loss(args.loss, problem.target.kind)
     scale = args.scale or ("standard" if problem.base is None else "maxabs")
     if not args.json:
@@ -173,7 +184,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     options = {"scale": scale, "missing": args.missing, "test_size": args.test_size}
     from clustruct.cli.training import train  # the mathematics: loaded when the data are good
 
-    trained = train(problem, settings, console, **options)
+    trained = train(problem, settings, console, shelf, **options)
     _write(args, problem, trained, console)
     if args.json:
         console.say(as_json(_values(args, problem, trained)))
@@ -181,25 +192,23 @@ def run(args: argparse.Namespace, console: Console) -> None:
         _print_trained(args, trained, console)
 
 
-def _read(args: argparse.Namespace, wanted: "Wanted", console: Console) -> "Problem":
+def _read(
+    args: argparse.Namespace, wanted: "Wanted", shelf: "Shelf", console: Console
+) -> "Problem":
     """The table, in memory or not."""
-    from clustruct.cli.large import LargeFrame, check_dask, takes_pieces
-    from clustruct.cli.parts import find_table
-    from clustruct.cli.problems import read_problem, understand
-    from clustruct.cli.streams import open_source
+    from clustruct.cli.large import check_dask
+    from clustruct.cli.opening import open_data
+    from clustruct.cli.problems import read_problem, understand, written_as_they_are
+    from clustruct.cli.streams import Source
 
-    table = find_table(args.data, args.format, wanted.target)
-    why = takes_pieces(table, args.out_of_core, args.data)
-    if table is None or (table.is_stream and not why):
-        with open_source(args.data, args.format) as source:
-            return read_problem(source, wanted)
-    if wanted.target is not None:
-        wanted = replace(wanted, target=table.column_for(wanted.target))
-    if not why:
-        return understand(table.load(), table.name, table.format_name, wanted)
-    check_dask(args.data)
-    console.note(f"clustruct: {args.data} is read out of core, piece by piece: {why}.")
-    return understand(LargeFrame(table), table.name, table.format_name, wanted)
+    texts = written_as_they_are(wanted)
+    with open_data(args, texts, shelf, console, wanted.target, check_dask) as data:
+        if isinstance(data, Source):
+            return read_problem(data, wanted)
+        table = data.table
+        if wanted.target is not None:
+            wanted = replace(wanted, target=table.column_for(wanted.target))
+        return understand(data.frame, table.name, table.format_name, wanted)
 
 
 def _wanted(args: argparse.Namespace) -> "Wanted":

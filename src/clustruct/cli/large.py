@@ -1,6 +1,5 @@
 """Tables that do not fit into memory: understood a column at a time, then read in pieces."""
 
-import os
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -9,11 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.cli.columns import Column, as_kind
-from clustruct.cli.messages import BadUsage, needs_extra
+from clustruct.cli.memory import free_bytes, size_in_words
+from clustruct.cli.messages import needs_extra
 from clustruct.cli.parts import Part, PartedTable
+from clustruct.cli.shelf import Shelf
 from clustruct.cli.tables import pandas
 
-__all__ = ["LargeColumns", "LargeFrame", "check_dask", "in_pieces", "pieces_of", "takes_pieces"]
+__all__ = [
+    "LargeColumns",
+    "LargeFrame",
+    "check_dask",
+    "frames_of",
+    "in_kept_pieces",
+    "in_pieces",
+    "takes_pieces",
+]
 
 Indices = NDArray[np.intp]
 
@@ -23,34 +32,26 @@ COPIES = 3
 PIECE_BYTES = 1 << 26
 
 
-def takes_pieces(table: PartedTable | None, wanted: str, name: str) -> str:
+def takes_pieces(n_bytes: float, wanted: str) -> str:
     """Why a table is read in pieces; an empty string where it is not.
 
     Parameters
     ----------
-    table : PartedTable or None
-        None for formats that cannot be read so.
+    n_bytes : float
+        What it takes in memory, about.
     wanted : {"auto", "yes", "no"}
-    name : str
-        Of the file, for messages.
 
     Returns
     -------
     str
     """
-    if wanted == "no" or (table is None and wanted == "auto"):
+    if wanted != "auto":
+        return "as asked for" if wanted == "yes" else ""
+    needed, free = COPIES * n_bytes, free_bytes()
+    if needed <= free:
         return ""
-    if table is None:
-        raise BadUsage(
-            f"--out-of-core yes reads Parquet files, folders of them and .npy files, and {name} is "
-            "none of these. Write the table as Parquet, or leave the option out."
-        )
-    needed, free = COPIES * table.bytes_in_memory(), _free_bytes()
-    if wanted == "auto" and needed <= free:
-        return ""
-    if wanted == "yes":
-        return "as asked for"
-    return f"work on it takes about {_size(needed)} of memory, and {_size(free)} are free"
+    takes = f"work on it takes about {size_in_words(needed)} of memory"
+    return f"{takes}, and {size_in_words(free)} are free"
 
 
 def check_dask(name: str) -> None:
@@ -59,24 +60,10 @@ def check_dask(name: str) -> None:
         raise needs_extra("dask", f"a fit to {name} piece by piece", "dask")
 
 
-def _free_bytes() -> float:
-    """Memory that is free; infinite where nobody knows."""
-    if find_spec("psutil") is not None:
-        import psutil
-
-        return float(psutil.virtual_memory().available)
-    names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
-    if "SC_AVPHYS_PAGES" in names:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return np.inf
-
-
-def _size(n_bytes: float) -> str:
-    return f"{n_bytes / 1e9:.3g} GB"
-
-
 class LargeFrame:
     """A table of which one column at a time is in memory: what is asked of a frame to know it.
+
+    Of columns that are stored as text it is a stretch at a time.
 
     Parameters
     ----------
@@ -100,6 +87,14 @@ class LargeFrame:
         series = self.table.column(key)
         return series if len(self) == len(series) else series.loc[self.index]
 
+    def stretches(self, name: str) -> Iterator[Any]:
+        """A column at once, or in stretches if it is stored as text."""
+        if not self.table.is_text(name):
+            yield self[name]
+            return
+        for frame in frames_of(self.table, [name], self.index):
+            yield frame[name]
+
 
 class LargeColumns:
     """The columns that a model sees, with values as it takes them.
@@ -119,6 +114,11 @@ class LargeColumns:
         self._types: dict[str, Any] = {}
         self.shape = (len(frame), len(self._kinds))
 
+    @property
+    def has_text(self) -> bool:
+        """Whether the words of a column are to be found."""
+        return "text" in self._kinds.values()
+
     def column(self, name: str, rows: Indices) -> Any:
         """Some rows of a column, as a frame."""
         series = self._frame[name]
@@ -126,10 +126,22 @@ class LargeColumns:
         values = as_kind(series, self._kinds[name], self.name)
         return values.iloc[rows].to_frame()
 
+    def stretches(self, name: str, rows: Indices) -> Iterator[Any]:
+        """The same, with rows in ascending order, in as many frames as the column has stretches."""
+        if not self._frame.table.is_text(name):
+            yield self.column(name, rows)
+            return
+        for frame in frames_of(self._frame.table, [name], self._frame.index[rows]):
+            yield as_kind(frame[name], self._kinds[name], self.name).to_frame()
+
     def take(self, rows: Indices) -> Any:
         """Some rows, in ascending order, as a frame."""
-        found = [self.read(parts, mine) for parts, mine in self.pieces(rows, self.shape[1])]
-        return pandas().concat(found, ignore_index=True)
+        return pandas().concat(list(self.frames(rows)), ignore_index=True)
+
+    def frames(self, rows: Indices) -> Iterator[Any]:
+        """The same in frames of limited size."""
+        for frame in frames_of(self._frame.table, list(self._kinds), self._frame.index[rows]):
+            yield self._as_kinds(frame)
 
     def pieces(self, rows: Indices, width: int) -> Iterator[tuple[list[Part], Indices]]:
         """Parts of the table that make a piece each, and the numbers of the rows wanted of it.
@@ -142,7 +154,7 @@ class LargeColumns:
             Columns of the matrix that is made of a piece.
         """
         numbers = self._frame.index[rows]
-        for parts in pieces_of(self._frame.table, width):
+        for parts in _pieces_of(self._frame.table, width):
             first, last = parts[0].first, parts[-1].first + parts[-1].n_rows
             mine = numbers[slice(*np.searchsorted(numbers, [first, last]))]
             if mine.size:
@@ -150,14 +162,44 @@ class LargeColumns:
 
     def read(self, parts: Sequence[Part], numbers: Indices) -> Any:
         """Rows of some parts, by their numbers in the table."""
-        frame = self._frame.table.frame(parts, list(self._kinds)).loc[numbers]
+        return self._as_kinds(self._frame.table.frame(parts, list(self._kinds)).loc[numbers])
+
+    def _as_kinds(self, frame: Any) -> Any:
         frame = frame.astype(self._types)
         return pandas().DataFrame(
             {name: as_kind(frame[name], kind, self.name) for name, kind in self._kinds.items()}
         )
 
 
-def pieces_of(table: PartedTable, width: int) -> Iterator[list[Part]]:
+def frames_of(
+    table: PartedTable, columns: Sequence[str], numbers: Indices | None = None
+) -> Iterator[Any]:
+    """Some columns of a table from its first row to its last, in frames of limited size.
+
+    Parameters
+    ----------
+    table : PartedTable
+    columns : sequence of str
+    numbers : ndarray of int, default=None
+        Rows that are wanted, ascending; all of them if not given.
+
+    Yields
+    ------
+    DataFrame
+    """
+    for frame in table.stretches(columns, PIECE_BYTES):
+        if numbers is None:
+            yield frame
+            continue
+        first, last = frame.index[0], frame.index[-1]
+        mine = numbers[slice(*np.searchsorted(numbers, [first, last + 1]))]
+        if mine.size:
+            yield frame.iloc[mine - first]
+        if last >= numbers[-1]:
+            return
+
+
+def _pieces_of(table: PartedTable, width: int) -> Iterator[list[Part]]:
     """Parts that follow each other, until they make a matrix of so many columns large enough."""
     most = max(1, PIECE_BYTES // (8 * max(1, width)))
     waiting: list[Part] = []
@@ -201,3 +243,10 @@ def in_pieces(columns: LargeColumns, rows: Indices, steps: Any, width: int) -> A
         for parts, mine in pieces
     ]
     return da.concatenate(arrays, axis=0)
+
+
+def in_kept_pieces(columns: LargeColumns, rows: Indices, steps: Any, shelf: Shelf) -> Any:
+    """The same, made once and kept on a shelf: text takes longer to prepare than to read again."""
+    import dask.array as da
+
+    return da.concatenate([shelf.put(steps.transform(frame)) for frame in columns.frames(rows)])

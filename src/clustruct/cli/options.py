@@ -72,8 +72,8 @@ def add_out_of_core(parser: argparse.ArgumentParser) -> None:
         "--out-of-core",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="read Parquet files, folders of them and .npy files piece by piece (default: auto, "
-        "where they do not fit into memory)",
+        help="read the table, of any format but libsvm, piece by piece (default: auto, where it "
+        "does not fit into memory)",
     )
 
 

@@ -1,6 +1,6 @@
 """Parquet files, one or a folder of them, as one table that is read in parts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from clustruct.cli.tables import pandas
 
 __all__ = ["ParquetTable"]
 
-# What a value takes in memory: a number, and a text with the object around it.
+# What a value takes in memory: a number, and the object around a text.
 NUMBER_BYTES, TEXT_BYTES = 8, 64
+# A row group is decoded so many rows at a time at most, and read so many bytes at a time.
+MOST_ROWS, BUFFER_BYTES = 1 << 16, 1 << 20
 
 
 class ParquetTable:
@@ -25,13 +27,14 @@ class ParquetTable:
     name : str
         For messages.
     files : sequence of Path
+    format_name : str, default="Parquet"
+        What they were before they were Parquet, for messages.
     """
 
-    format_name = "Parquet"
-
-    def __init__(self, name: str, files: Sequence[Path]) -> None:
+    def __init__(self, name: str, files: Sequence[Path], format_name: str = "Parquet") -> None:
         pandas()
         self.name = name
+        self.format_name = format_name
         self.files = tuple(files)
         self.is_stream = not Path(name).is_dir()
 
@@ -67,12 +70,19 @@ class ParquetTable:
 
     def bytes_in_memory(self) -> float:
         """What a data frame of all of it would take, about."""
-        schema = _metadata(self.files[0]).schema.to_arrow_schema()
-        each = [
-            TEXT_BYTES if _is_text(schema.field(name).type) else NUMBER_BYTES
-            for name in self.columns
-        ]
-        return float(self.n_rows) * sum(each)
+        texts = [name for name in self.columns if self.is_text(name)]
+        numbers = len(self.columns) - len(texts)
+        objects = float(self.n_rows) * (TEXT_BYTES * len(texts) + NUMBER_BYTES * numbers)
+        # Text is held by the table, and once more as what words are found in.
+        return objects + 2.0 * sum(_stored_bytes(file, texts) for file in self.files if texts)
+
+    @cached_property
+    def _schema(self) -> Any:
+        return _metadata(self.files[0]).schema.to_arrow_schema()
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column is stored as text, or as anything else of any length."""
+        return _is_text(self._schema.field(name).type)
 
     def column(self, name: str) -> Any:
         """All values of a column, as a series."""
@@ -80,12 +90,22 @@ class ParquetTable:
 
     def frame(self, parts: Sequence[Part], columns: Sequence[str]) -> Any:
         """Some rows of some columns; rows are numbered as in the whole table."""
-        import pyarrow as pa
-
-        tables = [_read(part, columns) for part in parts]
-        frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
         numbers = [np.arange(part.first, part.first + part.n_rows) for part in parts]
-        return frame[list(columns)].set_axis(np.concatenate(numbers), axis=0)
+        return _framed([_read(part, columns) for part in parts], columns, np.concatenate(numbers))
+
+    def stretches(self, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
+        """Some columns from the first row to the last: row groups are divided or put together."""
+        waiting: list[Any] = []
+        first, last, size = 0, 0, 0
+        for part in self.parts:
+            for table in _decoded(part, columns, n_bytes):
+                waiting.append(table)
+                last, size = last + table.num_rows, size + table.nbytes
+                if size >= n_bytes:
+                    yield _framed(waiting, columns, np.arange(first, last))
+                    waiting, first, size = [], last, 0
+        if waiting:
+            yield _framed(waiting, columns, np.arange(first, last))
 
     def load(self) -> Any:
         """All of it, as a data frame."""
@@ -110,6 +130,47 @@ def _read(part: Part, columns: Sequence[str]) -> Any:
             return opened.read_row_group(part.number, columns=list(columns))
     except (OSError, ValueError) as error:
         raise ValueError(_damaged(part.file, error)) from error
+
+
+def _decoded(part: Part, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
+    """A row group in tables of at most so many bytes, about; not even its file is read at once."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(part.file, buffer_size=BUFFER_BYTES, pre_buffer=False) as opened:
+            stored = _column_bytes(opened.metadata.row_group(part.number), columns)
+            height = max(1, min(MOST_ROWS, n_bytes * part.n_rows // max(1, stored)))
+            for batch in opened.iter_batches(height, [part.number], list(columns)):
+                yield pa.Table.from_batches([batch])
+    except (OSError, ValueError) as error:
+        raise ValueError(_damaged(part.file, error)) from error
+
+
+def _framed(tables: Sequence[Any], columns: Sequence[str], numbers: Any) -> Any:
+    """Tables below each other as a data frame with these columns, and these numbers of rows."""
+    import pyarrow as pa
+
+    frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
+    return frame[list(columns)].set_axis(numbers, axis=0)
+
+
+def _stored_bytes(file: Path, columns: Sequence[str]) -> int:
+    """What some columns of a file take, unpacked."""
+    found = _metadata(file)
+    return sum(
+        _column_bytes(found.row_group(group), columns) for group in range(found.num_row_groups)
+    )
+
+
+def _column_bytes(group: Any, columns: Sequence[str]) -> int:
+    """What some columns of a row group take, unpacked; of nested ones, all that they hold."""
+    chunks = (group.column(place) for place in range(group.num_columns))
+    return sum(
+        int(chunk.total_uncompressed_size)
+        for chunk in chunks
+        if chunk.path_in_schema in columns or chunk.path_in_schema.split(".")[0] in columns
+    )
 
 
 def _damaged(file: Path, error: Exception) -> str:

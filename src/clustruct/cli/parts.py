@@ -1,6 +1,6 @@
 """Tables that can be read in parts, and where to find them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,8 +68,16 @@ class PartedTable(Protocol):
         """What a data frame of all of it would take, about."""
         ...
 
+    def is_text(self, name: str) -> bool:
+        """Whether a column is stored as text, of which a value may take any memory."""
+        ...
+
     def column(self, name: str) -> Any:
         """All values of a column, as a series; rows are numbered from 0."""
+        ...
+
+    def stretches(self, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
+        """Some columns from the first row to the last, in frames of so many bytes, about."""
         ...
 
     def frame(self, parts: Sequence[Part], columns: Sequence[str]) -> Any:

@@ -42,15 +42,22 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace, console: Console) -> None:
     """Load, read, predict, write."""
     with console.progress("reading"):
-        from clustruct.cli.application import load_model
+        from clustruct.cli.application import load_model, read_pieces
+        from clustruct.cli.shelf import Shelf
 
         saved = load_model(args.model)
-        pieces = _pieces(saved, args, console)
+    with Shelf() as shelf:
+        _predict(args, saved, read_pieces(saved, args, shelf, console), console)
+
+
+def _predict(
+    args: argparse.Namespace, saved: "Saved", pieces: Iterable["Rows"], console: Console
+) -> None:
     tally = _Tally(saved)
     frames = map(tally.answer, pieces)
     values = None
     if args.out is not None:
-        from clustruct.cli.tables import write_pieces
+        from clustruct.cli.writing import write_pieces
 
         with console.progress("predicting"):
             write_pieces(frames, args.out)
@@ -74,20 +81,6 @@ def run(args: argparse.Namespace, console: Console) -> None:
     if scores:
         told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
         console.note(f"clustruct: {tally.source} has the answers, too: {told}.")
-
-
-def _pieces(saved: "Saved", args: argparse.Namespace, console: Console) -> Iterable["Rows"]:
-    """The table at once, or piece by piece."""
-    from clustruct.cli.application import read_in_pieces, read_rows
-    from clustruct.cli.large import takes_pieces
-    from clustruct.cli.parts import find_table
-
-    table = find_table(args.data, args.format)
-    why = takes_pieces(table, args.out_of_core, args.data)
-    if table is None or not why:
-        return [read_rows(saved, args, console)]
-    console.note(f"clustruct: {args.data} is read out of core, piece by piece: {why}.")
-    return read_in_pieces(saved, table, console)
 
 
 def _answers(saved: "Saved", rows: "Rows") -> Any:

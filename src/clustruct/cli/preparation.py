@@ -6,7 +6,7 @@ columns comparable enough to be shared. Categories become columns of zeros and o
 TF-IDF.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, RobustScaler, Sta
 
 from clustruct.cli.columns import KINDS, Column
 from clustruct.cli.large import LargeColumns
+from clustruct.cli.words import fit_words
 from clustruct.estimators.columns import DateToDays, FilledText
 
 __all__ = ["SCALES", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
@@ -95,17 +96,13 @@ def fit_columns_apart(
     -------
     ColumnTransformer
     """
-    words = [column.name for column in columns if column.kind == "text"]
-    if words:
-        raise ValueError(
-            f"{table.name}, column {words[0]!r}: text cannot be prepared out of core. Say that it "
-            f"is no text: --category {words[0]!r}, --drop {words[0]!r}; or fit to fewer rows."
-        )
     parts, sparse = _parts(columns, scale, missing, rows.size)
     _assembled(parts, sparse)  # tells the parts what to make
     learnt = []
     for name, transformer, names in parts:
-        if transformer != "passthrough":
+        if _is_of_text(transformer):
+            transformer = FrozenEstimator(_fit_text(clone(transformer), table, rows, names[0]))
+        elif transformer != "passthrough":
             fits = [clone(transformer).fit(table.column(one, rows)) for one in names]
             transformer = FrozenEstimator(_side_by_side(fits))
         learnt.append((name, transformer, names))
@@ -113,7 +110,30 @@ def fit_columns_apart(
     # What was frozen against a second fit is, in the end, what a fit to all rows would have left.
     made.transformers = parts
     made.transformers_ = [(name, _thawed(step), names) for name, step, names in made.transformers_]
+    made.sparse_output_ = sparse  # as all rows decide, which are never without zeros then
     return made
+
+
+def _is_of_text(transformer: Any) -> bool:
+    return isinstance(transformer, Pipeline) and isinstance(transformer[-1], TfidfVectorizer)
+
+
+def _fit_text(
+    pipeline: Pipeline, table: LargeColumns, rows: NDArray[np.intp], name: str
+) -> Pipeline:
+    """What is learnt of a column of text that is read in stretches."""
+    filler, vectorizer = pipeline[0], pipeline[-1]
+
+    def texts() -> Iterator[Any]:
+        for frame in table.stretches(name, rows):
+            yield filler.fit(frame).transform(frame)
+
+    try:
+        fitted = fit_words(vectorizer, texts, f"{table.name}, column {name!r}")
+    except ValueError as error:
+        raise _no_words(error, table.name, name) from error
+    pipeline.steps[-1] = (pipeline.steps[-1][0], fitted)
+    return pipeline
 
 
 def _thawed(step: Any) -> Any:
@@ -196,20 +216,24 @@ def _fitted(transformer: Any, frame: Any, words: Sequence[Column], source: str) 
     try:
         transformer.fit(frame)
     except ValueError as error:
-        if "vocabulary" in str(error) or "no terms remain" in str(error):
-            raise ValueError(
-                f"{source}, column {words[0].name!r}: no words are left when rare ones and those "
-                "in half of the rows are gone. Say that it is no text: "
-                f"--category {words[0].name!r}, --drop {words[0].name!r}."
-            ) from error
         if "not unique" not in str(error):
-            raise
+            raise _no_words(error, source, *(column.name for column in words)) from error
         transformer.set_params(verbose_feature_names_out=True).fit(frame)
     try:
         transformer.get_feature_names_out()
     except ValueError:  # the same name from two columns
         transformer.set_params(verbose_feature_names_out=True).fit(frame)
     return transformer
+
+
+def _no_words(error: ValueError, source: str, *names: str) -> ValueError:
+    """The complaint of a vectorizer in our words; any other as it is."""
+    if "vocabulary" not in str(error) and "no terms remain" not in str(error):
+        return error
+    return ValueError(
+        f"{source}, column {names[0]!r}: no words are left when rare ones and those in half of the "
+        f"rows are gone. Say that it is no text: --category {names[0]!r}, --drop {names[0]!r}."
+    )
 
 
 def blocks_of(transformer: Any) -> NDArray[np.object_] | None:

@@ -14,7 +14,7 @@ from clustruct.cli.streams import Source
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.cli.targets import Target, recognise_target
 
-__all__ = ["Problem", "Wanted", "read_problem", "understand"]
+__all__ = ["Problem", "Wanted", "read_problem", "understand", "written_as_they_are"]
 
 LABEL = "the number before each row"
 
@@ -126,7 +126,7 @@ def read_problem(source: Source, wanted: Wanted) -> Problem:
     if source.format == "svm":
         return _read_svm(source, wanted)
     _check_target(wanted)
-    frame = read_table(source, _written_as_they_are(wanted), wanted.encoding)
+    frame = read_table(source, written_as_they_are(wanted), wanted.encoding)
     return understand(frame, source.name, source.format_name, wanted)
 
 
@@ -191,7 +191,7 @@ def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
     return pandas().DataFrame(values).reset_index(drop=True)
 
 
-def _written_as_they_are(wanted: Wanted) -> list[str]:
+def written_as_they_are(wanted: Wanted) -> list[str]:
     """Columns whose values stay text, even where they look like numbers."""
     kept = [name for name, kind in wanted.kinds.items() if kind in ("category", "text", "date")]
     return kept if wanted.tasks is None else [*kept, wanted.tasks]

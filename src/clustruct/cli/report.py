@@ -3,11 +3,14 @@
 import argparse
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clustruct._console import Console
 from clustruct.cli.messages import as_json, needs_extra
-from clustruct.cli.options import add_command, add_table_options, output
+from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
+
+if TYPE_CHECKING:
+    from clustruct.cli.application import Rows
 
 __all__ = ["add", "check_report", "has_report"]
 
@@ -25,6 +28,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
     add_table_options(parser, FORMATS)
+    add_out_of_core(parser)
     parser.add_argument(
         "--out",
         type=output,
@@ -38,10 +42,11 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Load, read, write."""
     check_report()
     with console.progress("reading"):
-        from clustruct.cli.application import load_model, read_rows
+        from clustruct.cli.application import load_model, read_some
+        from clustruct.reporting.comparison import MOST_ROWS
 
         saved = load_model(args.model)
-        rows = read_rows(saved, args, console)
+        rows = read_some(saved, args, console, MOST_ROWS)
     if rows.y is None:
         raise ValueError(
             f"{rows.source} has no column {saved.target!r}, which the model predicts and the "
@@ -56,7 +61,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
             rows.y,
             args.out,
             tasks=rows.tasks,
-            title=f"{saved.target} from {rows.source}",
+            title=_title(saved.target, rows),
             model_file=args.model,
             feature_names=saved.feature_names,
         )
@@ -64,6 +69,13 @@ def run(args: argparse.Namespace, console: Console) -> None:
         console.say(as_json({"report": str(args.out), "rows": len(rows.y)}))
     else:
         console.say(f"Report: {args.out}")
+
+
+def _title(target: str, rows: "Rows") -> str:
+    """It says so if some rows only are shown."""
+    n_rows = rows.X.shape[0]
+    some = f" ({n_rows:,} of {rows.n_all:,} rows, drawn at random)" if n_rows < rows.n_all else ""
+    return f"{target} from {rows.source}{some}"
 
 
 def has_report() -> bool:

@@ -4,7 +4,9 @@ import bz2
 import gzip
 import io
 import lzma
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,6 +65,10 @@ OTHER_MAGIC = {
 }
 STDIN = "-"
 START = 1 << 16
+# What cannot be read twice is copied: to memory up to this size, else to a file.
+COPY_BYTES = 1 << 26
+# How much longer content is than what it is packed into, about.
+PACKED_TIMES = 4.0
 
 
 @dataclass(frozen=True)
@@ -79,12 +85,15 @@ class Source:
         The content, unpacked; it can be read from the start again.
     start : bytes
         The first of it.
+    n_bytes : float
+        Length of the content; about, where it is packed.
     """
 
     name: str
     format: str
     stream: IO[bytes]
     start: bytes
+    n_bytes: float = 0.0
 
     @property
     def format_name(self) -> str:
@@ -125,15 +134,19 @@ def open_source(name: str, wanted: str | None = None) -> Iterator[Source]:
             f"standard input has no name that tells its format. Give --format: {listed(FORMATS)}."
         )
     label = "standard input" if name == STDIN else name
-    with _raw(name) as raw, _unpacked(raw, label) as stream:
-        start = _start(stream, label)
-        yield Source(label, _agreed(known, start, label, name != STDIN), stream, start)
+    with _raw(name) as raw:
+        n_bytes = _length(raw)
+        with _unpacked(raw, label) as stream:
+            n_bytes *= 1.0 if stream is raw else PACKED_TIMES
+            start = _start(stream, label)
+            found = _agreed(known, start, label, name != STDIN)
+            yield Source(label, found, stream, start, n_bytes)
 
 
 def _raw(name: str) -> IO[bytes]:
     """The bytes as they are."""
     if name == STDIN:
-        return io.BytesIO(sys.stdin.buffer.read())
+        return _copied(sys.stdin.buffer)
     path = Path(name)
     if path.is_dir():
         raise IsADirectoryError(f"{name} is a folder. Name a file in it.")
@@ -141,6 +154,26 @@ def _raw(name: str) -> IO[bytes]:
         near = _near_files(path)
         raise FileNotFoundError(f"{name} does not exist. {near}".rstrip())
     return path.open("rb")
+
+
+def _copied(stream: Any) -> IO[bytes]:
+    """The content of a stream, from its beginning whenever it is asked for."""
+    copy = tempfile.SpooledTemporaryFile(max_size=COPY_BYTES)  # noqa: SIM115 (is handed on)
+    try:
+        shutil.copyfileobj(stream, copy, START)
+    except BaseException:
+        copy.close()
+        raise
+    copy.seek(0)
+    return cast(IO[bytes], copy)
+
+
+def _length(stream: IO[bytes]) -> float:
+    """Bytes of a stream, which is at its beginning."""
+    stream.seek(0, io.SEEK_END)
+    n_bytes = stream.tell()
+    stream.seek(0)
+    return float(n_bytes)
 
 
 def _near_files(path: Path) -> str:
@@ -165,21 +198,20 @@ def _unpacked(raw: IO[bytes], label: str) -> IO[bytes]:
     if packing is None:
         return raw
     if packing == "zstd":
-        return io.BytesIO(_zstd(raw, label))
+        return _zstd(raw, label)
     openers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
     return cast(IO[bytes], openers[packing](raw, "rb"))
 
 
-def _zstd(raw: IO[bytes], label: str) -> bytes:
+def _zstd(raw: IO[bytes], label: str) -> IO[bytes]:
     try:
         import pyarrow as pa
     except ImportError:
         raise needs_extra("pyarrow", "a file compressed by zstd", "cli") from None
     try:
-        content: bytes = pa.CompressedInputStream(pa.PythonFile(raw), "zstd").read()
+        return _copied(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd"))
     except OSError as error:
         raise ValueError(_cannot_unpack(label, error)) from error
-    return content
 
 
 def _cannot_unpack(label: str, error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Reading and writing tables: CSV, TSV, Parquet, Arrow, JSON lines and libsvm."""
+"""Reading tables: CSV, TSV, Parquet, Arrow, JSON lines and libsvm."""
 
 import csv
 import io
@@ -6,21 +6,19 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._atomic import replacing
 from clustruct.cli.messages import listed, needs_extra
-from clustruct.cli.streams import START, Source, format_of
+from clustruct.cli.streams import START, Source
 
-__all__ = ["SparseTable", "read_sparse", "read_table", "write_pieces", "write_table"]
+__all__ = ["SparseTable", "pandas", "read_lines", "read_sparse", "read_table"]
 
 SEPARATORS = (",", ";", "\t", "|")
 MOST_COLUMNS = 10**8
@@ -61,18 +59,50 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
         If the content is not a table of the format.
     """
     readers: dict[str, Callable[[], Any]] = {
-        "csv": lambda: _read_csv(source, as_text, encoding),
-        "tsv": lambda: _read_csv(source, as_text, encoding),
-        "jsonl": lambda: _read_json_lines(source, as_text),
         "parquet": lambda: _read_arrow(source, "read_parquet"),
         "arrow": lambda: _read_arrow(source, "read_feather"),
     }
-    frame = readers[source.format]()
-    frame.columns = [str(name) for name in frame.columns]
-    _check_names(source.name, list(frame.columns))
-    if not len(frame):
+    if source.format in readers:
+        frame = readers[source.format]()
+        _check_names(source.name, _name_columns(frame))
+    else:
+        frame = next(read_lines(source, as_text, encoding), None)
+    if frame is None or not len(frame):
         raise ValueError(f"{source.name} has columns but no rows. Give a table with rows.")
     return frame
+
+
+def read_lines(
+    source: Source, as_text: Collection[str], encoding: str, n_rows: int | None = None
+) -> Iterator[Any]:
+    """A table of one line, or field between quotes, after the other: CSV, TSV or JSON lines.
+
+    Parameters
+    ----------
+    source, as_text, encoding
+        As `read_table` takes them.
+    n_rows : int, default=None
+        Rows of a frame; all of them if not given.
+
+    Yields
+    ------
+    DataFrame
+        Rows that follow each other; the type of a column is that of its values in these.
+    """
+    frames = (
+        _read_json_lines(source, as_text, n_rows)
+        if source.format == "jsonl"
+        else _read_csv(source, as_text, encoding, n_rows)
+    )
+    for frame in frames:
+        _check_names(source.name, _name_columns(frame))
+        yield frame
+
+
+def _name_columns(frame: Any) -> list[str]:
+    """Make names text."""
+    frame.columns = [str(name) for name in frame.columns]
+    return list(frame.columns)
 
 
 def _check_names(name: str, columns: list[str]) -> None:
@@ -87,7 +117,9 @@ def _check_names(name: str, columns: list[str]) -> None:
 # ---- CSV and TSV
 
 
-def _read_csv(source: Source, as_text: Collection[str], encoding: str) -> Any:
+def _read_csv(
+    source: Source, as_text: Collection[str], encoding: str, n_rows: int | None
+) -> Iterator[Any]:
     pd = pandas()
     header, separator = _header(source, encoding)
     _check_names(source.name, header)
@@ -96,25 +128,42 @@ def _read_csv(source: Source, as_text: Collection[str], encoding: str) -> Any:
     comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
         DECIMAL_POINT.findall(source.start)
     )
+    parse = partial(
+        pd.read_csv,
+        source.stream,
+        sep=separator,
+        decimal="," if comma else ".",
+        dtype=dict.fromkeys(known, str),
+        encoding=_with_mark(encoding),
+        index_col=False,
+        low_memory=False,
+        skipinitialspace=True,
+        chunksize=n_rows,
+    )
+    parsed = _parsed(source.name, encoding, len(header), parse)
+    if n_rows is None:
+        yield parsed
+        return
+    with parsed:
+        while (
+            frame := _parsed(source.name, encoding, len(header), partial(next, parsed, None))
+        ) is not None:
+            yield frame
+
+
+def _parsed(name: str, encoding: str, n_columns: int, parse: Callable[[], Any]) -> Any:
+    """What pandas makes of a file, or its complaint in our words."""
+    pd = pandas()
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(
-                source.stream,
-                sep=separator,
-                decimal="," if comma else ".",
-                dtype=dict.fromkeys(known, str),
-                encoding=_with_mark(encoding),
-                index_col=False,
-                low_memory=False,
-                skipinitialspace=True,
-            )
+            return parse()
         except UnicodeDecodeError as error:
-            raise ValueError(_not_encoded(source.name, encoding)) from error
+            raise ValueError(_not_encoded(name, encoding)) from error
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-            raise ValueError(_ragged(source.name, str(error), len(header))) from error
+            raise ValueError(_ragged(name, str(error), n_columns)) from error
         except EOFError as error:
-            raise ValueError(f"{source.name} ends too early. Get an undamaged copy.") from error
+            raise ValueError(f"{name} ends too early. Get an undamaged copy.") from error
 
 
 def _header(source: Source, encoding: str) -> tuple[list[str], str]:
@@ -191,8 +240,13 @@ def _ragged(name: str, reason: str, n_columns: int) -> str:
 # ---- JSON lines, Parquet, Arrow
 
 
-def _read_json_lines(source: Source, as_text: Collection[str]) -> Any:
-    rows = []
+def _read_json_lines(source: Source, as_text: Collection[str], n_rows: int | None) -> Iterator[Any]:
+    rows = _json_rows(source, as_text)
+    while some := list(islice(rows, n_rows)):
+        yield pandas().DataFrame(some)
+
+
+def _json_rows(source: Source, as_text: Collection[str]) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(source.stream, start=1):
         if not line.strip():
             continue
@@ -207,14 +261,12 @@ def _read_json_lines(source: Source, as_text: Collection[str]) -> Any:
             raise ValueError(
                 f"{source.name}, line {number}: no JSON object. Give one object a line."
             )
-        rows.append(row)
-    frame = pandas().DataFrame(rows)
-    for name in as_text:
-        if name in frame:
-            frame[name] = [
-                value if value is None or value != value else str(value) for value in frame[name]
-            ]
-    return frame
+        texts = {
+            name: str(row[name])
+            for name in as_text
+            if row.get(name) is not None and row[name] == row[name]
+        }
+        yield row | texts
 
 
 def _read_arrow(source: Source, reader: str) -> Any:
@@ -316,65 +368,3 @@ def _bad_line(source: Source) -> str:
         f"{source.name} is not in libsvm's form: columns must be numbered upwards in every line. "
         "Mend the file."
     )
-
-
-# ---- Writing
-
-
-def write_table(frame: Any, path: Path) -> None:
-    """Write a data frame in the format that the name of the file stands for."""
-    write_pieces([frame], path)
-
-
-def write_pieces(frames: Iterable[Any], path: Path) -> None:
-    """The same for frames that follow each other, of which one at a time is in memory."""
-    writers: dict[str | None, Callable[[Path, Iterable[Any]], None]] = {
-        "csv": partial(_write_lines, lambda frame, first: frame.to_csv(index=False, header=first)),
-        "tsv": partial(
-            _write_lines, lambda frame, first: frame.to_csv(index=False, header=first, sep="\t")
-        ),
-        "jsonl": partial(_write_lines, _as_json_lines),
-        "parquet": _write_parquet,
-        "arrow": _write_arrow,
-    }
-    wanted = format_of(path.name)
-    if wanted not in writers or path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst"):
-        endings = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
-        raise ValueError(f"{path} has no ending that can be written. End it in {listed(endings)}.")
-    with replacing(path) as unfinished:
-        writers[wanted](unfinished, frames)
-
-
-def _write_lines(text_of: Callable[[Any, bool], str], path: Path, frames: Iterable[Any]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        for number, frame in enumerate(frames):
-            stream.write(text_of(frame, number == 0))
-
-
-def _as_json_lines(frame: Any, first: bool) -> str:
-    text: str = frame.to_json(orient="records", lines=True, double_precision=15)
-    return text if text.endswith("\n") else f"{text}\n"
-
-
-def _write_parquet(path: Path, frames: Iterable[Any]) -> None:
-    import pyarrow.parquet as pq
-
-    _write_batches(partial(pq.ParquetWriter, path), frames)
-
-
-def _write_arrow(path: Path, frames: Iterable[Any]) -> None:
-    import pyarrow as pa
-
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    _write_batches(lambda schema: pa.ipc.new_file(str(path), schema, options=options), frames)
-
-
-def _write_batches(open_with: Callable[[Any], Any], frames: Iterable[Any]) -> None:
-    """Frames of the same columns, to what is opened with their schema."""
-    import pyarrow as pa
-
-    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
-    first = next(tables)
-    with open_with(first.schema) as writer:
-        for table in chain([first], tables):
-            writer.write_table(table.cast(first.schema))

@@ -136,6 +136,7 @@ def _no_number(source: str, name: str, series: Any) -> str:
     if len(infinite):
         return infinite_number(source, name, infinite[0])
     text = series.astype(str)
-    wrong = text[numbers.isna()]
+    wrong = text[numbers.isna()] if numbers.isna().any() else text
     otherwise = ", or give --classification if it names classes"
-    return text_in_a_number(source, name, wrong if len(wrong) else text, otherwise)
+    first = wrong.iloc[0], wrong.index[0]
+    return text_in_a_number(source, name, *first, len(wrong), otherwise)

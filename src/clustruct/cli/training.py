@@ -1,6 +1,7 @@
 """Fitting: hold rows out, prepare columns, choose and fit the model, see how well it does."""
 
 from dataclasses import dataclass, replace
+from tempfile import gettempdir
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +11,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from clustruct._console import Console
-from clustruct.cli.large import in_pieces
+from clustruct.cli.large import in_kept_pieces, in_pieces
+from clustruct.cli.memory import size_in_words
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.problems import Problem
 from clustruct.cli.progress import fit_with_progress
+from clustruct.cli.shelf import Shelf
 from clustruct.reporting.comparison import MOST_ROWS, Comparison, Data, compare
 
 __all__ = ["Trained", "train"]
@@ -69,6 +72,7 @@ def train(
     problem: Problem,
     settings: Settings,
     console: Console,
+    shelf: Shelf,
     *,
     scale: str,
     missing: str,
@@ -82,6 +86,8 @@ def train(
     settings : Settings
     console : Console
         For progress.
+    shelf : Shelf
+        Where what is made of a large table is kept, for as long as the model is used.
     scale, missing : str
         How columns are prepared.
     test_size : float
@@ -92,18 +98,18 @@ def train(
     Trained
     """
     fitted, held = _split(problem, test_size, settings.seed)
-    prepare = _prepare_in_pieces if problem.is_large else _prepare
     with console.progress("preparing columns"):
-        ready = prepare(problem, fitted, scale, missing, settings.seed)
-    y, shape = problem.target.values[fitted], ready.matrix.shape
-    tasks = None if problem.tasks is None else problem.tasks[fitted]
-    n_tasks = None if tasks is None else np.unique(tasks).size
-    estimator = choose_model(settings, problem.target.kind, shape, y, ready.blocks, n_tasks)
-    routed: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
-    if problem.weights is not None:
-        routed["sample_weight"] = problem.weights[fitted]
-    text = f"fitting {shape[0]} rows of {shape[1]} features"
-    fit_with_progress(console, text, estimator, lambda: estimator.fit(ready.matrix, y, **routed))
+        ready = (
+            _prepare_in_pieces(problem, fitted, scale, missing, settings.seed, shelf)
+            if problem.is_large
+            else _prepare(problem, fitted, scale, missing)
+        )
+    if shelf.bytes_on_disk:
+        console.note(
+            f"clustruct: the words of {problem.source} take {size_in_words(shelf.bytes_on_disk)} "
+            f"in {gettempdir()} until the end; the variable TMPDIR names another folder."
+        )
+    estimator = _fit(problem, settings, console, fitted, ready)
     if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
     before = [] if ready.steps is None else [("columns", ready.steps)]
@@ -114,6 +120,22 @@ def train(
         comparison = replace(comparison, n_available=fitted.size)
     in_blocks = getattr(estimator, "blocks", None) is not None
     return Trained(model, ready.shown, ready.names, ready.data, comparison, in_blocks)
+
+
+def _fit(
+    problem: Problem, settings: Settings, console: Console, rows: Indices, ready: "_Ready"
+) -> Any:
+    """The last step, fitted to what is made of some rows."""
+    y, shape = problem.target.values[rows], ready.matrix.shape
+    tasks = None if problem.tasks is None else problem.tasks[rows]
+    n_tasks = None if tasks is None else np.unique(tasks).size
+    estimator = choose_model(settings, problem.target.kind, shape, y, ready.blocks, n_tasks)
+    routed: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
+    if problem.weights is not None:
+        routed["sample_weight"] = problem.weights[rows]
+    text = f"fitting {shape[0]} rows of {shape[1]} features"
+    fit_with_progress(console, text, estimator, lambda: estimator.fit(ready.matrix, y, **routed))
+    return estimator
 
 
 def _compare(
@@ -169,7 +191,7 @@ class _Ready(NamedTuple):
     shown: Any
 
 
-def _prepare(problem: Problem, rows: Indices, scale: str, missing: str, seed: int) -> _Ready:
+def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Ready:
     """A table in memory: all rows are shown."""
     data = _data(problem, rows)
     if problem.base is None:
@@ -184,12 +206,16 @@ def _prepare(problem: Problem, rows: Indices, scale: str, missing: str, seed: in
 
 
 def _prepare_in_pieces(
-    problem: Problem, rows: Indices, scale: str, missing: str, seed: int
+    problem: Problem, rows: Indices, scale: str, missing: str, seed: int, shelf: Shelf
 ) -> _Ready:
     """A table on disk: some rows are shown."""
     steps = fit_columns_apart(problem.X, rows, problem.used, scale, missing)
     names = _names(steps)
-    matrix = in_pieces(problem.X, rows, steps, len(names))
+    matrix = (
+        in_kept_pieces(problem.X, rows, steps, shelf)
+        if problem.X.has_text
+        else in_pieces(problem.X, rows, steps, len(names))
+    )
     data = _data(problem, _drawn(problem, rows, seed))
     return _Ready(steps, names, blocks_of(steps), matrix, data, steps.transform(data.X))
 

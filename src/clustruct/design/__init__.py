@@ -20,6 +20,7 @@ from clustruct.design.protocols import (
     StreamedDesign,
 )
 from clustruct.design.sparse import SparseDesign
+from clustruct.design.whole import one_by_one
 
 __all__ = [
     "CHUNK_BYTES",
@@ -35,6 +36,7 @@ __all__ = [
     "any_design",
     "as_design",
     "assignment",
+    "one_by_one",
 ]
 
 

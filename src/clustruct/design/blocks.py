@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -12,6 +12,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
+from clustruct.design.in_step import Meeting
 from clustruct.design.local import aligned, local_design, local_matrix
 from clustruct.design.pieces import (
     Piece,
@@ -26,14 +27,18 @@ from clustruct.design.pieces import (
     single_threaded,
 )
 from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.design.questions import Question, combined, kept, looked_at
 from clustruct.kernels.kmeans1d import cluster_values
 
 __all__ = ["BlockDesign"]
 
 # Bytes of a column of rows up to which sums over them are taken on the host.
 MOST_LOCAL = 1 << 30
-# Bytes of group sums that are brought to this process from a cluster.
-MOST_AT_HAND = 1 << 27
+# Bytes of group sums that are brought to this process from a cluster, and of those that its threads
+# do not share.
+MOST_AT_HAND, LEAST_SHARED = 1 << 27, 1 << 24
+# Bytes of rows that passes keep for those who work side by side.
+MOST_KEPT = 1 << 29
 
 
 class BlockDesign:
@@ -61,6 +66,7 @@ class BlockDesign:
         self.n_bytes = 8.0 * self.n_entries
         self.n_passes = 0
         self._blamed = False
+        self._meeting: Meeting[Question] | None = None
 
     def survey(self) -> float:
         """Look at the first block, for what is stored in all; return their bytes, about."""
@@ -82,7 +88,7 @@ class BlockDesign:
         """Left for the pass that needs it: it costs less than to keep the answer."""
 
         def at_hand() -> list[Any]:
-            return [function(*mine) for mine in _side_by_side(rows)]
+            return [function(*mine) for mine in _piece_by_piece(rows)]
 
         if cluster() is None:
             return Pieces(at_hand, at_hand)
@@ -97,7 +103,7 @@ class BlockDesign:
         """On the host while rows are small beside a pass over ``X``, else where they lie."""
         if 8 * self.shape[0] > MOST_LOCAL and cluster() is not None:
             return self._total(delay(function, [mine.parts for mine in rows]), combine)
-        results = [function(*mine) for mine in _side_by_side(rows)]
+        results = [function(*mine) for mine in _piece_by_piece(rows)]
         return join(results, combine or added, delayed_=False)
 
     def sweep(
@@ -107,8 +113,12 @@ class BlockDesign:
         combine: Callable[[T, T], T] | None = None,
     ) -> T:
         """One pass over the blocks."""
-        self.n_passes += 1
-        return self._total(self._on_blocks(function, rows), combine)
+
+        def summed(*arguments: Any) -> tuple[None, T]:
+            return None, function(*arguments)
+
+        total: T = self._ask(Question(summed, rows, combine or added, 0))[1]
+        return total
 
     def sweep_keeping(
         self,
@@ -117,13 +127,17 @@ class BlockDesign:
         combine: Callable[[T, T], T] | None = None,
     ) -> tuple[Pieces, T]:
         """One pass over the blocks; new rows are kept, the sums of single blocks are not."""
-        self.n_passes += 1
-        both = self._on_blocks(function, rows)
-        total = join(delay(itemgetter(1), [both]), combine or added, delayed_=True)
-        new = delay(itemgetter(0), [both])
-        *parts, last = self._guarded(lambda: keep([*new, total]))
-        (found,) = self._guarded(lambda: compute([last]))
-        return Pieces.of(parts), self._checked(found)
+        return self._ask(Question(function, rows, combine or added, 1))
+
+    def side_by_side(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """Their passes are made together."""
+        if self._meeting is not None:
+            return self._meeting.run(works)
+        self._meeting = Meeting(self._answers, self._go_together)
+        try:
+            return self._meeting.run(works)
+        finally:
+            self._meeting = None
 
     def place(self, rows: Any) -> Pieces:
         """In the same pieces."""
@@ -146,7 +160,7 @@ class BlockDesign:
         """``X W``, kept where the blocks are."""
         if not W.any():  # where all fits begin, and nothing has to be read
             return self.place(np.zeros((self.shape[0], W.shape[1])))
-        return self._rows_of(lambda X: X.scores(W))
+        return self._rows_of(lambda X: X.scores(W), W.shape[1])
 
     def adjoint(self, R: Rows) -> Floats:
         """``X' R``."""
@@ -171,10 +185,11 @@ class BlockDesign:
 
     def group_sums_together(self, groupings: Sequence[tuple[Labels, int]]) -> list[Pieces]:
         """The same for several groupings, in one pass."""
-        together = self._rows_of(
-            lambda X: np.hstack([X.group_sums(labels, count) for labels, count in groupings])
-        )
         ends = np.cumsum([count for _, count in groupings])
+        together = self._rows_of(
+            lambda X: np.hstack([X.group_sums(labels, count) for labels, count in groupings]),
+            int(ends[-1]),
+        )
         return [
             self._columns(together, int(end) - count, count)
             for end, (_, count) in zip(ends, groupings, strict=True)
@@ -242,7 +257,7 @@ class BlockDesign:
         """The same pieces of other columns."""
         assert rows.shape is not None
         _, width = rows.shape
-        if cluster() is not None and 8 * self.shape[0] * width <= MOST_AT_HAND:
+        if 8 * self.shape[0] * width <= (LEAST_SHARED if cluster() is None else MOST_AT_HAND):
             return BlocksAtHand(rows.local, self.heights, width)
         return BlockDesign(rows.parts, self.heights, width)
 
@@ -256,10 +271,57 @@ class BlockDesign:
         some.shape = (self.shape[0], count)
         return some
 
-    def _rows_of(self, function: Callable[..., Any]) -> Pieces:
+    def _rows_of(self, function: Callable[..., Any], width: int) -> Pieces:
         """Rows that take a pass, and so are kept."""
+
+        def kept_only(X: Any) -> tuple[Any, None]:
+            return function(X), None
+
+        rows: Pieces = self._ask(Question(kept_only, (), None, width))[0]
+        return rows
+
+    def _ask(self, question: Question) -> tuple[Any, Any]:
+        """New rows and a sum, by a pass that is shared by those who work side by side."""
+        if self._meeting is None:
+            return self._answers([question])[0]
+        answer: tuple[Any, Any] = self._meeting.ask(question)
+        return answer
+
+    def _go_together(self, questions: Sequence[Question]) -> bool:
+        """Whether a pass may answer these questions: the rows that it keeps are not too many."""
+        width = sum(question.width for question in questions)
+        return 8 * self.shape[0] * width <= MOST_KEPT
+
+    def _answers(self, questions: Sequence[Question]) -> list[tuple[Any, Any]]:
+        """New rows and sums that questions ask for, by one pass."""
         self.n_passes += 1
-        parts = self._guarded(lambda: keep(self._on_blocks(function, ())))
+        look, rows = looked_at(questions), [mine for each in questions for mine in each.rows]
+        keeping = [number for number, question in enumerate(questions) if question.width]
+        if not keeping:
+            found = self._on_blocks(lambda *arguments: look(*arguments)[1], rows)
+            sums = self._total(found, combined(questions))
+            return [(None, total) for total in sums]
+        found = self._on_blocks(look, rows)
+        parts: Sequence[Piece] = [
+            part for number in keeping for part in delay(kept(number), [found])
+        ]
+        sums = (None,) * len(questions)
+        if all(question.combine is None for question in questions):
+            parts = self._guarded(lambda: keep(parts))
+        else:
+            total = join(delay(itemgetter(1), [found]), combined(questions), delayed_=True)
+            *parts, total = self._guarded(lambda: keep([*parts, total]))
+            (sums,) = self._guarded(lambda: compute([total]))
+            self._checked(sums)
+        height = len(self._blocks)
+        new = {
+            number: self._kept(parts[first * height : (first + 1) * height])
+            for first, number in enumerate(keeping)
+        }
+        return [(new.get(number), total) for number, total in enumerate(sums)]
+
+    def _kept(self, parts: Sequence[Piece]) -> Pieces:
+        """Rows of a pass, which may yet fail where it is made later."""
         return Pieces(lambda: parts, lambda: self._guarded(lambda: compute(parts)))
 
     def _on_blocks(self, function: Callable[..., Any], rows: Sequence[Pieces]) -> list[Piece]:
@@ -315,32 +377,33 @@ class BlockDesign:
 
 
 class BlocksAtHand(BlockDesign):
-    """The same for small blocks of this process, which a cluster would take longer for.
+    """The same for small blocks of this process, which others would take longer for.
 
     Blocks are treated one by one and joined in the same tree, so that not a bit differs.
     """
 
-    def sweep(
-        self,
-        function: Callable[..., T],
-        *rows: Pieces,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
-        """One block after the other."""
+    def _answers(self, questions: Sequence[Question]) -> list[tuple[Any, Any]]:
+        look, rows = looked_at(questions), [mine for each in questions for mine in each.rows]
+        pieces = _piece_by_piece(rows) if rows else repeat(())
         with single_threaded():
-            results = [
-                function(local_design(aligned(block)), *mine)
-                for block, mine in zip(self._blocks, _side_by_side(rows), strict=True)
+            found = [
+                look(local_design(aligned(block)), *mine)
+                for block, mine in zip(self._blocks, pieces, strict=bool(rows))
             ]
-        return self._checked(join(results, combine or added, delayed_=False))
+        sums = join([sums for _, sums in found], combined(questions), delayed_=False)
+        self._checked(sums)
+        return [
+            (_here([new[number] for new, _ in found]) if question.width else None, sums[number])
+            for number, question in enumerate(questions)
+        ]
 
-    def _rows_of(self, function: Callable[..., Any]) -> Pieces:
-        with single_threaded():
-            local = [function(local_design(aligned(block))) for block in self._blocks]
-        return Pieces(lambda: cluster().scatter(local), lambda: local)
+
+def _here(local: list[Any]) -> Pieces:
+    """Rows of this process, sent out when they are wanted elsewhere."""
+    return Pieces(lambda: local if cluster() is None else cluster().scatter(local), lambda: local)
 
 
-def _side_by_side(rows: Sequence[Pieces]) -> Iterator[tuple[Any, ...]]:
+def _piece_by_piece(rows: Sequence[Pieces]) -> Iterator[tuple[Any, ...]]:
     """The pieces of several rows on the host."""
     return zip(*(map(aligned, mine.local) for mine in rows), strict=True)
 

@@ -14,6 +14,10 @@ from clustruct.kernels.kmeans1d import cluster_values
 __all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows", "locate"]
 
 CHUNK_BYTES = 1 << 23
+# Blocks that are read for several weightings one after the other stay in the nearer cache.
+NEAR_BYTES = 1 << 19
+# Where fewer rows are left out than this, leaving them out costs more than it saves.
+WORTH_TAKING = 0.7
 
 
 class LocalRows(WholeRows, ABC):
@@ -117,6 +121,43 @@ class DenseDesign(LocalRows):
             product += (block - means).T @ R[rows]
         return product
 
+    def weighted_grams(
+        self, R: Floats, weigh: Callable[[slice], Floats], *, centred: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """Means of the columns of ``[X R]``, and their Gram matrix about them, by weightings.
+
+        Every block is read once for all weightings, which are few and known by the block.
+
+        Parameters
+        ----------
+        R : ndarray of shape (n, K)
+        weigh : callable
+            The weights of some rows, ``Q x m``, not negative; rows without weight are left out.
+        centred : bool
+            Whether the means are taken, or zeros.
+
+        Returns
+        -------
+        tuple of ndarray
+            Sums of the weights (Q,), means (Q, d + K) and Gram matrices (Q, d + K, d + K).
+        """
+        n_weightings = weigh(slice(0)).shape[0]
+        width = self.shape[1] + R.shape[1]
+        totals, means = np.zeros(n_weightings), np.zeros((n_weightings, width))
+        grams = np.zeros((n_weightings, width, width))
+        for rows, block in self._blocks(NEAR_BYTES):
+            weights = weigh(rows)
+            totals += weights.sum(axis=1)
+            if centred:
+                means += np.hstack([weights @ block, weights @ R[rows]])
+        if centred:
+            means /= totals[:, None]
+        for rows, block in self._blocks(NEAR_BYTES):
+            joined = np.hstack([block, R[rows]])
+            for q, mine in enumerate(weigh(rows)):
+                grams[q] += _gram_about(means[q], joined, mine)
+        return totals, means, grams
+
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``X Z``."""
         return self.scores((labels[:, None] == np.arange(n_groups)).astype(self._X.dtype))
@@ -131,12 +172,23 @@ class DenseDesign(LocalRows):
         """Each row times each of its numbers."""
         return (B[:, :, None] * self._X[:, None, :]).reshape(self.shape[0], -1)
 
-    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+    def _blocks(self, n_bytes: int = CHUNK_BYTES) -> Iterator[tuple[slice, Floats]]:
         """Blocks of rows in double precision, small enough to stay in the cache."""
-        height = max(1, CHUNK_BYTES // (8 * max(1, self.shape[1])))
+        height = max(1, n_bytes // (8 * max(1, self.shape[1])))
         for first in range(0, self.shape[0], height):
             rows = slice(first, first + height)
             yield rows, self._X[rows].astype(np.float64, copy=False)
+
+
+def _gram_about(means: Floats, rows: Floats, weights: Floats) -> Floats:
+    """``(A - 1 m')' diag(weights) (A - 1 m')`` of some rows."""
+    index = np.flatnonzero(weights)
+    if index.size < WORTH_TAKING * weights.size:
+        rows, weights = rows.take(index, axis=0), weights[index]
+    away = rows - means
+    away *= np.sqrt(weights)[:, None]
+    gram: Floats = away.T @ away
+    return gram
 
 
 def locate(shares: Floats, positions: Floats) -> Labels:

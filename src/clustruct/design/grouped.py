@@ -53,12 +53,25 @@ class GroupedDesign:
         combine: Callable[[T, T], T] | None = None,
     ) -> T:
         """As of ``X``, with the same groups everywhere."""
+        return self._design.sweep(self._grouped(function), *rows, combine=combine)
+
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Rows, T]],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Rows, T]:
+        """As of ``X``, with the same groups everywhere."""
+        return self._design.sweep_keeping(self._grouped(function), *rows, combine=combine)
+
+    def _grouped(self, function: Callable[..., T]) -> Callable[..., T]:
+        """A function of designs whose columns are grouped."""
         labels, n_groups = self._labels, self.shape[1]
 
         def grouped(design: Design, *mine: Rows) -> T:
             return function(GroupedDesign(design, labels, n_groups), *mine)
 
-        return self._design.sweep(grouped, *rows, combine=combine)
+        return grouped
 
     def scores(self, W: Floats) -> Rows:
         """``X (Z V)``."""

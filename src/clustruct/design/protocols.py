@@ -5,7 +5,7 @@ live, and only the design knows how to reach them. What is as long as a sample i
 means, Gram matrices) is an array of the host, of double precision.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -81,6 +81,18 @@ class Operator(Protocol):
         """The same for functions that take the design of these rows first: one pass over ``X``."""
         ...
 
+    def sweep_keeping(
+        self,
+        function: Callable[..., tuple[Rows, T]],
+        *rows: Rows,
+        combine: Callable[[T, T], T] | None = None,
+    ) -> tuple[Rows, T]:
+        """A sweep by a function that returns new rows as well, which stay where ``X`` is.
+
+        It returns an array of rows, or a tuple of them, and what is to be added up.
+        """
+        ...
+
     def moments(self, shares: Rows) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column."""
         ...
@@ -127,16 +139,8 @@ class Design(Operator, Protocol):
         """Whole numbers of the rows as users get them: beside ``X``, computed when asked for."""
         ...
 
-    def sweep_keeping(
-        self,
-        function: Callable[..., tuple[Rows, T]],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> tuple[Rows, T]:
-        """A sweep by a function that returns new rows as well, which stay where ``X`` is.
-
-        It returns an array of rows, or a tuple of them, and what is to be added up.
-        """
+    def side_by_side(self, works: Sequence[Callable[[], T]]) -> Iterable[T]:
+        """What works return that do not need each other; passes that several need are one."""
         ...
 
     def only(self, mask: Rows, *rows: Rows) -> tuple["Design", tuple[Rows, ...]]:

@@ -1,11 +1,16 @@
 """Rows in one piece, wherever that is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from clustruct.design.protocols import Rows, T
 
-__all__ = ["WholeRows"]
+__all__ = ["WholeRows", "one_by_one"]
+
+
+def one_by_one(works: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """What works return, each done when its result is asked for."""
+    return (work() for work in works)
 
 
 class WholeRows:
@@ -29,6 +34,10 @@ class WholeRows:
     ) -> T:
         """The function of this design."""
         return function(self, *rows)
+
+    def side_by_side(self, works: Sequence[Callable[[], T]]) -> Iterator[T]:
+        """One after the other."""
+        return one_by_one(works)
 
     def hand_out(self, codes: Rows) -> Any:
         """As they are."""

@@ -5,8 +5,10 @@ algebra runs in one thread, so that the scores are the same bits whatever ``n_jo
 depend on where the samples live, which is the business of those who divide them.
 """
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,8 @@ from clustruct.estimators.inputs import counter
 from clustruct.estimators.plan import Plan
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.solvers.features import relaxed_answers
+from clustruct.solvers.driver import Answer
+from clustruct.solvers.features import FeatureOutcome, relaxed_answers
 
 __all__ = ["cross_validate", "search_method"]
 
@@ -54,11 +57,13 @@ def cross_validate(
         works = samples.works(plan)
         scores = np.empty((*plan.shape, len(works)))
         tell = counter(verbose, "fold", len(works))
-        jobs = (delayed(_score_fold)(work, plan) for work in works)
-        # Where samples stay where they are, those who work on them share a pass.
-        n_jobs = n_jobs if all(work.travels for work in works) else 1
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        for number, fold_scores, count in parallel(jobs):
+        if all(work.travels for work in works):
+            parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+            scored = parallel(delayed(_score_fold)(work, plan) for work in works)
+        else:
+            jobs = [partial(_score_fold, work, plan) for work in works]
+            scored = samples.objective.side_by_side(jobs)
+        for number, fold_scores, count in scored:
             scores[..., number] = fold_scores
             unconverged += count
             tell()
@@ -73,12 +78,19 @@ def _score_fold(work: FoldWork, plan: Plan) -> tuple[int, Floats, int]:
         objective = work.objective(plan)
         ledger = work.ledger(plan)
         method = search_method(plan.solver, plan.method, objective)
-        for place, outcome in fit_grid(objective, plan.grid, plan.model.blocks, method):
-            answers = relaxed_answers(outcome.problem.objective, outcome.answer, plan.relax)
+        finish = partial(_fractions, plan.relax)
+        fits = fit_grid(objective, plan.grid, plan.model.blocks, method, finish)
+        for place, (answers, converged) in fits:
             ledger.enter(place, answers)
-            unconverged += not outcome.status.converged
+            unconverged += not converged
         scores = ledger.scores()
     return work.number, scores, unconverged
+
+
+def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Answer], bool]:
+    """The answers of a fit with fractions of its ridge, and whether it converged."""
+    answers = relaxed_answers(outcome.problem.objective, outcome.answer, factors)
+    return answers, outcome.status.converged
 
 
 def search_method(

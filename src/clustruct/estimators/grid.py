@@ -6,11 +6,12 @@ and of nonzero weights.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,12 +39,14 @@ __all__ = [
     "choose_objective",
     "fit_grid",
     "gram_pays",
+    "itself",
     "warn_of_unconverged",
 ]
 
 Floats = NDArray[np.float64]
 Count = int | Mapping[Any, int] | None
 Place = tuple[int, int, int]
+T = TypeVar("T")
 
 # With at most this many columns, squared loss is solved by its Gram matrix.
 GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
@@ -138,7 +141,8 @@ def fit_grid(
     grid: Grid,
     blocks: ArrayLike | None,
     method: Method,
-) -> Iterator[tuple[Place, FeatureOutcome]]:
+    finish: Callable[[FeatureOutcome], T],
+) -> Iterator[tuple[Place, T]]:
     """Fit at every place of a grid.
 
     Parameters
@@ -148,27 +152,37 @@ def fit_grid(
     grid : Grid
     blocks : array-like of shape (n_features,) or None
     method : Method
+    finish : callable
+        Makes what is wanted of a fit, with passes over ``X`` that fits may have in common.
 
     Yields
     ------
     place : tuple of int
         Indices into the number of groups, alphas and numbers of nonzero weights.
-    outcome : FeatureOutcome
+    finished
+        What `finish` returned.
     """
     constraints = grid.constraints(objective.shape[0], blocks, objective.cluster)
-    minimum = None
+    free = [place for place, each in constraints.items() if isinstance(each, Free)]
+    alone = [place for place in constraints if place not in free[1:]]
+    there, minimum = objective, None
     for a in np.argsort(-grid.alphas, kind="stable"):
-        there = objective.with_alpha(float(grid.alphas[a]))
+        there = there.with_alpha(float(grid.alphas[a]))
         minimum = free_minimum(there, near=minimum)
-        without_constraint: FeatureOutcome | None = None
-        for (q, k), constraint in constraints.items():
-            if not isinstance(constraint, Free):
-                outcome = method.fit(there, constraint, minimum)
-            elif without_constraint is None:
-                outcome = without_constraint = method.fit(there, constraint, minimum)
-            else:
-                outcome = without_constraint
-            yield (q, int(a), k), outcome
+
+        def fit(place: tuple[int, int], there: Any = there, known: Point = minimum) -> T:
+            return finish(method.fit(there, constraints[place], known))
+
+        works = [partial(fit, place) for place in alone]
+        for (q, k), finished in zip(alone, there.side_by_side(works), strict=True):
+            # Without constraint there is one answer.
+            for also_q, also_k in free if (q, k) in free else [(q, k)]:
+                yield (also_q, int(a), also_k), finished
+
+
+def itself(outcome: FeatureOutcome) -> FeatureOutcome:
+    """An outcome as it is."""
+    return outcome
 
 
 def choose_objective(

@@ -21,6 +21,7 @@ from clustruct.estimators.grid import (
 )
 from clustruct.estimators.intake import take_samples
 from clustruct.results import FeaturePath
+from clustruct.solvers.features import FeatureOutcome
 
 __all__ = ["feature_cluster_path"]
 
@@ -131,7 +132,7 @@ def feature_cluster_path(
     grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero)
     method = model._method(objective.shape).quietly(solver)
     path = _empty_path(grid.n_clusters, grid.alphas, grid.n_nonzero, objective.shape)
-    for place, outcome in fit_grid(objective, grid, blocks, method):
+    for place, outcome in fit_grid(objective, grid, blocks, method, _certified):
         path.coefs[place] = outcome.answer.point.W.T
         path.intercepts[place] = outcome.answer.point.intercept
         path.labels[place], _ = ordered_groups(outcome.answer)
@@ -140,6 +141,12 @@ def feature_cluster_path(
         path.converged[place] = outcome.status.converged
     warn_of_unconverged(int((~path.converged).sum()), path.converged.size, max_iter)
     return path if model._many_outputs() else _without_outputs(path)
+
+
+def _certified(outcome: FeatureOutcome) -> FeatureOutcome:
+    """An outcome whose certificate has been computed."""
+    assert outcome.certificate is not None
+    return outcome
 
 
 def _empty_path(

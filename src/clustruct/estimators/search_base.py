@@ -22,6 +22,7 @@ from clustruct.estimators.grid import (
     check_alphas,
     check_grid,
     fit_grid,
+    itself,
     warn_of_unconverged,
 )
 from clustruct.estimators.inputs import check_groups, conclude, counter, watcher
@@ -121,7 +122,7 @@ class Search(FeatureCluster):
         scores = np.empty((*grid.shape, 1, 1))
         unconverged = 0
         tell = counter(self.verbose, "fit", scores.size)
-        for place, outcome in fit_grid(objective, grid, self.blocks, quick):
+        for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
             price = bic(outcome, n_samples, likelihood, self.fit_intercept)
             if self.criterion == "ebic":
                 price += partition_price(outcome)
@@ -149,7 +150,7 @@ class Search(FeatureCluster):
         grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
         watch = watcher(int(self.verbose) > 1, self.callback)
         method = replace(method, budget=replace(method.budget, monitor=watch))
-        ((_, outcome),) = fit_grid(objective, grid, self.blocks, method)
+        ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)
         self.relax_ = float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
         self.cv_results_ = found

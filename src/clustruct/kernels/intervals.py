@@ -628,10 +628,11 @@ def _beats(
     v: cython.double = table[here, 0] - table[old, 0]
     w: cython.double = table[here, 0] - table[new, 0]
     # The second moments up to the position cancel.
-    gain: cython.double = (table[new, 4] - table[old, 4]) - s * (s / v) + r * (r / w)
-    gain = lead + sign * gain
-    if gain > 2.0 * noise or gain < -2.0 * noise:
-        return gain > 0.0
+    gain: cython.double = table[new, 4] - table[old, 4]
+    if v * w != 0.0:  # weights may be lost beside those before them
+        gain = lead + sign * (gain - s * (s / v) + r * (r / w))
+        if gain > 2.0 * noise or gain < -2.0 * noise:
+            return gain > 0.0
     return _beats_closely(table, lead, sign, new, old, here, noise)
 
 
@@ -658,11 +659,12 @@ def _beats_closely(
     v: cython.double = table[here, 0] - table[old, 0] + (table[here, 1] - table[old, 1])
     w: cython.double = table[here, 0] - table[new, 0] + (table[here, 1] - table[new, 1])
     gain: cython.double = (table[new, 4] - table[old, 4]) + (table[new, 5] - table[old, 5])
-    gain = lead + sign * (gain - s * (s / v) + r * (r / w))
     error: cython.double = (table[here, 4] - table[old, 4]) + (table[here, 4] - table[new, 4])
     error = OWN_ERROR * abs(error) + PAIR_ERROR * noise
-    if gain > error or gain < -error:
-        return gain > 0.0
+    if v != 0.0 and w != 0.0:
+        gain = lead + sign * (gain - s * (s / v) + r * (r / w))
+        if gain > error or gain < -error:
+            return gain > 0.0
     gain = interval_cost(table, min(old, here), max(old, here))
     gain -= interval_cost(table, min(new, here), max(new, here))
     return lead + gain >= 0.0

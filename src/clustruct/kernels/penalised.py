@@ -273,7 +273,9 @@ def _sample(values, mass, n_groups):
     by_need = np.interp(np.linspace(0.0, need[-1], size // 2), need, knots)
     edges = np.concatenate([by_need, np.linspace(0, n, size // 2)]).astype(np.int64)
     edges.sort()
-    return edges[np.flatnonzero(np.diff(edges, append=n + 1))]
+    # Each interval has to have a weight, which may be lost beside those before it.
+    edges = edges[np.flatnonzero(np.diff(mass[edges], prepend=-1.0))]
+    return edges if edges.size >= LEAST_SHARE * n_groups // 2 else None
 
 
 def settle(values, weights, origin, table, path):
@@ -297,8 +299,9 @@ def settle(values, weights, origin, table, path):
 
 def splice(few, many, n, n_groups):
     """A partition into ``n_groups`` groups from one with fewer and one with more."""
-    a = np.concatenate([[0], few, [n]])
-    b = np.concatenate([[0], many, [n]])
+    # An empty range would become an array of floats.
+    a = np.concatenate([[0], np.asarray(few, dtype=np.int64), [n]])
+    b = np.concatenate([[0], np.asarray(many, dtype=np.int64), [n]])
     shift = n_groups - (a.shape[0] - 1)
     i = np.arange(a.shape[0] - 1)
     first = np.flatnonzero(b[i + shift + 1] <= a[i + 1])[0]

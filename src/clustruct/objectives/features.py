@@ -12,6 +12,7 @@ from clustruct.losses import Loss
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
+from clustruct.objectives.readings import linear_objective
 
 __all__ = ["FeatureObjective"]
 
@@ -38,12 +39,12 @@ class FeatureObjective(LinearObjective):
         self.alpha = alpha
         self.data = design
         self.cluster = design.cluster
+        self.side_by_side = design.side_by_side
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
         """The same loss with another ridge; what is known of ``X`` is handed on."""
         other = type(self)(self.data, self.response, alpha)
-        self.curvatures()
-        other._bends = self._bends
+        other._moments = self._column_moments()
         return other
 
     def refit(
@@ -110,7 +111,7 @@ class FeatureObjective(LinearObjective):
 
     def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
         """The problem in the values of the groups."""
-        return LinearObjective(design, self.response, ridge)
+        return linear_objective(design, self.response, ridge)
 
     def quadratic_model(self, point: Point) -> QuadraticObjective:
         """The squared loss whose value and gradient at a point are those of this one.
@@ -119,7 +120,7 @@ class FeatureObjective(LinearObjective):
         derivative itself where there is one output.
         """
         response, data = self.response, self.data
-        scores = self._shift(data.scores(point.W), point.intercept)
+        scores = self.shift(data.scores(point.W), point.intercept)
         weights = data.map(
             partial(_curvatures, response.loss), response.target, scores, response.shares
         )
@@ -127,8 +128,12 @@ class FeatureObjective(LinearObjective):
         total = float(data.fold(_total, weights))
         if response.fit_intercept and total > 0.0:
             means = data.adjoint(data.map(_column, weights))[:, 0] / total
-        gram = data.gram(weights, means)
-        slope = self.loss_gradient(point)
+        return self._model(point, data.gram(weights, means), means, self.loss_gradient(point))
+
+    def _model(
+        self, point: Point, gram: Floats, means: Floats, slope: Floats
+    ) -> QuadraticObjective:
+        """The squared loss with a Gram matrix, means and a gradient at a point."""
         ridge = 0.5 * self.alpha * float(np.vdot(point.W, point.W))
         bent = gram @ point.W
         constant = point.value - ridge + float(np.vdot(point.W, 0.5 * bent - slope))

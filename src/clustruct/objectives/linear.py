@@ -6,7 +6,6 @@ with the intercept ``b`` always at its best for ``W``. A value takes one product
 gradient one more.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,8 @@ from scipy.optimize import minimize_scalar
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
 from clustruct.losses import Loss, best_intercept, mean_hessian
-from clustruct.objectives.newton import minimise
+from clustruct.objectives.expansions import RowsExpansion, inverse
+from clustruct.objectives.newton import Expansion, minimise
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray, gradient_ray
 from clustruct.results import Projection
@@ -27,7 +27,6 @@ Floats = NDArray[np.float64]
 
 # The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
 MAX_STRETCH = 4.0
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,25 +68,31 @@ class LinearObjective:
         self.penalties = penalties
         self.shape = (design.shape[1], response.n_outputs)
         self.quadratic = response.loss.quadratic
-        self._bends: Floats | None = None
+        self._moments: tuple[Floats, Floats] | None = None
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``; a point near it is a good start for the intercept."""
-        response, loss = self.response, self.response.loss
-        scores = self.design.scores(W)
         intercept = np.zeros(self.shape[1]) if near is None else near.intercept
+        return self.at_scores(W, self.design.scores(W), intercept)
+
+    def at_scores(self, W: Floats, scores: Rows, intercept: Floats) -> Point:
+        """Value at ``W``, given its scores and where to seek the intercept."""
+        response, loss = self.response, self.response.loss
         if response.fit_intercept:
             intercept = best_intercept(
                 loss, response.target, scores, response.shares, intercept, self.design.fold
             )
-        scores = self._shift(scores, intercept)
+        scores = self.shift(scores, intercept)
         rows = (response.target, scores, response.shares)
-        ridge = 0.5 * float(self.penalties @ np.square(W).sum(axis=1))
-        value = float(self.design.fold(lambda y, z, s: s @ loss.value(y, z), *rows)) + ridge
+        mean = float(self.design.fold(lambda y, z, s: s @ loss.value(y, z), *rows))
         slope = self.design.map(lambda y, z, s: s[:, None] * loss.gradient(y, z), *rows)
-        return Point(W, value, intercept, slope)
+        return Point(W, mean + self.ridge(W), intercept, slope)
 
-    def _shift(self, scores: Rows, intercept: Floats) -> Rows:
+    def ridge(self, W: Floats) -> float:
+        """What the weights cost by themselves."""
+        return 0.5 * float(self.penalties @ np.square(W).sum(axis=1))
+
+    def shift(self, scores: Rows, intercept: Floats) -> Rows:
         """Scores with the intercept."""
         return self.design.map(lambda z: z + beside(intercept, z), scores)
 
@@ -99,75 +104,15 @@ class LinearObjective:
         """Gradient of the mean loss alone."""
         return self.design.adjoint(point.slope)
 
-    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
-        """Second derivative, as a function of the direction.
-
-        With ``H`` that of the mean loss by the scores, it is
-        ``X' (H - H 1 (1'H 1)^-1 1'H) X + penalty``; the middle term is for the best intercept.
-        """
-        if self.design.streamed:
-            return self._streamed_hessian(point)
-        design, loss = self.design, self.response.loss
-        scores = self._shift(design.scores(point.W), point.intercept)
-        rows = (self.response.target, scores, self.response.shares)
-        inner = np.zeros((self.shape[1], self.shape[1]))
-        if self.response.fit_intercept:
-            inner[:] = _inverse(design.fold(lambda y, z, s: mean_hessian(loss, y, z, s), *rows))
-
-        def product(direction: Floats) -> Floats:
-            moved = design.scores(direction)
-            slopes = design.fold(lambda m, y, z, s: s @ loss.hessian_product(y, z, m), moved, *rows)
-            moved = self._shift(moved, -(inner @ slopes))
-            bent = design.map(
-                lambda m, y, z, s: s[:, None] * loss.hessian_product(y, z, m), moved, *rows
-            )
-            return design.adjoint(bent) + self.penalties[:, None] * direction
-
-        return product
-
-    def _streamed_hessian(self, point: Point) -> Callable[[Floats], Floats]:
-        """The same with one pass over ``X`` a product.
-
-        The middle term is known before: with ``C_k = X' H e_k`` the shift of the intercept is
-        ``(1'H 1)^-1`` times the numbers ``<C_k, direction>``. Scores are computed anew on the way.
-        """
-        design, loss, penalties = self.design, self.response.loss, self.penalties[:, None]
-        rows = (self.response.target, self.response.shares)
-        W, intercept, n_outputs = point.W, point.intercept, self.shape[1]
-        inner, tilts = np.zeros((n_outputs, n_outputs)), np.zeros((n_outputs, *self.shape))
-
-        def tilt(X: Operator, y: Rows, s: Rows) -> tuple[Floats, Floats]:
-            z = X.scores(W) + intercept
-            columns = [
-                s[:, None] * loss.hessian_product(y, z, np.broadcast_to(unit, z.shape))
-                for unit in np.eye(n_outputs)
-            ]
-            together = X.adjoint(np.hstack(columns)).reshape(-1, n_outputs, n_outputs)
-            # In the layout that it also has after a journey, or the last bits would differ.
-            tilted = np.ascontiguousarray(together.transpose(1, 0, 2))
-            return tilted, mean_hessian(loss, y, z, s)
-
-        if self.response.fit_intercept:
-            tilts, bends = design.sweep(tilt, *rows)
-            inner[:] = _inverse(bends)
-
-        def product(direction: Floats) -> Floats:
-            shift = inner @ np.tensordot(tilts, direction, axes=2)
-
-            def bend(X: Operator, y: Rows, s: Rows) -> Floats:
-                both = X.scores(np.hstack([W, direction]))
-                z, moved = both[:, :n_outputs] + intercept, both[:, n_outputs:] - shift
-                return X.adjoint(s[:, None] * loss.hessian_product(y, z, moved))
-
-            return design.sweep(bend, *rows) + penalties * direction
-
-        return product
+    def around(self, W: Floats, near: Point) -> Expansion:
+        """The loss up to second order, at ``W`` and the intercept of a point."""
+        return RowsExpansion(self, W, near.intercept, self.design.scores(W))
 
     def bend(self, point: Point, direction: Floats) -> float:
         """Second derivative along a direction: one pass over ``X``, where `hessian` takes more."""
         design, loss, n_outputs = self.design, self.response.loss, self.shape[1]
         both = design.scores(np.hstack([point.W, direction]))
-        scores = self._shift(design.map(lambda b: b[:, :n_outputs], both), point.intercept)
+        scores = self.shift(design.map(lambda b: b[:, :n_outputs], both), point.intercept)
         moved = design.map(lambda b: b[:, n_outputs:], both)
         rows = (self.response.target, scores, self.response.shares)
         if self.response.fit_intercept:
@@ -179,7 +124,7 @@ class LinearObjective:
                 moved,
                 *rows,
             )
-            moved = self._shift(moved, -(_inverse(bends) @ slopes))
+            moved = self.shift(moved, -(inverse(bends) @ slopes))
         curved = design.fold(
             lambda m, y, z, s: s @ row_dots(m, loss.hessian_product(y, z, m)), moved, *rows
         )
@@ -195,11 +140,15 @@ class LinearObjective:
 
     def curvatures(self) -> Floats:
         """Bounds of the diagonal of the second derivative."""
-        if self._bends is None:
-            means, variances = self.design.moments(self.response.shares)
-            squares = variances if self.response.fit_intercept else variances + means**2
-            self._bends = self.response.loss.curvature * squares
-        return self._bends + self.penalties
+        means, variances = self._column_moments()
+        squares = variances if self.response.fit_intercept else variances + means**2
+        return self.response.loss.curvature * squares + self.penalties
+
+    def _column_moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of each column, computed once."""
+        if self._moments is None:
+            self._moments = self.design.moments(self.response.shares)
+        return self._moments
 
     def dual_bound(self, point: Point, explained: float) -> float:
         """A lower bound of the objective on a union of subspaces, by Fenchel duality.
@@ -239,17 +188,11 @@ class LinearObjective:
         )
         return max(0.0, -float(best.fun), bound(1.0))
 
-    def minimum(self, tol: float, start: Floats | None = None) -> Point:
-        """The best weights without constraint."""
-        return minimise(self, np.zeros(self.shape) if start is None else start, tol=tol)
-
-
-def _inverse(bends: Floats) -> Floats:
-    """Inverse of the second derivative by the intercept, zero along directions that are flat.
-
-    A common shift of all classes is flat, and what rounding leaves of it must not be inverted.
-    """
-    return np.asarray(np.linalg.pinv(bends, rcond=ROUNDING), dtype=np.float64)
+    def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
+        """The best weights without constraint, from weights or a point to start with."""
+        if start is None:
+            start = np.zeros(self.shape) if near is None else near.W
+        return minimise(self, start, near, tol=tol)
 
 
 def _per_share(slope: Rows, shares: Rows) -> Rows:

@@ -1,5 +1,6 @@
 """Sums over rows, and the same of some rows or without them: the Gram matrices of folds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast as cast_to
 
@@ -7,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.arrays import beside, cast, column_dots, namespace
-from clustruct.design import Design, LocalDesign, Rows
+from clustruct.design import DenseDesign, Design, LocalDesign, Rows
 
-__all__ = ["Moments", "moments_of_parts"]
+__all__ = ["Moments", "moments_of_parts", "moments_of_weightings"]
 
 Floats = NDArray[np.float64]
 
@@ -199,6 +200,42 @@ def moments_of_parts(
 
     found = design.sweep(of_all, target, weights, design.place(counts), combine=join)
     return list(found)
+
+
+def moments_of_weightings(
+    design: DenseDesign, target: Floats, weigh: Callable[[slice], Floats], *, centred: bool
+) -> list[Moments]:
+    """Moments of the same rows by several weightings, each as if its weights summed to one.
+
+    Parameters
+    ----------
+    design : DenseDesign
+    target : ndarray of shape (n, K)
+    weigh : callable
+        The weights of some rows, ``Q x m``.
+    centred : bool
+        Whether they are about the means of each weighting, or about zero.
+
+    Returns
+    -------
+    list of Moments
+    """
+    totals, means, grams = design.weighted_grams(target, weigh, centred=centred)
+    grams /= totals[:, None, None]
+    d, n_outputs = design.shape[1], target.shape[1]
+    return [
+        Moments(
+            weight=1.0,
+            x_center=mean[:d],
+            y_center=mean[d:],
+            x_sum=np.zeros(d),
+            y_sum=np.zeros(n_outputs),
+            gram=gram[:d, :d],
+            moment=gram[:d, d:],
+            squares=np.diagonal(gram)[d:],
+        )
+        for mean, gram in zip(means, grams, strict=True)
+    ]
 
 
 def _part(X: Design, y: Rows, w: Rows, counts: Rows) -> tuple[Design, Rows, Rows]:

@@ -2,6 +2,16 @@
 
 One method serves all losses. For the squared loss its model is the function itself, so that the
 first system, solved to the tolerance asked for, is ridge regression by conjugate gradients.
+
+The intercept is one more weight, which no ridge holds: at weights ``W`` and an intercept ``b``,
+not necessarily the best one,
+
+    f(W + D, b + c) = f + <g, D> + u'c + 1/2 <D, H D> + <D, C c> + 1/2 c'T c + ...
+
+For a given ``D`` the best ``c`` is ``-T^-1 (u + C'D)``. It leaves a problem in ``D`` alone, with
+gradient ``g - C T^-1 u`` and second derivative ``H - C T^-1 C'``, which is conditioned as if the
+columns of ``X`` had been centred. All of it can be had from one look at ``X``; the best intercept,
+which takes more than one look at the scores, is found at the end.
 """
 
 from collections.abc import Callable
@@ -12,7 +22,7 @@ from numpy.typing import NDArray
 
 from clustruct.objectives.point import Point
 
-__all__ = ["minimise"]
+__all__ = ["Expansion", "Line", "minimise"]
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +30,45 @@ SUFFICIENT = 1e-4
 ROUNDING = 1e-12
 MAX_HALVINGS = 40
 MAX_PRODUCTS = 2000
+
+
+class Expansion(Protocol):
+    """A function around some weights and an intercept, up to second order."""
+
+    @property
+    def value(self) -> float:
+        """The function there."""
+        ...
+
+    @property
+    def gradient(self) -> Floats:
+        """By the weights, when the intercept follows them."""
+        ...
+
+    def product(self, direction: Floats) -> Floats:
+        """Second derivative times a direction, when the intercept follows."""
+        ...
+
+    def along(self, move: Floats) -> "Line":
+        """The weights moved, and the intercept with them."""
+        ...
+
+    def settled(self) -> Point:
+        """The point with these weights and the best intercept."""
+        ...
+
+
+class Line(Protocol):
+    """Expansions along a move."""
+
+    @property
+    def slope(self) -> float:
+        """How the function changes at first."""
+        ...
+
+    def at(self, length: float) -> Expansion:
+        """The function after so much of the move."""
+        ...
 
 
 class SmoothObjective(Protocol):
@@ -31,12 +80,8 @@ class SmoothObjective(Protocol):
         """Value and what belongs to it at ``W``."""
         ...
 
-    def gradient(self, point: Point) -> Floats:
-        """Gradient at a point."""
-        ...
-
-    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
-        """The second derivative at a point, as a function of the direction."""
+    def around(self, W: Floats, near: Point) -> Expansion:
+        """The function around ``W`` and the intercept of a point."""
         ...
 
     def curvatures(self) -> Floats:
@@ -45,7 +90,12 @@ class SmoothObjective(Protocol):
 
 
 def minimise(
-    objective: SmoothObjective, start: Floats, *, tol: float, max_steps: int = 100
+    objective: SmoothObjective,
+    start: Floats,
+    near: Point | None = None,
+    *,
+    tol: float,
+    max_steps: int = 100,
 ) -> Point:
     """The point where the gradient is ``tol`` times as large as at zero, or smaller.
 
@@ -53,6 +103,8 @@ def minimise(
     ----------
     objective : SmoothObjective
     start : ndarray of shape (d, K)
+    near : Point, default=None
+        A point there, or near it, that is known.
     tol : float
     max_steps : int, default=100
         Newton steps at most.
@@ -62,44 +114,45 @@ def minimise(
     Point
     """
     scale = 1.0 / np.maximum(objective.curvatures(), np.finfo(np.float64).tiny)[:, None]
-    point = objective.at(np.zeros_like(start))
-    gradient = objective.gradient(point)
-    zero_size = _size(gradient, scale)
+    zero = objective.at(np.zeros_like(start))
+    here = objective.around(zero.W, zero)
+    zero_size = _size(here.gradient, scale)
     if zero_size == 0.0:
-        return point  # nothing to explain, as with constant targets
+        return zero  # nothing to explain, as with constant targets
     enough = tol * zero_size
     if start.any():
-        point = objective.at(start)
-        gradient = objective.gradient(point)
+        here = objective.around(start, zero if near is None else near)
     for _ in range(max_steps):
-        size = _size(gradient, scale)
-        if size <= enough:
-            break
+        size = _size(here.gradient, scale)
         # The squared loss is its own model: solve it once. Others get better models as they near.
         forcing = enough / size if objective.quadratic else min(0.1, np.sqrt(size / zero_size))
-        move = _solve(objective.hessian(point), -gradient, scale, 0.5 * forcing)
-        slope = float(np.vdot(gradient, move))
-        close = -slope <= ROUNDING * abs(point.value)  # closer than the value can tell
-        trial = (
-            objective.at(point.W + move, near=point)
-            if close
-            else _descend(objective, point, move, slope)
-        )
-        if trial is None:
-            break
-        trial_gradient = objective.gradient(trial)
-        if close and _size(trial_gradient, scale) >= size:
-            break
-        point, gradient = trial, trial_gradient
-    return point
+        following = None if size <= enough else _step(here, scale, size, 0.5 * forcing)
+        if following is None:
+            point = here.settled()
+            if here.value - point.value <= ROUNDING * abs(point.value):
+                return point
+            following = objective.around(point.W, point)  # the intercept had been left behind
+        here = following
+    return here.settled()
 
 
-def _descend(objective: SmoothObjective, point: Point, move: Floats, slope: float) -> Point | None:
-    """The first of ``move``, ``move / 2``, ... that lowers the value enough, or None."""
+def _step(here: Expansion, scale: Floats, size: float, forcing: float) -> Expansion | None:
+    """One step of Newton's method, or None where it gains nothing."""
+    move = _solve(here.product, -here.gradient, scale, forcing)
+    line = here.along(move)
+    if -line.slope > ROUNDING * abs(here.value):
+        return _descend(here, line)
+    # Closer than the value can tell.
+    trial = line.at(1.0)
+    return trial if _size(trial.gradient, scale) < size else None
+
+
+def _descend(here: Expansion, line: Line) -> Expansion | None:
+    """The first of a move, half of it, ... that lowers the value enough, or None."""
     for halving in range(MAX_HALVINGS):
         length = 0.5**halving
-        trial = objective.at(point.W + length * move, near=point)
-        if trial.value < point.value + SUFFICIENT * length * slope:
+        trial = line.at(length)
+        if trial.value < here.value + SUFFICIENT * length * line.slope:
             return trial
     return None
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from clustruct.design import Design, assignment
+from clustruct.design import Design, assignment, one_by_one
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -47,6 +47,7 @@ class QuadraticObjective:
 
     quadratic = True
     cluster = staticmethod(cluster_values)
+    side_by_side = staticmethod(one_by_one)
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class QuadraticObjective:
         spread = 2.0 * max(0.0, point.value - ridge) + explained / alpha
         return 0.5 * along * (along / spread) if spread > 0.0 else 0.0
 
-    def minimum(self, tol: float, start: Floats | None = None) -> Point:
+    def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
         """The best weights without constraint, by a factorisation."""
         return self.at(_solve_positive(self.gram + np.diag(self.penalties), self.moment))
 

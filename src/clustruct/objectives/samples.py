@@ -27,13 +27,15 @@ from clustruct.arrays import (
 )
 from clustruct.design import Design, Rows, as_design
 from clustruct.losses import Loss, MultinomialLoss
-from clustruct.objectives.linear import LinearObjective, Response
+from clustruct.objectives.linear import Response
+from clustruct.objectives.moments import moments_of_weightings
 from clustruct.objectives.point import Point
-from clustruct.objectives.quadratic import quadratic_objective
+from clustruct.objectives.quadratic import objective_of, quadratic_objective
 from clustruct.objectives.ray import Ray
+from clustruct.objectives.readings import linear_objective
 from clustruct.results import Projection
 
-__all__ = ["Panel", "SampleObjective", "judge"]
+__all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -148,7 +150,7 @@ class SampleObjective:
         if self.quadratic and (d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d <= n)):
             best = quadratic_objective(design, mine, penalties).minimum(tol)
         else:
-            best = LinearObjective(design, mine, penalties).minimum(tol, start)
+            best = linear_objective(design, mine, penalties).minimum(tol, start)
         return best.W, best.intercept
 
     def _fit_classes(
@@ -169,7 +171,7 @@ class SampleObjective:
         if present.size > 1:
             begin = None if start is None else start[:, present]
             penalties = np.full(self.shape[0], self.alpha)
-            best = LinearObjective(design, fewer, penalties).minimum(tol, begin)
+            best = linear_objective(design, fewer, penalties).minimum(tol, begin)
             W[:, present], intercept[present] = best.W, best.intercept
         intercept[absent] = intercept[present].min() - IMPOSSIBLE
         return W, intercept
@@ -190,11 +192,34 @@ class SampleObjective:
         tuple of ndarray
             Shapes (Q, d, K) and (Q, K).
         """
+        if self._fits_together:
+            each = without_negligible(np.stack(list(weights)))
+            return self._fit_together(lambda rows: each[:, rows], tol)
         fitted = [
             self.fit_expert(mine, tol, None if start is None else start[q])
             for q, mine in enumerate(weights)
         ]
         return np.stack([W for W, _ in fitted]), np.stack([b for _, b in fitted])
+
+    @property
+    def _fits_together(self) -> bool:
+        """Whether the moments of all experts are made of one reading of ``X``."""
+        design = self.design
+        at_hand = design.on_host and not design.is_sparse
+        return self.quadratic and at_hand and design.shape[1] <= GRAM_ALWAYS
+
+    def _fit_together(self, weigh: Callable[[slice], Floats], tol: float) -> tuple[Floats, Floats]:
+        """The best expert for each weighting, by their moments; see `moments_of_weightings`."""
+        response = self.response
+        target = np.asarray(response.target, dtype=np.float64)
+        penalties = np.full(self.shape[0], self.alpha)
+        best = [
+            objective_of(mine, penalties).minimum(tol)
+            for mine in moments_of_weightings(
+                self.design, target, weigh, centred=response.fit_intercept
+            )
+        ]
+        return np.stack([point.W for point in best]), np.stack([point.intercept for point in best])
 
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
@@ -219,6 +244,11 @@ class SampleObjective:
         self, labels: Rows, n_experts: int, tol: float, start: Floats | None
     ) -> tuple[Floats, Floats]:
         """The best experts for an assignment in which all have samples."""
+        if self._fits_together:
+            shares, experts = self.response.shares, np.arange(n_experts)[:, None]
+            return self._fit_together(
+                lambda rows: np.where(labels[rows] == experts, shares[rows], 0.0), tol
+            )
         weights = (
             self.design.map(partial(_where_label, q), labels, self.response.shares)
             for q in range(n_experts)
@@ -257,9 +287,11 @@ class SampleObjective:
 
     def costs(self, W: Floats, intercept: Floats) -> Floats:
         """Loss plus ridge of every sample with every expert, ``n x Q``."""
-        costs = np.empty((self.response.shares.size, W.shape[0]))
+        # An expert after the other, as they are asked for.
+        costs = np.empty((self.response.shares.size, W.shape[0]), order="F")
+        scores = self.scores(W, intercept)
         for q in range(W.shape[0]):
-            costs[:, q] = self._cost(W[q], self.design.scores(W[q]) + intercept[q])
+            costs[:, q] = self._cost(W[q], scores[:, q])
         return costs
 
     def least_losses(self, W: Floats, intercept: Floats) -> Rows:
@@ -444,6 +476,11 @@ def judge(
     slope = shares[:, None] * loss.gradient(target, own_scores) if sloped else None
     demand = totals_by_code(choices, shares, W.shape[0])
     return (choices, least, slope), (shares @ own_cost, demand)
+
+
+def without_negligible(weights: Floats) -> Floats:
+    """Weights ``Q x n`` with zeros for samples that do not change an expert."""
+    return np.where(weights > NEGLIGIBLE * weights.max(axis=1, keepdims=True), weights, 0.0)
 
 
 def _zero_codes(like: Rows) -> Rows:

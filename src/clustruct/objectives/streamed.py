@@ -1,14 +1,17 @@
 """Clustered features where reading ``X`` is what takes the time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.design import Design, Rows, StreamedDesign
+from clustruct.design import Rows, StreamedDesign, assignment
 from clustruct.objectives.features import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
+from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.objectives.readings import ReadingObjective
 from clustruct.results import Projection
 
 __all__ = ["StreamedFeatureObjective"]
@@ -16,14 +19,12 @@ __all__ = ["StreamedFeatureObjective"]
 Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-# Second derivatives of up to so many features are formed.
-FORMED = 300
 # Bytes of group sums that may be kept for trials that are perhaps never made.
 MOST_FORESEEN = 1 << 29
 
 
-class StreamedFeatureObjective(FeatureObjective):
-    """The same problem, with the trials of a line search read together.
+class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
+    """The same problem, with all that a step or the trials of a search need read together.
 
     Parameters
     ----------
@@ -37,22 +38,29 @@ class StreamedFeatureObjective(FeatureObjective):
         self._stream = design
         self._foreseen: dict[bytes, Rows] = {}
 
-    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
-        """As a matrix where it is small: one pass over ``X``, and none for the products."""
-        if self.shape[1] > 1 or self.shape[0] > FORMED:
-            return super().hessian(point)
-        loss, width, penalties = self.response.loss, self.shape[0], self.penalties[:, None]
-        W, intercept = point.W, point.intercept
+    def with_alpha(self, alpha: float) -> "StreamedFeatureObjective":
+        """The same loss with another ridge; all that is known of ``X`` is handed on."""
+        other = cast(StreamedFeatureObjective, super().with_alpha(alpha))
+        other._origin = self._origin
+        return other
 
-        def sums(X: Design, y: Rows, s: Rows) -> tuple[Floats, Floats, Floats]:
-            z = X.scores(W) + intercept
-            bends = s[:, None] * loss.hessian_product(y, z, np.ones_like(z))
-            return X.gram(bends[:, 0], np.zeros(width)), X.adjoint(bends), bends.sum(axis=0)
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """Value at a projected point, by the group sums that a refit takes, too."""
+        n_groups = nearest.centers.shape[0]
+        if not self._forms_sums(n_groups):
+            return self.at(nearest.point, near)
+        Z = assignment(nearest.labels, n_groups)
+        sums = self.data.over(self._sums(nearest.labels, n_groups))
+        best = self._grouped(sums, Z.T @ self.penalties).at(nearest.centers)
+        return Point(nearest.point, best.value, best.intercept, best.slope)
 
-        bent, tilts, total = self._stream.sweep(sums, self.response.target, self.response.shares)
-        if self.response.fit_intercept and total[0] > 0.0:
-            bent = bent - tilts @ tilts.T / total  # the best intercept moves along
-        return lambda direction: bent @ direction + penalties * direction
+    def quadratic_model(self, point: Point) -> QuadraticObjective:
+        """As from memory; by one pass where second derivatives are formed."""
+        if self._centre() is None:
+            return super().quadratic_model(point)
+        reading = self.read(point.W, point.intercept)
+        means = (reading.tilts[0] @ reading.inner)[:, 0]
+        return self._model(point, cast(Floats, reading.bent), means, reading.gradient)
 
     def foresee(self, trials: Sequence[Projection]) -> None:
         """Add up the columns of all groupings that may be refitted next, in one pass."""
@@ -68,5 +76,8 @@ class StreamedFeatureObjective(FeatureObjective):
             self._foreseen = dict(zip(groupings, together, strict=True))
 
     def _sums(self, labels: Labels, n_groups: int) -> Rows:
-        known = self._foreseen.get(labels.tobytes())
-        return super()._sums(labels, n_groups) if known is None else known
+        """Sums of the columns of each group, those of the last grouping still known."""
+        key = labels.tobytes()
+        if key not in self._foreseen:
+            self._foreseen = {key: super()._sums(labels, n_groups)}
+        return self._foreseen[key]

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -176,7 +177,15 @@ def frozen(model: Any) -> Any:
     if chosen and "cv" in known:
         settings["cv"] = 2
     estimator.set_params(**{name: value for name, value in settings.items() if name in known})
+    if known.get("blocks") is not None and hasattr(copy, "steps"):
+        # Blocks are of the columns that these steps make, and fewer samples would make others.
+        copy.steps[:-1] = [(name, _held(step)) for name, step in model.steps[:-1]]
     return copy
+
+
+def _held(step: Any) -> Any:
+    """A fitted step that is not fitted anew."""
+    return step if step is None or isinstance(step, str) else FrozenEstimator(step)
 
 
 # ---- Samples.

@@ -87,7 +87,7 @@ class FeatureProblem:
         """The best point without constraint."""
         known = self.known_minimum
         if isinstance(self.constraint, Free):
-            return self.objective.minimum(SHARP, None if known is None else known.W)
+            return self.objective.minimum(SHARP, near=known)
         return free_minimum(self.objective) if known is None else known
 
     @cached_property
@@ -171,7 +171,7 @@ def free_minimum(
     -------
     Point
     """
-    return objective.minimum(ROUGH, None if near is None else near.W)
+    return objective.minimum(ROUGH, near=near)
 
 
 def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:

@@ -10,18 +10,25 @@ come a few steps in which ``T`` is multiplied by a factor that falls to one: wha
 at is decided slowly, from large differences to small ones.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
 
 from clustruct.objectives.noise import Noise
 from clustruct.objectives.samples import SampleObjective
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.protocols import require
 
-__all__ = ["HEAT", "Blend", "MixtureEM", "cooling_factors", "log_likelihood", "settle"]
+__all__ = [
+    "HEAT",
+    "Blend",
+    "MixtureEM",
+    "cooling_factors",
+    "log_likelihood",
+    "responsibilities",
+    "settle",
+]
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +116,7 @@ class MixtureEM:
         following = self._maximise(state, 1.0)
         if following.objective < state.objective:
             return following
-        return self._blend(*_parts(state), gain=0.0, done=True)
+        return replace(state, gain=0.0, done=True)
 
     def answer(self, state: Blend) -> Answer:
         """The experts, each with the samples it answers best."""
@@ -119,8 +126,8 @@ class MixtureEM:
     def _maximise(self, state: Blend, factor: float) -> Blend:
         """The best experts, proportions and scale for the samples' shares in the experts."""
         shares = self._objective.response.shares
-        log_weights = np.log(state.proportions) - state.costs / (factor * state.scale)
-        weights = shares[:, None] * softmax(log_weights, axis=1)
+        weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
+        weights *= shares[:, None]
         proportions = weights.sum(axis=0)
         alive = proportions > SMALLEST_SHARE
         weights, proportions = weights[:, alive], proportions[alive]
@@ -128,8 +135,7 @@ class MixtureEM:
         costs = self._objective.costs(W, intercept)
         scale = self._noise.scale(float(np.vdot(weights, costs)))
         following = self._blend(W, intercept, costs, proportions / proportions.sum(), scale)
-        gain = state.objective - following.objective
-        return self._blend(*_parts(following), gain=gain)
+        return replace(following, gain=state.objective - following.objective)
 
     def _blend(
         self,
@@ -138,14 +144,11 @@ class MixtureEM:
         costs: Floats,
         proportions: Floats,
         scale: float,
-        *,
-        gain: float = np.inf,
-        done: bool = False,
     ) -> Blend:
         value = self._noise.log_partition(scale) - log_likelihood(
             costs, proportions, scale, self._objective.response.shares
         )
-        return Blend(W, intercept, costs, proportions, scale, value, 1.0, gain, done)
+        return Blend(W, intercept, costs, proportions, scale, value, 1.0, np.inf, done=False)
 
 
 def cooling_factors(heat: float) -> list[float]:
@@ -159,7 +162,18 @@ def cooling_factors(heat: float) -> list[float]:
 
 def log_likelihood(costs: Floats, proportions: Floats, scale: float, shares: Floats) -> float:
     """Mean log-likelihood of the samples, without the normalisation ``log Z(T)``."""
-    return float(shares @ logsumexp(np.log(proportions) - costs / scale, axis=1))
+    return float(shares @ responsibilities(costs, proportions, scale)[1])
+
+
+def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Shares of the samples in the experts (n, Q), and the logarithms of their densities (n,)."""
+    weights: Floats = np.log(proportions) - costs / scale
+    largest = weights.max(axis=1)
+    weights -= largest[:, None]
+    np.exp(weights, out=weights)
+    sums = weights.sum(axis=1)
+    weights /= sums[:, None]
+    return weights, np.log(sums) + largest
 
 
 def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, Floats]:
@@ -180,7 +194,7 @@ def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, 
     scale = noise.scale(float(shares @ costs.min(axis=1)))
     before = np.inf
     for _ in range(MAX_SETTLING):
-        weights = softmax(np.log(proportions) - costs / scale, axis=1)
+        weights, _ = responsibilities(costs, proportions, scale)
         proportions = np.maximum(shares @ weights, SMALLEST_SHARE)
         proportions = proportions / proportions.sum()
         scale = noise.scale(float(shares @ (weights * costs).sum(axis=1)))
@@ -189,7 +203,3 @@ def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, 
             break
         before = value
     return proportions, scale, weights
-
-
-def _parts(state: Blend) -> tuple[Floats, Floats, Floats, Floats, float]:
-    return state.W, state.intercept, state.costs, state.proportions, state.scale

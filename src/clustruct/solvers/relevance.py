@@ -14,17 +14,23 @@ where ``KL_q`` is the divergence of the posterior from the prior. The ridge of t
 part in it: the prior takes its place.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.special import softmax
 
+from clustruct.design import DenseDesign
 from clustruct.objectives.noise import Noise
-from clustruct.objectives.samples import SampleObjective
+from clustruct.objectives.samples import SampleObjective, without_negligible
 from clustruct.solvers.driver import Answer
-from clustruct.solvers.mixture import SMALLEST_SHARE, cooling_factors, log_likelihood
+from clustruct.solvers.mixture import (
+    SMALLEST_SHARE,
+    cooling_factors,
+    log_likelihood,
+    responsibilities,
+)
 from clustruct.solvers.protocols import require
 
 __all__ = ["Posterior", "RelevanceEM"]
@@ -38,6 +44,8 @@ BURN_IN, FIRST_DROP = 20, 10
 # and when that hardly changes the free energy any more.
 DROPPED, NEGLIGIBLE = 1e3, 1e6
 N_MOST_RELEVANT = 5
+# Entries of the samples whose costs are computed at once.
+BLOCK_ENTRIES = 1 << 16
 # Precision of the intercept, in units of the answers' variance: next to none.
 FLAT = 1e-8
 
@@ -163,27 +171,26 @@ class RelevanceEM:
 
     def _maximise(self, state: Posterior, factor: float) -> Posterior:
         """The best posteriors, precisions, proportions and scale for the samples' shares."""
-        X = self._X[:, state.kept]
-        log_weights = np.log(state.proportions) - state.costs / (factor * state.scale)
-        weights = self._shares[:, None] * softmax(log_weights, axis=1)
+        X = self._columns(state.kept)
+        weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
+        weights *= self._shares[:, None]
         proportions = np.maximum(weights.sum(axis=0), SMALLEST_SHARE)
         n_outputs = self._target.shape[1]
-        means, factors, energies = [], [], np.zeros(state.kept.size)
+        means, inverses, energies = [], [], np.zeros(state.kept.size)
         log_determinants = 0.0
-        for mine in weights.T:
-            mean, cholesky = self._posterior(X, mine, state.precisions, state.scale)
-            covariance = linalg.cho_solve((cholesky, True), np.eye(state.kept.size))
-            energies += np.square(mean).sum(axis=1) + n_outputs * np.diagonal(covariance)
-            log_determinants += 2.0 * n_outputs * float(np.log(np.diagonal(cholesky)).sum())
+        for gram, moment in self._sums(X, weights.T, self._total / state.scale):
+            mean, inverse = _posterior(gram, moment, state.precisions)
+            energies += np.square(mean).sum(axis=1) + n_outputs * np.square(inverse).sum(axis=0)
+            log_determinants -= 2.0 * n_outputs * float(np.log(np.diagonal(inverse)).sum())
             means.append(mean)
-            factors.append(cholesky)
+            inverses.append(inverse)
         precisions = state.precisions.copy()
         d = state.kept.size - self._flat
         precisions[:d] = weights.shape[1] * n_outputs / energies[:d]
         # sum_q KL_q, with KL_q = sum_j 1/2 (a_j <v_j^2> - 1 - log a_j) - 1/2 log det C_q.
         constants = weights.shape[1] * n_outputs * float(np.sum(1.0 + np.log(precisions)))
         divergence = 0.5 * (float(precisions @ energies) + log_determinants - constants)
-        costs = self._expected_costs(X, np.stack(means), factors)
+        costs = self._expected_costs(X, np.stack(means), inverses)
         following = replace(
             state,
             means=np.stack(means),
@@ -196,29 +203,33 @@ class RelevanceEM:
         energy = self._free_energy(following)
         return replace(following, objective=energy, gain=state.objective - energy)
 
-    def _posterior(
-        self, X: Floats, weights: Floats, precisions: Floats, scale: float
-    ) -> tuple[Floats, Floats]:
-        """Mean, and the lower Cholesky factor of the inverse covariance."""
-        rows = np.sqrt(weights * (self._total / scale))[:, None]
-        weighted = rows * X
-        inverse = weighted.T @ weighted
-        inverse[np.diag_indices_from(inverse)] += precisions
-        cholesky = linalg.cholesky(inverse, lower=True, overwrite_a=True, check_finite=False)
-        mean = linalg.cho_solve((cholesky, True), weighted.T @ (rows * self._target))
-        return mean, cholesky
+    def _columns(self, kept: NDArray[np.intp]) -> Floats:
+        """The columns that are left; no copy where all are."""
+        everything = kept.size == self._X.shape[1]
+        return self._X if everything else self._X.take(kept, axis=1)
 
-    def _expected_costs(self, X: Floats, means: Floats, factors: list[Floats]) -> Floats:
-        """``c_iq``."""
-        costs = np.empty((X.shape[0], means.shape[0]))
-        for q, mean in enumerate(means):
-            residual = self._target - X @ mean
-            costs[:, q] = 0.5 * np.square(residual).sum(axis=1)
-            if factors:
-                whitened = linalg.solve_triangular(
-                    factors[q], X.T, lower=True, overwrite_b=True, check_finite=False
-                )
-                costs[:, q] += 0.5 * residual.shape[1] * np.square(whitened).sum(axis=0)
+    def _sums(self, X: Floats, weights: Floats, factor: float) -> Iterator[tuple[Floats, Floats]]:
+        """``X' D X`` and ``X' D y`` for each expert, ``D`` being its weights times a factor."""
+        each, d = without_negligible(weights), X.shape[1]
+        _, _, grams = DenseDesign(X).weighted_grams(
+            self._target, lambda rows: each[:, rows], centred=False
+        )
+        for gram in grams:
+            yield factor * gram[:d, :d], factor * gram[:d, d:]
+
+    def _expected_costs(self, X: Floats, means: Floats, inverses: list[Floats]) -> Floats:
+        """``c_iq``, by blocks of samples that stay in the cache for all experts."""
+        costs = np.empty((X.shape[0], means.shape[0]), order="F")
+        height = max(1, BLOCK_ENTRIES // X.shape[1])
+        for first in range(0, X.shape[0], height):
+            block, target = X[first : first + height], self._target[first : first + height]
+            for q, mean in enumerate(means):
+                residual = target - block @ mean
+                cost = 0.5 * np.square(residual).sum(axis=1)
+                if inverses:
+                    whitened = block @ inverses[q].T
+                    cost += 0.5 * residual.shape[1] * np.einsum("ij,ij->i", whitened, whitened)
+                costs[first : first + height, q] = cost
         return costs
 
     def _free_energy(self, state: Posterior) -> float:
@@ -241,3 +252,13 @@ class RelevanceEM:
             means=state.means[:, kept],
             precisions=state.precisions[kept],
         )
+
+
+def _posterior(gram: Floats, moment: Floats, precisions: Floats) -> tuple[Floats, Floats]:
+    """Mean of an expert, and the inverse of the lower Cholesky factor of its precision."""
+    precision = gram
+    precision[np.diag_indices_from(precision)] += precisions
+    factor = linalg.cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+    mean = linalg.cho_solve((factor, True), moment)
+    unit = np.eye(precisions.size)
+    return mean, linalg.solve_triangular(factor, unit, lower=True, check_finite=False)

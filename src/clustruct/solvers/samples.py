@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from clustruct.constraints import ScaledClustered, leading_sum
 from clustruct.design import Design, Rows
 from clustruct.losses import MultinomialLoss
-from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.noise import Noise, noise_of
+from clustruct.objectives.readings import linear_objective
 from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.relaxations.samples import SampleFactor, slope_gram
 from clustruct.results import Certificate
@@ -61,6 +61,10 @@ LARGE, SUBSET = 4_000_000, 20_000
 # minimisation is worth a try where it is cheap: for the squared loss, and up to so many products of
 # entries and experts. It takes more starts the more experts there are, and finds less.
 PLENTY, CHEAP = 20, 4_000_000
+# It is tried on so many samples for each weight, but on no less than so many.
+THINNED, LEAST_THINNED = 3 * PLENTY, 4000
+# Directions for each expert in which mixtures begin where there are samples enough.
+DIRECTIONS = 2
 # Rows of ``W`` or ``P`` are formed up to this many entries.
 MOST_ENTRIES = 200_000_000
 CERTIFIED_ENTRIES, CERTIFIED_COLUMNS = 20_000_000, 2000
@@ -121,11 +125,14 @@ class SampleProblem:
     @cached_property
     def screening(self) -> Screening | None:
         """What finds starts on a few columns; None for classes, or where it is not needed."""
+        return None if self.has_plenty else self._screening_of_all
+
+    @cached_property
+    def _screening_of_all(self) -> Screening | None:
+        """The same, whether it is needed or not."""
         n, d = self.objective.design.shape
-        if self.has_plenty:
-            return None
         if n > SUBSET:
-            return self.subset().screening
+            return self.subset()._screening_of_all
         if d > SCREENED_FEATURES or isinstance(self.objective.response.loss, MultinomialLoss):
             return None
         return Screening(self.objective, self.total)
@@ -153,15 +160,39 @@ class SampleProblem:
             return self.experts(number)
         return self.screening.experts(*view, self.n_clusters, self._rng(number))
 
+    def mixture_start(self, number: int) -> tuple[tuple[Floats, Floats], float]:
+        """The start of that number for a mixture, and the heat that it takes.
+
+        Only a random start has to be cooled down. Where samples are plenty and features many, two
+        of three starts are those of a mixture in few directions, which takes less time and
+        succeeds more often.
+        """
+        n_directions = DIRECTIONS * self.n_clusters
+        narrow = self.has_plenty and 3 * n_directions < self.objective.shape[0]
+        if narrow and number % 3 < 2 and self._screening_of_all is not None:
+            rng = self._rng(number)
+            return self._screening_of_all.mixed_experts(n_directions, self.n_clusters, rng), 1.0
+        return self.sought_experts(number), HEAT if self.view(number) is None else 1.0
+
     def _rng(self, number: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
 
-    def subset(self) -> "SampleProblem":
-        """The same problem on some of the samples, drawn by weight and brought to the host."""
+    def subset(self, size: int | None = None) -> "SampleProblem":
+        """The same problem on some of the samples, drawn by weight and brought to the host.
+
+        `SUBSET` of them by default.
+        """
+        size = SUBSET if size is None else size
         objective = self.objective
-        drawn = draw_rows(objective.design, objective.response.shares, self.seed)
+        drawn = draw_rows(objective.design, objective.response.shares, self.seed, size)
         smaller = objective.subset(*drawn)
-        return replace(self, objective=smaller, total=float(SUBSET))
+        return replace(self, objective=smaller, total=float(size))
+
+    def thinned(self) -> "SampleProblem":
+        """The same problem on so many samples that any start may succeed, where there are more."""
+        n, d = self.objective.design.shape
+        size = max(LEAST_THINNED, THINNED * self.n_clusters * (d + 1))
+        return self.subset(size) if n >= 2 * size else self
 
     def at_hand(self) -> "SampleProblem":
         """The same problem on the host: on all samples of some weight, or on a part of many."""
@@ -173,9 +204,12 @@ class SampleProblem:
         return replace(self, objective=everyone if weighed.size == n else everyone.subset(weighed))
 
 
-def draw_rows(design: Design, shares: Rows, seed: int) -> tuple[Labels, Floats]:
-    """Rows drawn by weight, in ascending order, and how often each of them was."""
-    positions = np.random.default_rng(np.random.SeedSequence(seed)).random(SUBSET)
+def draw_rows(
+    design: Design, shares: Rows, seed: int, size: int | None = None
+) -> tuple[Labels, Floats]:
+    """Rows drawn by weight, `SUBSET` of them by default, ascending, and how often each was."""
+    n_drawn = SUBSET if size is None else size
+    positions = np.random.default_rng(np.random.SeedSequence(seed)).random(n_drawn)
     index, counts = np.unique(design.locate(shares, positions), return_counts=True)
     return index, counts.astype(np.float64)
 
@@ -241,7 +275,7 @@ def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -
         explained = _explained(problem, panel_of(answer))
         if explained is not None:
             penalties = np.full(objective.shape[0], objective.alpha)
-            single = LinearObjective(objective.design, objective.response, penalties)
+            single = linear_objective(objective.design, objective.response, penalties)
             bounds["residual"] = single.dual_bound(answer.point, explained)
     source = max(bounds, key=lambda name: bounds[name])
     return Certificate.of(answer.point.value, bounds[source], source)
@@ -295,8 +329,13 @@ def _sought_on_part(found: Attempt) -> str:
 
 
 def _am(problem: SampleProblem) -> list[Attempt]:
-    begin, remark = _alternated(problem)
-    return [Attempt("am", (_refined(problem, begin),), remark=remark)]
+    return [_am_from(problem, problem)]
+
+
+def _am_from(few: SampleProblem, problem: SampleProblem) -> Attempt:
+    """Alternating minimisation on all samples, from the best start on few."""
+    begin, remark = _alternated(few)
+    return Attempt("am", (_refined(problem, begin),), remark=remark)
 
 
 def _alternated(problem: SampleProblem) -> tuple[Panel, str]:
@@ -361,12 +400,18 @@ def _rc(problem: SampleProblem) -> list[Attempt]:
 
 def _em(problem: SampleProblem) -> list[Attempt]:
     wish = problem.options.get("relevance", "auto")
-    attempts = []
-    if wish is True or (wish == "auto" and _may_have_relevance(problem)):
-        attempts.append(_with_relevance(problem))
-    if wish is True:
-        return attempts
-    return [*attempts, _plain_em(problem, attempts[0] if attempts else None)]
+    if not (wish is True or (wish == "auto" and _may_have_relevance(problem))):
+        return [_plain_em(problem, *_mixed(problem))]
+    if problem.has_plenty:
+        # The ridge finds the experts then, and the prior has but features to leave out.
+        begin, remark = _mixed(problem)
+        relevant = _with_prior(problem, begin, remark)
+    else:
+        relevant = _with_relevance(problem)
+        begin, remark = panel_of(relevant.answer), "from the experts of the relevance prior"
+        if wish is not True and not relevant.remark.endswith(REACHED_TWICE):
+            begin, remark = _mixed(problem)
+    return [relevant] if wish is True else [relevant, _plain_em(problem, begin, remark)]
 
 
 def _auto(problem: SampleProblem) -> list[Attempt]:
@@ -379,7 +424,7 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
     attempts = _em(replace(problem, options={}))
     cheap = problem.objective.quadratic and n * d * problem.n_clusters <= CHEAP
     if cheap and problem.has_plenty:
-        attempts += _am(problem)
+        attempts.append(_am_from(problem.thinned(), problem))
     return attempts
 
 
@@ -417,24 +462,27 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
     return Attempt(RelevanceEM.name, (best,), remark=remark)
 
 
-def _plain_em(problem: SampleProblem, relevant: Attempt | None) -> Attempt:
-    """Expectation and maximisation with the ridge, then alternating minimisation.
+def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
+    """The same from experts at hand."""
+    solver = RelevanceEM(problem.objective, problem.noise, problem.total, begin.W, begin.intercept)
+    return Attempt(RelevanceEM.name, (drive(solver, _short(problem)),), remark=remark)
 
-    Where the relevance prior found the same experts twice, they are the start.
-    """
-    objective, noise = problem.objective, problem.noise
+
+def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
+    """The best experts of several short mixtures with the ridge, and what to tell of them."""
 
     def run(number: int) -> Solution[Any]:
-        # Only a random start has to be cooled down.
-        heat = HEAT if problem.view(number) is None else 1.0
-        begin = problem.sought_experts(number)
-        return drive(MixtureEM(objective, noise, *begin, heat=heat), _short(problem))
+        begin, heat = problem.mixture_start(number)
+        solver = MixtureEM(problem.objective, problem.noise, *begin, heat=heat)
+        return drive(solver, _short(problem))
 
-    if relevant is not None and relevant.remark.endswith(REACHED_TWICE):
-        begin, remark = panel_of(relevant.answer), "from the experts of the relevance prior"
-    else:
-        best, remark = _best_of(problem, run, COOLED_STARTS, nats=True)
-        begin = panel_of(best.answer)
+    best, remark = _best_of(problem, run, COOLED_STARTS, nats=True)
+    return panel_of(best.answer), remark
+
+
+def _plain_em(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
+    """Expectation and maximisation with the ridge from a start, then alternating minimisation."""
+    objective, noise = problem.objective, problem.noise
     longer = MixtureEM(objective, noise, begin.W, begin.intercept, heat=1.0)
     mixed = drive(longer, replace(problem.budget, tol=max(problem.budget.tol, SHORT_TOL)))
     if not problem.options.get("refine", True):

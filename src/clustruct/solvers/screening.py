@@ -22,10 +22,11 @@ from scipy import linalg
 
 from clustruct.design import as_design
 from clustruct.losses import SquaredLoss
-from clustruct.objectives.noise import noise_of
+from clustruct.objectives.noise import Noise, noise_of
 from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.solvers.alternating import AlternatingMinimisation
 from clustruct.solvers.driver import Budget, drive
+from clustruct.solvers.mixture import MixtureEM
 from clustruct.solvers.starts import draw_experts
 
 __all__ = ["Screening", "views"]
@@ -41,6 +42,8 @@ FIRST_STARTS, NEXT_STARTS = 5, 2
 ROUNDS = 6
 N_COLUMNS = (16, 32, 8)
 SMALL = Budget(100, 1e-4, lambda iteration: None, quiet=True)
+# Of a mixture in few directions, which is but the start of one with all features.
+MIXED = Budget(50, 1e-5, lambda iteration: None, quiet=True)
 
 
 def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
@@ -126,6 +129,33 @@ class Screening:
         panel = self._objective.fit_groups(groups, 1e-6)
         return panel.W, panel.intercept
 
+    def mixed_experts(
+        self, size: int, n_clusters: int, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Experts with all features for the groups of a mixture in the leading directions.
+
+        A mixture finds groups that alternating minimisation misses, where there are samples enough
+        for the directions to be known well.
+
+        Parameters
+        ----------
+        size : int
+            How many directions.
+        n_clusters : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        tuple of ndarray
+            Weights (Q, d, K) and intercepts (Q, K).
+        """
+        seen = self._Z @ self._directions[:, :size]
+        objective, pooled, noise = self._restricted(seen, self._residual)
+        begin = draw_experts(objective, pooled, noise, n_clusters, rng)
+        found = drive(MixtureEM(objective, noise, *begin), MIXED)
+        panel = self._objective.fit_groups(found.answer.labels, 1e-6)
+        return panel.W, panel.intercept
+
     def groups(self, kind: str, size: int, n_clusters: int, rng: np.random.Generator) -> Labels:
         """Samples in groups, by experts on a few columns or directions.
 
@@ -158,6 +188,13 @@ class Screening:
         assert labels is not None
         return labels
 
+    def _restricted(self, seen: Floats, target: Floats) -> tuple[SampleObjective, Panel, Noise]:
+        """The problem with the columns given in place of all, its pooled fit and its noise."""
+        response = replace(self._all.response, target=target)
+        objective = SampleObjective(as_design(seen), response, LITTLE_RIDGE)
+        pooled = objective.panel(*objective.fit_experts([response.shares], 1e-8))
+        return objective, pooled, noise_of(response.loss, response.n_outputs, pooled.value)
+
     def _search(
         self,
         seen: Floats,
@@ -167,10 +204,7 @@ class Screening:
         rng: np.random.Generator,
     ) -> Panel:
         """The best experts of a few starts, one of them the groups at hand."""
-        response = replace(self._all.response, target=target)
-        objective = SampleObjective(as_design(seen), response, LITTLE_RIDGE)
-        pooled = objective.panel(*objective.fit_experts([response.shares], 1e-8))
-        noise = noise_of(response.loss, response.n_outputs, pooled.value)
+        objective, pooled, noise = self._restricted(seen, target)
         n_drawn = FIRST_STARTS if labels is None else NEXT_STARTS
         begins = [draw_experts(objective, pooled, noise, n_clusters, rng) for _ in range(n_drawn)]
         if labels is not None:

@@ -1,0 +1,149 @@
+"""TF-IDF of texts that are read stretch by stretch: the words that a fit in memory would find."""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+__all__ = ["fit_words"]
+
+# Different words that are counted at a time, which takes some 300 MB.
+MOST_COUNTED = 2_000_000
+
+Texts = Callable[[], Iterable[Iterable[str]]]
+
+
+class _Counts(NamedTuple):
+    """How often words occur, and in how many texts.
+
+    A word that is not among them occurs at most `lost` times.
+    """
+
+    n_texts: int
+    often: Counter[str]
+    texts: Counter[str]
+    lost: int
+
+
+def fit_words(vectorizer: TfidfVectorizer, texts: Texts, where: str) -> TfidfVectorizer:
+    """What a vectorizer learns from texts of which a stretch at a time is in memory.
+
+    One pass counts words. Where there are more than can be counted at a time, those that were rare
+    until then are forgotten, again and again, and a second pass counts what is left anew. A word
+    that was forgotten whenever it came cannot have come more often than the limits say, at which it
+    was forgotten, add up to: as long as all words that are taken came more often, they are those of
+    a count of all.
+
+    Parameters
+    ----------
+    vectorizer : TfidfVectorizer
+        With limits of document frequency, and with or without a limit of words.
+    texts : callable
+        Returns the texts in stretches, from the first one, whenever it is called.
+    where : str
+        Where they are, for messages.
+
+    Returns
+    -------
+    TfidfVectorizer
+        Fitted. Its weights are those of a fit to all texts at once, bit for bit.
+
+    Raises
+    ------
+    ValueError
+        If no words are left, as `TfidfVectorizer` does.
+    """
+    counts = _count(vectorizer, texts())
+    if counts.lost:
+        counts = _count(vectorizer, texts(), counts.often.keys())._replace(lost=counts.lost)
+    words, frequencies, least = _choose(vectorizer, counts)
+    if counts.lost >= least:
+        warnings.warn(
+            f"{where}: there are more than {MOST_COUNTED:,} different words, and some that occur "
+            f"up to {counts.lost} times may have been missed.",
+            stacklevel=2,
+        )
+    return _fitted(vectorizer, words, frequencies, counts.n_texts)
+
+
+def _count(
+    vectorizer: TfidfVectorizer,
+    stretches: Iterable[Iterable[str]],
+    known: Container[str] | None = None,
+) -> _Counts:
+    """All words or known ones; where they are too many, those that were never rare for long."""
+    analyze = vectorizer.build_analyzer()
+    often: Counter[str] = Counter()
+    texts: Counter[str] = Counter()
+    n_texts = lost = 0
+    for stretch in stretches:
+        for text in stretch:
+            words = analyze(text)
+            if known is not None:
+                words = [word for word in words if word in known]
+            often.update(words)
+            texts.update(set(words))
+            n_texts += 1
+            if len(often) > MOST_COUNTED:
+                lost += _forget_half(often, texts)
+    return _Counts(n_texts, often, texts, lost)
+
+
+def _forget_half(often: Counter[str], texts: Counter[str]) -> int:
+    """Forget the rarer half of the words; how often they may have occurred."""
+    times = np.fromiter(often.values(), dtype=np.int64, count=len(often))
+    rare = int(np.partition(times, times.size // 2)[times.size // 2])
+    for word in [word for word, count in often.items() if count <= rare]:
+        del often[word], texts[word]
+    return rare
+
+
+def _choose(
+    vectorizer: TfidfVectorizer, counts: _Counts
+) -> tuple[list[str], NDArray[np.float64], float]:
+    """The words to use, the texts that each is in, and how often a word is to occur for it.
+
+    The rule is that of `TfidfVectorizer`, down to the order of words that occur equally often.
+    """
+    words = sorted(counts.often)
+    if not words:
+        raise ValueError("empty vocabulary")
+    texts = np.array([counts.texts[word] for word in words], dtype=np.float64)
+    low, high = (_in_texts(vectorizer, name, counts.n_texts) for name in ("min_df", "max_df"))
+    places = np.flatnonzero((texts >= low) & (texts <= high))
+    least = float(low)
+    if vectorizer.max_features is not None and places.size > vectorizer.max_features:
+        often = np.array([counts.often[words[place]] for place in places], dtype=np.float64)
+        chosen = (-often).argsort()[: vectorizer.max_features]
+        least = float(often[chosen].min())
+        places = np.sort(places[chosen])
+    if not places.size:
+        raise ValueError("no terms remain")
+    return [words[place] for place in places], texts[places], least
+
+
+def _in_texts(vectorizer: TfidfVectorizer, name: str, n_texts: int) -> float:
+    """A limit that may be a share of the texts, as their number."""
+    limit = getattr(vectorizer, name)
+    return float(limit * n_texts if isinstance(limit, float) else limit)
+
+
+def _fitted(
+    vectorizer: TfidfVectorizer, words: list[str], texts: NDArray[np.float64], n_texts: int
+) -> TfidfVectorizer:
+    """A vectorizer that knows these words, in every attribute as if it had found them."""
+    limits = {name: getattr(vectorizer, name) for name in ("min_df", "max_df", "max_features")}
+    fitted = clone(vectorizer).set_params(
+        min_df=1, max_df=1.0, max_features=None, vocabulary={w: j for j, w in enumerate(words)}
+    )
+    fitted.fit([""])
+    fitted.set_params(vocabulary=None, **limits)
+    fitted.fixed_vocabulary_ = False
+    smooth: Any = int(vectorizer.smooth_idf)
+    fitted.idf_ = np.log((n_texts + smooth) / (texts + smooth)) + 1.0
+    return fitted

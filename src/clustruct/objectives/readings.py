@@ -1,0 +1,251 @@
+"""A loss around a point by one pass over ``X``, where reading that is what takes the time."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.design import Design, GroupedDesign, Operator, Rows
+from clustruct.losses import Loss, mean_hessian
+from clustruct.objectives.expansions import ROUNDING, inverse
+from clustruct.objectives.linear import LinearObjective, Response
+from clustruct.objectives.point import Point
+
+__all__ = ["ReadExpansion", "ReadPoint", "Reading", "ReadingObjective", "linear_objective"]
+
+Floats = NDArray[np.float64]
+
+# Second derivatives of up to so many features are formed.
+FORMED = 300
+# A certificate asks for the gradient at the answer and without constraint, as the solver did.
+REMEMBERED = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a pass told of the mean loss, without the ridge, at weights and an intercept.
+
+    Attributes
+    ----------
+    response : Response
+        Whose loss it is.
+    W : ndarray of shape (d, K)
+    intercept : ndarray of shape (K,)
+    scores : rows of shape (n, K)
+        Without intercept.
+    loss : float
+    slope : ndarray of shape (K,)
+        ``u``, the derivative by the intercept.
+    inner : ndarray of shape (K, K)
+        ``T^-1``, of its second derivative; zero where there is no intercept.
+    gradient : ndarray of shape (d, K)
+        ``X'r - C T^-1 u``.
+    tilts : ndarray of shape (K, d, K)
+        ``C_k``, how the gradient changes with the intercept.
+    bent : ndarray of shape (d, d) or None
+        ``X'HX - C T^-1 C'``, where it was formed.
+    """
+
+    response: Response
+    W: Floats
+    intercept: Floats
+    scores: Rows
+    loss: float
+    slope: Floats
+    inner: Floats
+    gradient: Floats
+    tilts: Floats
+    bent: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReadPoint(Point):
+    """A point with what a pass told of the loss there, with an intercept next to the best."""
+
+    reading: Reading
+
+
+class ReadingObjective(LinearObjective):
+    """The same problem with a pass for each step of Newton's method.
+
+    Parameters
+    ----------
+    design : Operator
+    response : Response
+    penalties : ndarray of shape (d,)
+    """
+
+    _origin: Reading | None = None
+    _gradients: tuple[tuple[Point, Floats], ...] = ()
+
+    def around(self, W: Floats, near: Point) -> "ReadExpansion":
+        """The loss up to second order; without a pass where it is known."""
+        known = near.reading if isinstance(near, ReadPoint) else self._origin
+        if known is None or known.response is not self.response or (known.W != W).any():
+            known = self.read(W, near.intercept)
+        if not W.any():
+            self._origin = known  # where all fits begin, whatever the ridge
+        return ReadExpansion(self, known)
+
+    def loss_gradient(self, point: Point) -> Floats:
+        """Gradient of the mean loss alone; those of the last points are still known."""
+        for known, gradient in self._gradients:
+            if known is point:
+                return gradient
+        gradient = super().loss_gradient(point)
+        self._gradients = ((point, gradient), *self._gradients[: REMEMBERED - 1])
+        return gradient
+
+    def read(self, W: Floats, intercept: Floats) -> Reading:
+        """All derivatives at weights and an intercept, in one pass."""
+        response, (n_features, n_outputs) = self.response, self.shape
+        centre = self._centre()
+        scores, (loss, slope, bends, together, bent) = self.design.sweep_keeping(
+            partial(_derivatives, response.loss, W, intercept, centre),
+            response.target,
+            response.shares,
+        )
+        tilts = together[:, n_outputs:].reshape(n_features, n_outputs, n_outputs)
+        tilts = np.ascontiguousarray(tilts.transpose(1, 0, 2))
+        gradient, inner = together[:, :n_outputs], np.zeros_like(bends)
+        if response.fit_intercept:
+            inner = inverse(bends)
+            gradient = gradient - np.tensordot(inner @ slope, tilts, axes=1)
+            if centre is not None:
+                apart = tilts[0] - bends * centre[:, None]
+                bent = bent - apart @ inner @ apart.T
+        return Reading(
+            response,
+            W,
+            intercept,
+            scores,
+            float(loss),
+            slope,
+            inner,
+            gradient,
+            tilts,
+            None if centre is None else bent,
+        )
+
+    def _centre(self) -> Floats | None:
+        """What columns are taken about for a second derivative; None where it is not formed."""
+        n_features, n_outputs = self.shape
+        if n_outputs > 1 or n_features > FORMED or isinstance(self.design, GroupedDesign):
+            return None
+        means, _ = self._column_moments()
+        return means if self.response.fit_intercept else np.zeros_like(means)
+
+
+class ReadExpansion:
+    """What a pass told, with a ridge, see `newton`.
+
+    Parameters
+    ----------
+    objective : ReadingObjective
+    reading : Reading
+    """
+
+    def __init__(self, objective: ReadingObjective, reading: Reading) -> None:
+        self._objective = objective
+        self._reading = reading
+        self._penalties = objective.penalties[:, None]
+        self.value = reading.loss + objective.ridge(reading.W)
+        self.gradient = reading.gradient + self._penalties * reading.W
+
+    def product(self, direction: Floats) -> Floats:
+        """By the matrix where it was formed; else by a pass, scores computed anew on the way."""
+        known, response = self._reading, self._objective.response
+        if known.bent is not None:
+            return known.bent @ direction + self._penalties * direction
+        W, intercept, loss = known.W, known.intercept, response.loss
+        shift, n_outputs = self._follow(direction), W.shape[1]
+
+        def bend(X: Operator, y: Rows, s: Rows) -> Floats:
+            both = X.scores(np.hstack([W, direction]))
+            z, moved = both[:, :n_outputs] + intercept, both[:, n_outputs:] + shift
+            return X.adjoint(s[:, None] * loss.hessian_product(y, z, moved))
+
+        swept = self._objective.design.sweep(bend, response.target, response.shares)
+        return swept + self._penalties * direction
+
+    def along(self, move: Floats) -> "ReadLine":
+        """The weights moved, and the intercept by ``-T^-1 (u + C'D)``."""
+        known = self._reading
+        behind = known.inner @ known.slope
+        slope = float(np.vdot(self.gradient, move)) - float(known.slope @ behind)
+        return ReadLine(self._objective, known, move, self._follow(move) - behind, slope)
+
+    def settled(self) -> Point:
+        """By the scores alone; what the pass told still holds where the intercept stays."""
+        known = self._reading
+        point = self._objective.at_scores(known.W, known.scores, known.intercept)
+        if self.value - point.value > ROUNDING * abs(point.value):
+            return point
+        return ReadPoint(point.W, point.value, point.intercept, point.slope, known)
+
+    def _follow(self, direction: Floats) -> Floats:
+        """``-T^-1 C'D``."""
+        return -(self._reading.inner @ np.tensordot(self._reading.tilts, direction, axes=2))
+
+
+@dataclass(frozen=True, eq=False)
+class ReadLine:
+    """Expansions along a move, for a pass each.
+
+    Attributes
+    ----------
+    objective : ReadingObjective
+    begin : Reading
+    move : ndarray of shape (d, K)
+    shift : ndarray of shape (K,)
+        What the intercept moves by.
+    slope : float
+    """
+
+    objective: ReadingObjective
+    begin: Reading
+    move: Floats
+    shift: Floats
+    slope: float
+
+    def at(self, length: float) -> ReadExpansion:
+        """Where so much of the move leads to."""
+        W = self.begin.W + length * self.move
+        reading = self.objective.read(W, self.begin.intercept + length * self.shift)
+        return ReadExpansion(self.objective, reading)
+
+
+def linear_objective(design: Operator, response: Response, penalties: Floats) -> LinearObjective:
+    """A loss bound to a linear map, as suits where that is."""
+    kind = ReadingObjective if design.streamed else LinearObjective
+    return kind(design, response, penalties)
+
+
+def _derivatives(
+    loss: Loss,
+    W: Floats,
+    intercept: Floats,
+    centre: Floats | None,
+    X: Operator,
+    y: Rows,
+    s: Rows,
+) -> tuple[Rows, tuple[Floats, Floats, Floats, Floats, Floats]]:
+    """Scores, and sums over rows of the loss and its derivatives.
+
+    They are the loss, ``u = 1'r``, ``T = 1'H 1``, ``X'r`` and all ``C_k = X'H e_k`` side by side,
+    and ``X'HX`` of columns less their centre.
+    """
+    scores = X.scores(W)
+    z = scores + intercept
+    slope = s[:, None] * loss.gradient(y, z)
+    bends = [
+        s[:, None] * loss.hessian_product(y, z, np.broadcast_to(unit, z.shape))
+        for unit in np.eye(z.shape[1])
+    ]
+    # In the layout that it also has after a journey, or the last bits would differ.
+    together = np.ascontiguousarray(X.adjoint(np.hstack([slope, *bends])))
+    bent = np.zeros((0, 0)) if centre is None else cast(Design, X).gram(bends[0][:, 0], centre)
+    sums = (s @ loss.value(y, z), slope.sum(axis=0), mean_hessian(loss, y, z, s), together, bent)
+    return scores, sums
