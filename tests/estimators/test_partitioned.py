@@ -350,20 +350,33 @@ def run_on_cluster(tmp_path, body):
 def test_cluster_gives_the_bits_of_threads_even_if_a_worker_dies(tmp_path):
     pytest.importorskip("distributed")
     body = textwrap.dedent("""\
-        here = model().fit(pieces(X), y)
-        lost = [address for address in client.nthreads()][:1]
-        def kill():
-            time.sleep(0.3)
-            client.run(os._exit, 1, workers=lost, nanny=False, wait=False)
-        threading.Thread(target=kill).start()
-        there = model().fit(pieces(X), y)
-        client.wait_for_workers(2)
         import dask
-        with dask.config.set(scheduler="threads"):
-            local = model().fit(pieces(X), y)
-        print((here.coef_ == local.coef_).all(), (there.coef_ == local.coef_).all())
+        kinds = {
+            "fit": lambda: cs.FeatureClusterClassifier(2, solver="pg"),
+            "search": lambda: cs.FeatureClusterClassifierCV((2, 3), alphas=(0.1,), cv=3),
+        }
+        for name, kind in kinds.items():
+            with dask.config.set(scheduler="threads"):
+                local = kind().fit(pieces(X), y)
+            kind().fit(pieces(X), y)
+            began = time.perf_counter()
+            here = kind().fit(pieces(X), y)
+            taken = time.perf_counter() - began
+            print(name, (here.coef_ == local.coef_).all())
+            for part in (0.2, 0.5, 0.8):
+                client.wait_for_workers(2)
+                victim = list(client.run(os.getpid).values())[0]
+                timer = threading.Timer(part * taken, os.kill, (victim, signal.SIGKILL))
+                timer.start()
+                there = kind().fit(pieces(X), y)
+                timer.join()
+                print((there.coef_ == local.coef_).all())
+                while victim in client.run(os.getpid).values():
+                    time.sleep(0.1)
     """)
-    assert run_on_cluster(tmp_path, body).split() == ["True", "True"]
+    expected = [["fit", "True"], *[["True"]] * 3, ["search", "True"], *[["True"]] * 3]
+    said = run_on_cluster(tmp_path, body)
+    assert [line.split() for line in said.splitlines()] == expected
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Rows in pieces, each a matrix of its own: on disk, in memory or on the workers of a cluster."""
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise, repeat
 from operator import itemgetter
 from typing import Any
@@ -15,6 +15,7 @@ from scipy.sparse import issparse, vstack
 from clustruct.design.in_step import Meeting
 from clustruct.design.local import aligned, local_design, local_matrix
 from clustruct.design.pieces import (
+    Mapped,
     Piece,
     Pieces,
     added,
@@ -24,7 +25,10 @@ from clustruct.design.pieces import (
     delay,
     join,
     keep,
+    piece_by_piece,
+    sent,
     single_threaded,
+    unfolded,
 )
 from clustruct.design.protocols import Floats, Labels, Rows, T
 from clustruct.design.questions import Question, combined, kept, looked_at
@@ -82,17 +86,16 @@ class BlockDesign:
         self.n_passes += 1
         self._blocks = self._guarded(lambda: keep(self._blocks))
 
+    @property
+    def _beside(self) -> Sequence[Piece]:
+        """What rows are to lie beside."""
+        return self._blocks
+
     # ---- Rows
 
     def map(self, function: Callable[..., Any], *rows: Pieces) -> Pieces:
         """Left for the pass that needs it: it costs less than to keep the answer."""
-
-        def at_hand() -> list[Any]:
-            return [function(*mine) for mine in _piece_by_piece(rows)]
-
-        if cluster() is None:
-            return Pieces(at_hand, at_hand)
-        return Pieces(lambda: delay(function, [mine.parts for mine in rows]), at_hand)
+        return Mapped(function, rows)
 
     def fold(
         self,
@@ -103,7 +106,7 @@ class BlockDesign:
         """On the host while rows are small beside a pass over ``X``, else where they lie."""
         if 8 * self.shape[0] > MOST_LOCAL and cluster() is not None:
             return self._total(delay(function, [mine.parts for mine in rows]), combine)
-        results = [function(*mine) for mine in _piece_by_piece(rows)]
+        results = [function(*mine) for mine in piece_by_piece(rows)]
         return join(results, combine or added, delayed_=False)
 
     def sweep(
@@ -143,10 +146,13 @@ class BlockDesign:
         """In the same pieces."""
         if isinstance(rows, Pieces):
             return rows
-        local = np.split(rows, np.cumsum(self.heights)[:-1])
+        return self._at_hand(np.split(rows, np.cumsum(self.heights)[:-1]), rows.shape)
+
+    def _at_hand(self, local: list[Any], shape: tuple[int, ...] | None = None) -> Pieces:
+        """Rows of this process, sent to where the blocks are when they are wanted there."""
         if cluster() is None:
-            return Pieces.of(local, rows.shape)
-        return Pieces(lambda: cluster().scatter(local), lambda: local, rows.shape)
+            return Pieces.of(local, shape)
+        return Pieces(lambda: sent(local, self._beside), lambda: local, shape)
 
     def keep(self, rows: Pieces) -> Pieces:
         """Held by the workers of a cluster; in this process they are held once they were used."""
@@ -258,7 +264,7 @@ class BlockDesign:
         assert rows.shape is not None
         _, width = rows.shape
         if 8 * self.shape[0] * width <= (LEAST_SHARED if cluster() is None else MOST_AT_HAND):
-            return BlocksAtHand(rows.local, self.heights, width)
+            return BlocksAtHand(rows.local, self.heights, width, self._beside)
         return BlockDesign(rows.parts, self.heights, width)
 
     cluster = staticmethod(cluster_values)
@@ -326,11 +332,13 @@ class BlockDesign:
 
     def _on_blocks(self, function: Callable[..., Any], rows: Sequence[Pieces]) -> list[Piece]:
         """The function of each block's design and rows."""
+        bases, made = unfolded(rows)
 
         def on_block(block: Any, *mine: Any) -> Any:
-            return function(local_design(local_matrix(block)), *map(aligned, mine))
+            design = local_design(local_matrix(block), in_stretches=True)
+            return function(design, *made(*map(aligned, mine)))
 
-        return delay(on_block, [self._blocks, *(mine.parts for mine in rows)])
+        return delay(on_block, [self._blocks, *(mine.parts for mine in bases)])
 
     def _total(self, parts: Sequence[Piece], combine: Callable[[T, T], T] | None) -> T:
         joined = join(parts, combine or added, delayed_=True)
@@ -380,32 +388,43 @@ class BlocksAtHand(BlockDesign):
     """The same for small blocks of this process, which others would take longer for.
 
     Blocks are treated one by one and joined in the same tree, so that not a bit differs.
+
+    Parameters
+    ----------
+    blocks : sequence of ndarray
+    heights : sequence of int
+    width : int
+    beside : sequence of Piece
+        The larger blocks that the rows belong to.
     """
+
+    def __init__(
+        self, blocks: Sequence[Any], heights: Sequence[int], width: int, beside: Sequence[Piece]
+    ) -> None:
+        super().__init__(blocks, heights, width)
+        self._others = tuple(beside)
+
+    @property
+    def _beside(self) -> Sequence[Piece]:
+        return self._others
 
     def _answers(self, questions: Sequence[Question]) -> list[tuple[Any, Any]]:
         look, rows = looked_at(questions), [mine for each in questions for mine in each.rows]
-        pieces = _piece_by_piece(rows) if rows else repeat(())
+        pieces = piece_by_piece(rows) if rows else repeat(())
         with single_threaded():
             found = [
-                look(local_design(aligned(block)), *mine)
+                look(local_design(aligned(block), in_stretches=True), *mine)
                 for block, mine in zip(self._blocks, pieces, strict=bool(rows))
             ]
         sums = join([sums for _, sums in found], combined(questions), delayed_=False)
         self._checked(sums)
         return [
-            (_here([new[number] for new, _ in found]) if question.width else None, sums[number])
+            (
+                self._at_hand([new[number] for new, _ in found]) if question.width else None,
+                sums[number],
+            )
             for number, question in enumerate(questions)
         ]
-
-
-def _here(local: list[Any]) -> Pieces:
-    """Rows of this process, sent out when they are wanted elsewhere."""
-    return Pieces(lambda: local if cluster() is None else cluster().scatter(local), lambda: local)
-
-
-def _piece_by_piece(rows: Sequence[Pieces]) -> Iterator[tuple[Any, ...]]:
-    """The pieces of several rows on the host."""
-    return zip(*(map(aligned, mine.local) for mine in rows), strict=True)
 
 
 def _moments(design: Any, shares: Floats) -> tuple[float, Floats, Floats]:

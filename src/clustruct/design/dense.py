@@ -16,6 +16,8 @@ __all__ = ["CHUNK_BYTES", "DenseDesign", "LocalRows", "locate"]
 CHUNK_BYTES = 1 << 23
 # Blocks that are read for several weightings one after the other stay in the nearer cache.
 NEAR_BYTES = 1 << 19
+# So many columns and fewer are better multiplied by a block in that cache after the other.
+FEW_COLUMNS = 8
 # Where fewer rows are left out than this, leaving them out costs more than it saves.
 WORTH_TAKING = 0.7
 
@@ -77,22 +79,49 @@ class LocalRows(WholeRows, ABC):
 
 
 class DenseDesign(LocalRows):
-    """An array of single or double precision; it is never copied."""
+    """An array of single or double precision; it is never copied.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    in_stretches : bool, default=False
+        Whether products with a few columns are made of some rows after the other. By one thread
+        they take half the time then; several share large products only.
+    """
 
     is_sparse = False
 
-    def __init__(self, X: NDArray[np.floating]) -> None:
+    def __init__(self, X: NDArray[np.floating], *, in_stretches: bool = False) -> None:
         self._X = X
         self.shape: tuple[int, int] = X.shape
         self.n_entries = X.size
+        self._in_stretches = in_stretches and X.flags.c_contiguous
 
     def scores(self, W: Floats) -> Floats:
         """``X W``."""
-        return (self._X @ W.astype(self._X.dtype, copy=False)).astype(np.float64, copy=False)
+        W = W.astype(self._X.dtype, copy=False)
+        if not (self._in_stretches and 2 <= W.shape[1] <= FEW_COLUMNS):
+            return (self._X @ W).astype(np.float64, copy=False)
+        scores = np.empty((self.shape[0], W.shape[1]))
+        for rows in self._stretches():
+            scores[rows] = self._X[rows] @ W
+        return scores
 
     def adjoint(self, R: Floats) -> Floats:
         """``X' R``."""
-        return (self._X.T @ R.astype(self._X.dtype, copy=False)).astype(np.float64, copy=False)
+        R = R.astype(self._X.dtype, copy=False)
+        if not (self._in_stretches and 2 <= R.shape[1] <= FEW_COLUMNS):
+            return (self._X.T @ R).astype(np.float64, copy=False)
+        transposed = np.zeros((R.shape[1], self.shape[1]))
+        for rows in self._stretches():
+            transposed += R[rows].T @ self._X[rows]
+        return transposed.T
+
+    def _stretches(self) -> Iterator[slice]:
+        """Rows that the nearer cache holds."""
+        n_rows, width = self.shape
+        height = max(1, NEAR_BYTES // max(1, width * self._X.itemsize))
+        return (slice(first, first + height) for first in range(0, n_rows, height))
 
     def moments(self, shares: Floats) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column, in two passes so that offsets do no harm."""

@@ -11,9 +11,9 @@ from clustruct.design.sparse import SparseDesign
 __all__ = ["aligned", "local_design", "local_matrix"]
 
 
-def local_design(X: Any) -> DenseDesign | SparseDesign:
+def local_design(X: Any, *, in_stretches: bool = False) -> DenseDesign | SparseDesign:
     """The design for a validated matrix: a NumPy array, or CSR or CSC."""
-    return SparseDesign(X) if issparse(X) else DenseDesign(X)
+    return SparseDesign(X) if issparse(X) else DenseDesign(X, in_stretches=in_stretches)
 
 
 def local_matrix(X: Any) -> Any:

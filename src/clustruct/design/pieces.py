@@ -7,7 +7,7 @@ pieces therefore give the same bits, whoever works on them and however many they
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, reduce
-from typing import Any
+from typing import Any, cast
 
 import dask
 import numpy as np
@@ -16,7 +16,10 @@ from dask.base import get_scheduler
 from dask.delayed import delayed
 from threadpoolctl import ThreadpoolController
 
+from clustruct.design.local import aligned
+
 __all__ = [
+    "Mapped",
     "Piece",
     "Pieces",
     "added",
@@ -26,7 +29,10 @@ __all__ = [
     "delay",
     "join",
     "keep",
+    "piece_by_piece",
+    "sent",
     "single_threaded",
+    "unfolded",
 ]
 
 # How many results are joined at a time.
@@ -78,6 +84,62 @@ class Pieces:
         return self.parts if self._make_local is self._make_parts else self._make_local()
 
 
+class Mapped(Pieces):
+    """Rows made of others, by whoever needs them.
+
+    Parameters
+    ----------
+    function : callable
+        Of the pieces of each of the rows.
+    rows : sequence of Pieces
+    """
+
+    def __init__(self, function: Callable[..., Any], rows: Sequence[Pieces]) -> None:
+        self.function = function
+        self.rows = tuple(rows)
+
+        def at_hand() -> list[Any]:
+            return [function(*mine) for mine in piece_by_piece(self.rows)]
+
+        def delayed_parts() -> Sequence[Piece]:
+            return delay(function, [mine.parts for mine in self.rows])
+
+        super().__init__(at_hand if cluster() is None else delayed_parts, at_hand)
+
+
+def piece_by_piece(rows: Sequence[Pieces]) -> Iterator[tuple[Any, ...]]:
+    """The pieces of several rows on the host, side by side."""
+    return zip(*(map(aligned, mine.local) for mine in rows), strict=True)
+
+
+def unfolded(rows: Sequence[Pieces]) -> tuple[list[Pieces], Callable[..., list[Any]]]:
+    """What rows are made of, and a function that makes pieces of them of pieces of that.
+
+    Whoever has a block makes what is needed beside it: nothing waits for another task, or lies
+    elsewhere. In this process it is made once instead.
+    """
+    bases: list[Pieces] = []
+    if cluster() is None:
+        return list(rows), lambda *pieces: list(pieces)
+
+    def place(mine: Pieces) -> Any:
+        if isinstance(mine, Mapped):
+            return mine.function, tuple(place(each) for each in mine.rows)
+        if mine not in bases:
+            bases.append(mine)
+        return bases.index(mine)
+
+    places = [place(mine) for mine in rows]
+
+    def made(place: Any, pieces: Sequence[Any]) -> Any:
+        if isinstance(place, int):
+            return pieces[place]
+        function, inputs = place
+        return function(*(made(each, pieces) for each in inputs))
+
+    return bases, lambda *pieces: [made(place, pieces) for place in places]
+
+
 def delay(function: Callable[..., Any], lists: Sequence[Sequence[Piece]]) -> list[Piece]:
     """A call for each entry of the lists, side by side.
 
@@ -107,8 +169,24 @@ def added(a: Any, b: Any) -> Any:
 
 def compute(parts: Sequence[Piece]) -> tuple[Any, ...]:
     """The values themselves."""
+    client = cluster()
+    if client is not None:
+        held = [_futures_of(part) for part in parts]
+        if all(
+            len(futures) == 1 and futures[0].key == part.key
+            for futures, part in zip(held, parts, strict=True)
+        ):
+            return tuple(client.gather([future for (future,) in held]))
     with single_threaded():
         return dask.compute(*parts, traverse=False)
+
+
+def _futures_of(part: Piece) -> list[Any]:
+    """What a part of a cluster waits for: itself, where it is kept."""
+    import distributed
+
+    futures_of: Callable[[Piece], list[Any]] = distributed.futures_of
+    return futures_of(part)
 
 
 def keep(parts: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -122,6 +200,31 @@ def cluster() -> Any:
     """The client of the cluster that does the work, or None where this process does it."""
     client = getattr(get_scheduler(), "__self__", None)
     return client if hasattr(client, "run_on_scheduler") else None
+
+
+def sent(local: Sequence[Any], beside: Sequence[Piece]) -> list[Piece]:
+    """Arrays of this process, each sent to a worker that holds the part it belongs to.
+
+    They are arguments of tasks, which the scheduler keeps: data that is scattered is lost with its
+    worker, and the fit with it.
+    """
+    import distributed
+
+    client, wait = cluster(), cast(Callable[..., Any], distributed.wait)
+    held = [_futures_of(part) for part in beside]
+    under_way = [future for futures in held for future in futures]
+    wait(under_way)  # until it is known who holds them
+    holders = client.who_has(under_way)
+    places = [
+        [worker for future in futures for worker in holders.get(future.key, ())] for futures in held
+    ]
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return [
+            client.submit(
+                _itself, array, workers=where, allow_other_workers=bool(where), pure=False
+            )
+            for array, where in zip(local, places, strict=True)
+        ]
 
 
 def available_bytes() -> float:
@@ -138,6 +241,10 @@ def _memory_of_workers(dask_scheduler: Any) -> float:
     """What the workers may take; the name of the argument is Dask's."""
     limits = [worker.memory_limit for worker in dask_scheduler.workers.values()]
     return float(sum(limits)) if all(limits) else np.inf
+
+
+def _itself(array: Any) -> Any:
+    return array
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
