@@ -14,6 +14,7 @@ machine do not lengthen as much as those of the clock.
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +28,25 @@ CHECKED = {  # rows, columns, chunks
     "dense": ((20_000, 500, 10), (40_000, 1000, 20), (60_000, 2000, 30)),
     "sparse": ((50_000, 50_000, 10), (200_000, 200_000, 20), (400_000, 400_000, 30)),
 }
+# What constants come from: many small chunks, entries near the cache and, of a sparse matrix, far
+# from it; and chunks of one row, which are all gradient.
+SIZES_OF_CONSTANTS = {
+    "dense": ((64 * 64, 16, 64), (20_000, 1500, 4)),
+    "sparse": (
+        (64 * 64, 200, 64),
+        (200_000, 20_000, 4),
+        (200_000, 300_000, 4),
+        (200_000, 1_000_000, 4),
+    ),
+}
+THIN = (40, 300_000, 40)
 TOLERANCE = 0.25
 # Bytes from which on times were found to rise, and those of a column: two weights and a number of
 # the gradient.
 CACHE, COLUMN = 1 << 21, 24
 
 Record = dict[str, Any]
+Size = tuple[int, int, int]
 
 
 class Constants(NamedTuple):
@@ -91,47 +105,64 @@ def targets(records: list[Record]) -> list[Target]:
     return [Target("error of the model of a pass", max(off, default=None), TOLERANCE)]
 
 
-def _of_kind(kind: str, sizes: tuple[tuple[int, int, int], ...], repeats: int) -> list[Record]:
+def _of_kind(kind: str, sizes: tuple[Size, ...], repeats: int) -> list[Record]:
     import dask
 
+    apart = SIZES_OF_CONSTANTS[kind]
+    plans = [*((kind, *size) for size in (*apart, *sizes)), ("sparse", *THIN)]
     with dask.config.set(scheduler="synchronous"):
-        constants = _constants(kind, repeats)
-        return [
-            {
-                "kind": kind,
-                "rows": n,
-                "width": d,
-                "chunks": chunks,
-                "predicted": constants.seconds(_entries(kind, n, d), d, chunks),
-                "measured": _pass(kind, n, d, chunks, repeats),
-                "constants": constants._asdict(),
-            }
-            for n, d, chunks in sizes
-        ]
+        *times, thin = _passes(plans, repeats)
+    constants = _constants(kind, dict(zip(apart, times, strict=False)), thin)
+    return [
+        {
+            "kind": kind,
+            "rows": n,
+            "width": d,
+            "chunks": chunks,
+            "predicted": constants.seconds(_entries(kind, n, d), d, chunks),
+            "measured": measured,
+            "constants": constants._asdict(),
+        }
+        for (n, d, chunks), measured in zip(sizes, times[len(apart) :], strict=True)
+    ]
 
 
 def _entries(kind: str, n: int, d: int) -> int:
     return n * d if kind == "dense" else n * PER_ROW
 
 
-def _constants(kind: str, repeats: int) -> Constants:
-    """Three passes, each of which is nearly all of one kind of cost."""
-    small, wide = (64, 16) if kind == "dense" else (64, 200), 300_000
-    task = _pass(kind, small[0] * 64, small[1], 64, repeats) / 64
-    thin = _pass("sparse", 40, wide, 40, repeats)
-    partial = max(0.0, thin / 40 - task) / wide
+def _constants(kind: str, times: dict[Size, float], thin: float) -> Constants:
+    """From passes each of which is nearly all of one kind of cost."""
+    small, *large = times
+    task = times[small] / small[2]
+    partial = max(0.0, thin / THIN[2] - task) / THIN[1]
 
-    def entry(n: int, d: int) -> float:
-        return (_pass(kind, n, d, 4, repeats) - 4 * task - 4 * d * partial) / _entries(kind, n, d)
+    def entry(size: Size) -> float:
+        n, d, chunks = size
+        return (times[size] - chunks * task - chunks * d * partial) / _entries(kind, n, d)
 
-    if kind == "dense":
-        return Constants(task, entry(20_000, 1500), 0.0, partial)
-    near, far = entry(200_000, 20_000), entry(200_000, 1_000_000)
-    return Constants(task, near, (far - near) / away(1_000_000), partial)
+    near, far = entry(large[0]), large[1:]
+    miss = [(entry(size) - near) / away(size[1]) for size in far]
+    return Constants(task, near, float(np.mean(miss)) if far else 0.0, partial)
 
 
-def _pass(kind: str, n: int, d: int, chunks: int, repeats: int) -> float:
-    """Seconds of a product with the second derivative, the least of some."""
+def _passes(plans: list[tuple[str, int, int, int]], repeats: int) -> list[float]:
+    """Seconds of a product with the second derivative at each size, the least of some.
+
+    Sizes take turns: whoever else uses the caches for a while is felt by all of them.
+    """
+    works = [_work(*plan) for plan in plans]
+    times: list[list[float]] = [[] for _ in plans]
+    for _ in range(repeats + 1):
+        for mine, work in zip(times, works, strict=True):
+            start = time.process_time()
+            work()
+            mine.append(time.process_time() - start)
+    return [min(mine[1:]) for mine in times]
+
+
+def _work(kind: str, n: int, d: int, chunks: int) -> Callable[[], Any]:
+    """A pass over a matrix."""
     from clustruct.design.blocks import BlockDesign
 
     rng = np.random.default_rng(0)
@@ -143,12 +174,7 @@ def _pass(kind: str, n: int, d: int, chunks: int, repeats: int) -> float:
         moved = X.scores(w)
         return X.adjoint(moved[:, 1:])
 
-    times = []
-    for _ in range(repeats + 1):
-        start = time.process_time()
-        design.sweep(both)
-        times.append(time.process_time() - start)
-    return min(times[1:])
+    return lambda: design.sweep(both)
 
 
 def _block(kind: str, n: int, d: int, rng: np.random.Generator) -> Any:

@@ -1,11 +1,13 @@
 """Larger than memory, and more than one worker: fits by Dask against plain NumPy.
 
-Four questions. What does a matrix on disk that is larger than memory may be cost, in time, resident
+Five questions. What does a matrix on disk that is larger than memory may be cost, in time, resident
 memory and passes? What do chunks of 64 MB cost where the data is in memory? What does a second
-worker gain? How many passes over ``X`` does a fit take? ``CLUSTRUCT_SCALE_GB`` sets the size of the
-matrix on disk, ``CLUSTRUCT_SCALE_DIR`` its folder.
+worker gain, and what would it gain if there were nothing but products with ``X``, which two cores
+read through the same memory? How many passes over ``X`` does a fit take? ``CLUSTRUCT_SCALE_GB``
+sets the size of the matrix on disk, ``CLUSTRUCT_SCALE_DIR`` its folder.
 """
 
+import multiprocessing
 import os
 import resource
 import shutil
@@ -26,6 +28,7 @@ CHUNK = 1 << 26
 WORKER_CHUNK = 1 << 28  # a task of a cluster takes some milliseconds of the scheduler
 GIGABYTES, QUICK_GIGABYTES = 20.0, 0.5
 MOST_RESIDENT = 3.0
+N_PRODUCTS = 10
 MEMORY_ROWS = 128_000  # in memory: 1 GB in double precision
 # Losses, and the part of the matrix on disk that each is fitted to: a logistic fit reads it often.
 LOSSES = {"squared": 1.0, "logistic": 0.2}
@@ -59,6 +62,16 @@ def measure(options: Options) -> list[Record]:
             }
         )
         print(f"scale: workers, {loss}", file=sys.stderr)
+    records.append(
+        {
+            "question": "memory",
+            "loss": "none",
+            "rows": 2 * rows,
+            "seconds": min(_multiply_apart(2 * rows, 2) for _ in range(options.repeats)),
+            "one": min(_multiply_apart(2 * rows, 1) for _ in range(options.repeats)),
+        }
+    )
+    print("scale: products alone", file=sys.stderr)
     return records
 
 
@@ -71,7 +84,7 @@ def table(records: list[Record]) -> Table:
             f"{record['rows']:,} x {WIDTH}",
             f"{record['seconds']:.1f}",
             f"{record['one'] / record['seconds']:.2f} x from 1 worker to 2"
-            if record["question"] == "workers"
+            if record["question"] in ("workers", "memory")
             else f"{record['seconds'] / record['numpy']:.2f} x NumPy"
             if record["question"] == "chunks"
             else f"{record['gigabytes']:.1f} GB, peak {record['resident']:.2f} GB resident, "
@@ -224,3 +237,32 @@ def _fit_on_workers(rows: int, loss: str, n_workers: int) -> float:
         distributed.wait(pieces)
         y = _answers((pieces @ _weights()).compute(), loss)
         return min(timing.seconds(lambda: _model(loss).fit(pieces, y)) for _ in range(2))
+
+
+def _multiply_apart(rows: int, n_processes: int) -> float:
+    """Seconds of bare products with parts of a matrix, a process for each part."""
+    context = multiprocessing.get_context("spawn")
+    barrier, times = context.Barrier(n_processes), context.Queue()
+    processes = [
+        context.Process(target=_multiply, args=(rows // n_processes, barrier, times))
+        for _ in range(n_processes)
+    ]
+    for process in processes:
+        process.start()
+    slowest = max(times.get() for _ in processes)
+    for process in processes:
+        process.join()
+    return slowest
+
+
+def _multiply(rows: int, barrier: Any, times: Any) -> None:
+    """Products as a pass makes them, all parts at the same time."""
+    X = np.random.default_rng(0).standard_normal((rows, WIDTH))
+    w = np.ones(WIDTH)
+    scores = X @ w
+    barrier.wait()
+    begin = time.perf_counter()
+    for _ in range(N_PRODUCTS):
+        scores = X @ w
+        w = 1e-6 * (scores @ X)
+    times.put(time.perf_counter() - begin)
