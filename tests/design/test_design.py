@@ -252,3 +252,21 @@ def test_smallest_shapes(shape):
         np.testing.assert_allclose(
             design.gram(shares, means), np.cov(X.T, bias=True).reshape(shape[1], -1), atol=1e-15
         )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_columns", [1, 2, 8, 9])
+def test_products_in_stretches_are_those_at_once(dtype, order, n_columns, monkeypatch):
+    monkeypatch.setattr("clustruct.design.dense.NEAR_BYTES", 7 * 5 * 8)  # some rows are left over
+    rng = np.random.default_rng(0)
+    X = np.array(rng.standard_normal((100, 5)), dtype=dtype, order=order)
+    at_once, in_stretches = DenseDesign(X), DenseDesign(X, in_stretches=True)
+    W, R = rng.standard_normal((5, n_columns)), rng.standard_normal((100, n_columns))
+    tol = 1e-5 if dtype == np.float32 else 1e-13
+    for found, expected in (
+        (in_stretches.scores(W), at_once.scores(W)),
+        (in_stretches.adjoint(R), at_once.adjoint(R)),
+    ):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=tol, atol=tol)
