@@ -178,7 +178,7 @@ class Meeting(Generic[A]):
         self._abandoned = True
         if self._running is not None:
             self._running.wait()  # an interrupt came while it was working
-        for member in self._under_way:
+        for member in list(self._under_way):
             self._running = member
             member.end()
         self._running = None

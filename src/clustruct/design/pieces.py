@@ -118,9 +118,9 @@ def unfolded(rows: Sequence[Pieces]) -> tuple[list[Pieces], Callable[..., list[A
     Whoever has a block makes what is needed beside it: nothing waits for another task, or lies
     elsewhere. In this process it is made once instead.
     """
-    bases: list[Pieces] = []
     if cluster() is None:
         return list(rows), lambda *pieces: list(pieces)
+    bases: list[Pieces] = []
 
     def place(mine: Pieces) -> Any:
         if isinstance(mine, Mapped):

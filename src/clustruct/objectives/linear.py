@@ -109,7 +109,7 @@ class LinearObjective:
         return RowsExpansion(self, W, near.intercept, self.design.scores(W))
 
     def bend(self, point: Point, direction: Floats) -> float:
-        """Second derivative along a direction: one pass over ``X``, where `hessian` takes more."""
+        """Second derivative along a direction: one pass over ``X``, as the scores suffice."""
         design, loss, n_outputs = self.design, self.response.loss, self.shape[1]
         both = design.scores(np.hstack([point.W, direction]))
         scores = self.shift(design.map(lambda b: b[:, :n_outputs], both), point.intercept)
