@@ -41,7 +41,8 @@ class Contrasts:
     answers : Answers
         What their scores stand for.
     weights : ndarray of shape (Q, K, d)
-        What one standard deviation of each feature adds to each score.
+        What one standard deviation of each feature adds to each score; without samples, one unit
+        of the feature.
     middles : ndarray of shape (Q, K)
         The scores of the average sample: the intercepts, where columns have mean zero.
     """
@@ -67,7 +68,7 @@ class Contrasts:
 
 
 def contrasts_of(
-    model: Any, X: Any, names: Sequence[str] | None = None, most: int = MOST_ROWS
+    model: Any, X: Any = None, names: Sequence[str] | None = None, most: int = MOST_ROWS
 ) -> Contrasts:
     """The experts, or the centroids of groups of tasks, of a fitted model.
 
@@ -75,8 +76,8 @@ def contrasts_of(
     ----------
     model : estimator or Pipeline
         A fitted model of samples or tasks.
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Samples, for the spread of the features.
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
+        Samples, for the means and the spread of the features; 0 and 1 if None.
     names : sequence of str, default=None
         Names of the features; those that the model knows if None.
     most : int, default=2000
@@ -96,7 +97,10 @@ def contrasts_of(
     (2, 1, 3)
     """
     estimator = require_kind(model, "samples", "tasks")
-    means, deviations = _moments(model, X, most)
+    n_features = int(estimator.n_features_in_)
+    means, deviations = np.zeros(n_features), np.ones(n_features)
+    if X is not None:
+        means, deviations = _moments(model, X, most)
     answers = answers_of(model)
     if kind_of(model) == "samples":
         weights, intercepts, thing = estimator.experts_, estimator.intercepts_, "expert"

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clustruct.explanation.origins import Origin, origins_of
-from clustruct.inspection import final_estimator, kind_of
+from clustruct.inspection import answers_of, final_estimator, kind_of
 
-__all__ = ["RawEffects", "raw_effects"]
+__all__ = ["RawEffects", "raw_effects", "weight_axis"]
 
 Floats = NDArray[np.float64]
 
@@ -91,6 +91,26 @@ def raw_effects(model: Any, weights: ArrayLike | None = None) -> RawEffects:
     days = np.array([_days(origin) for origin in origins])
     units = tuple(_unit(origin, step) for origin, step in zip(origins, days, strict=True))
     return RawEffects(tuple(origins), values * days, units)
+
+
+def weight_axis(model: Any) -> str:
+    """What the weights of a model add to, and for what of a feature, as the name of an axis.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model.
+
+    Returns
+    -------
+    str
+    """
+    scaled = any(
+        origin.kind != "level" and np.isfinite(origin.slope) and origin.slope != 1.0
+        for origin in origins_of(model)
+    )
+    quantity = answers_of(model).quantity
+    return f"weight: {quantity} per {'unit after scaling' if scaled else 'unit'}"
 
 
 def _own_weights(model: Any) -> Floats:
