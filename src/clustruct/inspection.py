@@ -239,13 +239,6 @@ class Levels:
         """Features without weight."""
         return int((self.labels < 0).sum())
 
-    @property
-    def magnitudes(self) -> Floats:
-        """The weight itself for one output, its length with its first output's sign for several."""
-        if self.values.shape[1] == 1:
-            return self.values[:, 0]
-        return np.linalg.norm(self.values, axis=1)
-
     def members(self, label: int) -> Labels:
         """Features of a group."""
         return np.flatnonzero(self.labels == label)

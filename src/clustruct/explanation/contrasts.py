@@ -131,8 +131,8 @@ class GateView:
     shares : ndarray of shape (Q,)
         The part of the samples for which each expert has the largest weight.
     pulls : ndarray of shape (Q, d)
-        For a linear gate, what one standard deviation of a feature adds to the logarithm of an
-        expert's weight; for others, how far the mean of the samples that it is sent lies from the
+        For a linear gate, what one standard deviation of a feature adds to the log odds of an
+        expert against the mean of the others; for other gates, how far the mean of the samples that it is sent lies from the
         mean of all, in standard deviations.
     linear : bool
         Which of the two it is.
@@ -187,12 +187,12 @@ def gate_view(
 
 
 def _linear_pulls(gate: Any, n_experts: int) -> Floats:
-    """Coefficients for each expert, about their mean; those of two classes are one row."""
+    """Coefficients of each expert less the mean of the others'; two classes have one row."""
     coef = np.asarray(gate.coef_, dtype=np.float64)
     if len(coef) == 1:
         coef = np.concatenate([-coef / 2.0, coef / 2.0])
     pulls = np.zeros((n_experts, coef.shape[1]))
-    pulls[gate.classes_] = coef - coef.mean(axis=0)
+    pulls[gate.classes_] = (coef - coef.mean(axis=0)) * len(coef) / (len(coef) - 1)
     return pulls
 
 

@@ -151,12 +151,8 @@ def _what(found: Contrasts, k: int) -> str:
 def _middle(found: Contrasts, k: int, mine: float, others: float) -> str:
     """The intercept, as the score of the average sample."""
     what = _what(found, k).replace("the odds", "the log odds")
-    way = "higher" if mine > others else "lower"
     verb = "are" if found.answers.kind == "odds" else "is"
-    return (
-        f"For the average sample {what} {verb} {shown(abs(mine - others))} {way} "
-        f"({shown(mine)} against {shown(others)})."
-    )
+    return f"For the average sample {what} {verb} {shown(mine)}, with the others {shown(others)}."
 
 
 def _sent(gate: GateView, place: int) -> str:
