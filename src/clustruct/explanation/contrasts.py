@@ -132,8 +132,8 @@ class GateView:
         The part of the samples for which each expert has the largest weight.
     pulls : ndarray of shape (Q, d)
         For a linear gate, what one standard deviation of a feature adds to the log odds of an
-        expert against the mean of the others; for other gates, how far the mean of the samples that it is sent lies from the
-        mean of all, in standard deviations.
+        expert against the mean of the others; for other gates, how far the mean of the samples
+        that it is sent lies from the mean of all, in standard deviations.
     linear : bool
         Which of the two it is.
     """
