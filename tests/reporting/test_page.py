@@ -198,6 +198,8 @@ def test_one_expert_differs_from_nobody(read, houses):
     assert 'id="differences"' not in text
     assert "One expert: a single linear model" in visible(text)
     assert "1 experts" not in text
+    assert "The gate does not help" not in text
+    assert "in which the experts differ" not in text
     assert "1 groups" not in text
 
 

@@ -40,8 +40,8 @@ def _of_the_fit(estimator: Any) -> list[str]:
             f"{used} groups are in use, of the {wanted} asked for: more could not improve the fit."
         )
     score = getattr(estimator, "gate_score_", None)
-    if score is not None and not score.helps:
-        texts.append("The gate does not help: x does not tell which expert answers.")
+    if score is not None and not score.helps and estimator.n_clusters_ > 1:
+        texts.append("The gate does not help: the features do not tell which expert is right.")
     return texts
 
 

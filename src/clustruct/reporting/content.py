@@ -115,6 +115,8 @@ def _summary(estimator: Any, data: Data, kind: str) -> str:
             f"{d:,} features were reduced to {plural(count, 'shared weight')}, "
             f"fitted to {n:,} samples."
         )
+    if kind == "samples" and count == 1:
+        return f"One linear model of {plural(d, 'feature')} for all {n:,} samples."
     if kind == "samples":
         return (
             f"{plural(count, 'expert')}, each a linear model of {plural(d, 'feature')}, share "
@@ -220,7 +222,7 @@ def _add_expert_lines(
     page: Page, model: Any, data: Data, names: Sequence[str] | None, wording: Wording
 ) -> None:
     estimator = final_estimator(model)
-    if is_classifier(estimator) or np.ndim(estimator.experts_) != 2:
+    if is_classifier(estimator) or np.ndim(estimator.experts_) != 2 or page.n_groups < 2:
         return
     found = expert_lines(model, data.X, data.y, names=names, most=CHARTED_ROWS)
     remark = "Every dot is a sample in the colour of its expert, every line an expert."

@@ -230,7 +230,7 @@ def dot_rows(
         parts.append(_words(place, bottom + 16, text, "tick", "middle"))
     for number, (name, row) in enumerate(rows):
         middle = top + ROW * number + 27.0
-        parts.append(_words(left - 10, middle - 11, name[:58], "mark", "start"))
+        parts.append(_words(left - 10, middle - 11, _cut(name, 54), "mark", "start"))
         ends = (left + (min(row) - low) * scale, left + (max(row) - low) * scale)
         parts.append(_line(ends[0], middle, ends[1], middle, "range"))
         for value, (who, kind) in zip(row, legend, strict=True):
@@ -246,7 +246,7 @@ def _legend(entries: Sequence[tuple[str, str]]) -> tuple[list[str], float]:
     """Dots with their names, in lines, and the height that they take."""
     parts, x, y = [], 8.0, 12.0
     for name, kind in entries:
-        text = name[:24]
+        text = _cut(name, 24)
         width = 26.0 + 7.2 * len(text)
         if x + width > WIDTH and x > 8.0:
             x, y = 8.0, y + 20.0
@@ -254,6 +254,10 @@ def _legend(entries: Sequence[tuple[str, str]]) -> tuple[list[str], float]:
         parts.append(_words(x + 10, y, text, "tick", "start"))
         x += width
     return parts, y + 10.0
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _words(x: float, y: float, text: str, kind: str, anchor: str) -> str:

@@ -118,7 +118,11 @@ class Wording:
         """Sentences that say how to read weights and effects."""
         answers, unit = self.answers, self.unit_of_weights
         one = "having" if unit == "the level" else "one"
-        texts = [f"A weight is what {one} {unit} of a feature adds to the {answers.quantity}."]
+        kinds = {origin.kind for origin in self.origins}
+        level = "; that of a level, what having it adds" if kinds > {"level"} else ""
+        texts = [
+            f"A weight is what {one} {unit} of a feature adds to the {answers.quantity}{level}."
+        ]
         if answers.kind != "number" and not self.several:
             what = "odds" if answers.kind == "odds" else "score"
             rival = f"the {what} of {answers.other}" if answers.other else "those of the others"
@@ -131,10 +135,10 @@ class Wording:
                 "A positive weight raises the odds of its class against the others, a negative one "
                 "lowers them."
             )
-        kinds = {origin.kind for origin in self.origins}
         if self.has_effects:
             told = "factor of the odds" if self._as_factor else f"change of the {answers.quantity}"
-            texts.append(f"Beside a feature stands the {told} in the units of its column.")
+            where = "The table of features lists" if self.several else "Beside a feature stands"
+            texts.append(f"{where} the {told} in the units of its column.")
         if "text" in kinds and len(kinds) > 1:
             texts.append("Words count by their TF-IDF, which has no raw unit.")
         return texts
