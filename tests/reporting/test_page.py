@@ -1,6 +1,7 @@
 """What a reader of the report learns: classes by name, raw units, differences, warnings."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -348,6 +349,14 @@ def test_warns_of_an_expert_and_of_tasks_with_few_rows(read, rng):
     text = read(model.fit(X, y, tasks=tasks), X, y, tasks=tasks, test_size=0)
     assert model.n_clusters_ == 2
     assert "rests on 8 rows" in warnings_of(text)
+
+
+def test_equal_weight_is_never_called_equal_meaning():
+    root = Path(__file__).parents[2]
+    for page in [root / "README.md", *(root / "docs").glob("*.md")]:
+        text = re.sub(r"\s+", " ", page.read_text(encoding="utf-8"))
+        for claim in re.findall(r"[^.]*\bmean the same\b[^.]*", text):
+            assert "not say" in claim, page
 
 
 # ---- Numbers.
