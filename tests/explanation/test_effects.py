@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -157,6 +157,16 @@ def test_words_have_no_unit(model):
     assert {found.origins[j].column for j in words} == {"words"}
     assert np.isnan(found.values[words]).all()
     assert not found.known[words].any()
+
+
+def test_counted_words_count_by_the_occurrence():
+    texts = ["good film", "bad film", "good good book", "bad book"] * 5
+    model = make_pipeline(CountVectorizer(), cs.FeatureClusterRegressor(2))
+    found = raw_effects(model.fit(texts, [1.0, 0.0, 2.0, 0.0] * 5))
+    (place,) = np.flatnonzero(model[0].get_feature_names_out() == "good")
+    once, twice = model.predict(["good film", "good good film"])
+    assert found.values[place] == pytest.approx(twice - once)
+    assert set(found.units) == {"per occurrence"}
 
 
 @pytest.mark.parametrize(

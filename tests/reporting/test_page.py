@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -126,6 +127,23 @@ def test_levels_are_compared_and_words_have_no_unit(read, rng):
     assert rows["heat_gas"][4] == "against the other levels"
     assert rows["heat_gas"][3] == pytest.approx(3.0, abs=0.1)
     assert "+3.01 against the other levels" in section(text, "groups")
+
+
+@pytest.mark.parametrize(
+    ("vectorizer", "words"),
+    [(TfidfVectorizer(), "TF-IDF, which has no raw unit"), (CountVectorizer(), "per occurrence")],
+)
+def test_words_say_what_their_unit_is(read, vectorizer, words):
+    texts = ["good film", "bad film", "good good book", "bad book"] * 10
+    y = np.array([1.0, 0.0, 2.0, 0.0] * 10)
+    model = make_pipeline(vectorizer, cs.FeatureClusterRegressor(2)).fit(texts, y)
+    assert words in read(model, texts, y, test_size=0)
+
+
+def test_plain_lists_are_samples_too(read, rng):
+    X = rng.standard_normal((40, 3))
+    model = cs.FeatureClusterRegressor(2).fit(X, X[:, 0])
+    read(model, X.tolist(), X[:, 0].tolist())
 
 
 def test_without_scaling_the_axis_says_unit_and_nothing_is_told_twice(read, features):

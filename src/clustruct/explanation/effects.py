@@ -33,7 +33,7 @@ class RawEffects:
         mean of the other levels of its column. NaN where a feature has no unit.
     units : tuple of str
         What the effect is of: "per unit", "per year", "per day", "against red", "against the other
-        levels", "if missing"; empty where there is none.
+        levels", "if missing", "per occurrence"; empty where there is none.
     """
 
     origins: tuple[Origin, ...]
@@ -139,8 +139,8 @@ def _unit(origin: Origin, step: float) -> str:
         return ""
     if origin.kind == "level":
         return "against the other levels" if origin.base is None else f"against {origin.base}"
-    if origin.kind == "missing":
-        return "if missing"
+    if origin.kind in ("missing", "count"):
+        return "if missing" if origin.kind == "missing" else "per occurrence"
     if origin.kind == "date":
         return "per year" if step == YEAR else "per day"
     return "per unit"

@@ -43,9 +43,9 @@ class Origin:
     ----------
     column : str
         Name of the raw column; empty where several columns make the feature.
-    kind : {"number", "date", "level", "missing", "text", "other"}
+    kind : {"number", "date", "level", "missing", "count", "text", "other"}
         What the feature is of that column: its number, its days, whether it has a level, whether it
-        is missing, a word of its text, or something that has no unit.
+        is missing, how often a word occurs, a weighted word, or something that has no unit.
     slope : float
         What a unit of the column (a day, the level) adds to the feature; NaN where the feature is
         not such a multiple.
@@ -223,7 +223,8 @@ def _worded(vectorizer: Any, given: Origins) -> Origins | None:
     found = _unknown(vectorizer)
     count = len(found) if found is not None else int(getattr(vectorizer, "n_features", 0))
     column = given[0].column if given else ""
-    return [Origin(column, "text")] * count
+    counted = type(vectorizer) is CountVectorizer and not vectorizer.binary
+    return [Origin(column, "count", 1.0) if counted else Origin(column, "text")] * count
 
 
 def _encoded(encoder: OneHotEncoder, given: Origins) -> Origins:

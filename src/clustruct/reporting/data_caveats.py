@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils import check_array
 
 from clustruct.explanation.origins import Origin
 from clustruct.inspection import (
@@ -52,7 +53,7 @@ def of_the_data(model: Any, data: Data, wording: Wording) -> list[str]:
     list of str
     """
     rows = thinned(np.arange(data.n), SOME_ROWS)
-    matrix = prepared(model, data.X, rows)
+    matrix = check_array(prepared(model, data.X, rows), accept_sparse=True)
     return [
         *_of_collinear_columns(matrix, wording, data.y),
         *_of_scales(matrix, wording, kind_of(model)),
@@ -64,7 +65,7 @@ def of_the_data(model: Any, data: Data, wording: Wording) -> list[str]:
 def _numbers(origins: Sequence[Origin]) -> NDArray[np.intp]:
     """Features that are no levels, indicators or words, whose spread says how frequent they are."""
     return np.flatnonzero(
-        [origin.kind not in ("level", "missing", "text") for origin in origins]
+        [origin.kind not in ("level", "missing", "count", "text") for origin in origins]
     ).astype(np.intp)
 
 

@@ -139,7 +139,7 @@ class Wording:
             told = "factor of the odds" if self._as_factor else f"change of the {answers.quantity}"
             where = "The table of features lists" if self.several else "Beside a feature stands"
             texts.append(f"{where} the {told} in the units of its column.")
-        if "text" in kinds and len(kinds) > 1:
+        if "text" in kinds:
             texts.append("Words count by their TF-IDF, which has no raw unit.")
         return texts
 
