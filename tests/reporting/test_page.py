@@ -12,9 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
+from clustruct.inspection import plural
 from clustruct.reporting.differences import compared
 from clustruct.reporting.svg import dot_rows, shown, signed
-from clustruct.reporting.wording import name_list, plural, tidy
+from clustruct.reporting.wording import name_list, tidy
 from tests.reporting.conftest import embedded
 from tests.reporting.test_report import visible
 

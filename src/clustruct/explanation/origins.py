@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from clustruct.estimators.columns import DateToDays
+from clustruct.estimators.columns import DateToDays, _ColumnTransform
 from clustruct.inspection import final_estimator, steps_before
 
 __all__ = ["Origin", "origins_of"]
@@ -277,6 +277,7 @@ FOLLOWED: tuple[tuple[Any, Any], ...] = (
     (SelectorMixin, _selected),
     (FunctionTransformer, _called),
     (DateToDays, _dated),
+    (_ColumnTransform, lambda step, given: given),  # reads a column, as numbers or as text
     ((CountVectorizer, HashingVectorizer), _worded),
     (OneHotEncoder, _encoded),
 )

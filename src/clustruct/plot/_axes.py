@@ -7,7 +7,6 @@ __all__ = [
     "GREY",
     "MARKERS",
     "colour_of",
-    "count_of",
     "dress",
     "get_axes",
     "marker_of",
@@ -61,11 +60,6 @@ def note(ax: Any, text: str) -> None:
         ax.annotate(
             text, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small"
         )
-
-
-def count_of(count: int, thing: str) -> str:
-    """So many things, in words."""
-    return f"{count:,} {thing}{'s' * (count != 1)}"
 
 
 def shorten(text: str, most: int = 28) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.explanation.effects import weight_axis
-from clustruct.inspection import answers_of, final_estimator, kind_of, levels_of, thinned
+from clustruct.inspection import answers_of, final_estimator, kind_of, levels_of, plural, thinned
 from clustruct.inspection import feature_names as names_of
-from clustruct.plot._axes import colour_of, count_of, dress, note, shorten
+from clustruct.plot._axes import colour_of, dress, note, shorten
 from clustruct.plot._display import Display
 
 __all__ = ["ClustersDisplay", "clusters"]
@@ -145,7 +145,7 @@ def _of_features(model: Any, names: Sequence[str] | None) -> Bars:
         lengths,
         tuple(texts),
         labels,
-        f"{count_of(n_features, 'feature')} in {count_of(n_groups, 'group')}",
+        f"{plural(n_features, 'feature')} in {plural(n_groups, 'group')}",
         weight_axis(model),
         answers_of(model).names if several else (),
     )
@@ -163,8 +163,7 @@ def _of_samples(model: Any, names: Sequence[str] | None) -> Bars:
         np.asarray(estimator.weights_, dtype=np.float64),
         tuple(texts),
         np.arange(len(estimator.weights_)),
-        f"{count_of(len(estimator.labels_), 'sample')}, "
-        f"{count_of(len(estimator.weights_), 'expert')}",
+        f"{plural(len(estimator.labels_), 'sample')}, {plural(len(estimator.weights_), 'expert')}",
         "share of the samples",
     )
 
@@ -178,7 +177,7 @@ def _of_tasks(model: Any, names: Sequence[str] | None) -> Bars:
         np.bincount(labels)[present].astype(np.float64),
         tuple(_members("task", tasks[labels == label]) for label in present),
         present,
-        f"{count_of(tasks.size, 'task')} in {count_of(present.size, 'group')}",
+        f"{plural(tasks.size, 'task')} in {plural(present.size, 'group')}",
         "number of tasks",
     )
 
@@ -187,7 +186,7 @@ def _members(thing: str, names: NDArray[np.object_]) -> str:
     """How many members there are, and the first of them."""
     more = ", \N{HORIZONTAL ELLIPSIS}" if names.size > MOST_MEMBERS else ""
     first = ", ".join(shorten(name, 18) for name in names[:MOST_MEMBERS])
-    return f"{count_of(names.size, thing)}: {first}{more}"
+    return f"{plural(names.size, thing)}: {first}{more}"
 
 
 def clusters(

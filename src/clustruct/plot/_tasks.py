@@ -7,8 +7,8 @@ import numpy as np
 
 from clustruct._arguments import as_choice
 from clustruct.explanation.contrasts import Contrasts, contrasts_of
-from clustruct.inspection import TaskMap, apart, task_map
-from clustruct.plot._axes import colour_of, count_of, dress, marker_of, note, shorten
+from clustruct.inspection import TaskMap, apart, plural, task_map
+from clustruct.plot._axes import colour_of, dress, marker_of, note, shorten
 from clustruct.plot._contrasts import contrast_axis, draw_contrasts
 from clustruct.plot._display import Display
 
@@ -126,7 +126,7 @@ class TasksDisplay(Display):
         first, second = found.shares
         dress(
             ax,
-            title=f"{count_of(found.names.size, 'task')} in {count_of(groups.size, 'group')}",
+            title=f"{plural(found.names.size, 'task')} in {plural(groups.size, 'group')}",
             x=f"first component of the predictors ({first:.0%})",
             y=f"second component ({second:.0%})",
         )

@@ -17,6 +17,8 @@ from clustruct.inspection import (
     final_estimator,
     kind_of,
     levels_of,
+    plural,
+    plural_word,
     steps_before,
     task_map,
     thinned,
@@ -34,7 +36,7 @@ from clustruct.reporting.tables import (
     sample_tables,
     task_tables,
 )
-from clustruct.reporting.wording import Wording, name_list, plural, plural_word, tidy
+from clustruct.reporting.wording import Wording, name_list, tidy
 
 __all__ = ["Page", "describe"]
 

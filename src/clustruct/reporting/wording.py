@@ -18,7 +18,7 @@ from clustruct.inspection import (
 )
 from clustruct.reporting.svg import TIMES, shown, signed
 
-__all__ = ["Wording", "name_list", "plural", "plural_word", "tidy"]
+__all__ = ["Wording", "name_list", "tidy"]
 
 Floats = NDArray[np.float64]
 
@@ -194,16 +194,6 @@ def tidy(values: Floats) -> Floats:
     """The same with zero for what is zero to rounding, beside the largest."""
     largest = float(np.abs(values).max(initial=0.0))
     return np.where(np.abs(values) <= ROUNDING * largest, 0.0, values)
-
-
-def plural(count: int, thing: str) -> str:
-    """So many things."""
-    return f"{count:,} {plural_word(count, thing)}"
-
-
-def plural_word(count: int, thing: str) -> str:
-    """The word for so many things."""
-    return thing if count == 1 else f"{thing}s"
 
 
 def name_list(names: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
