@@ -136,7 +136,7 @@ class Answers:
         One for each output: classes, or numbered outputs; empty for a single number. Two classes
         have one output, that of the second.
     kind : {"number", "odds", "score"}
-        The answer itself, the logarithm of the odds of the class, or a score that grows with it.
+        The prediction, the logarithm of the odds of the class, or a score that grows with it.
     other : str
         The first of two classes.
     """
@@ -148,7 +148,7 @@ class Answers:
     @property
     def quantity(self) -> str:
         """What a weight adds to, in words."""
-        what = {"number": "answer", "odds": "log odds", "score": "score"}[self.kind]
+        what = {"number": "prediction", "odds": "log odds", "score": "score"}[self.kind]
         if len(self.names) > 1:
             return f"{what} of each {'output' if self.kind == 'number' else 'class'}"
         return f"{what} of {self.names[0]}" if self.names[0] else what

@@ -101,6 +101,6 @@ def test_scores_stand_for_classes_by_name():
     assert answers_of(cs.FeatureClusterClassifier(2).fit(X, three)).names == ("a", "b", "c")
     squared = answers_of(cs.FeatureClusterClassifier(2, loss="squared").fit(X, two))
     assert squared.quantity == "score of sick"
-    assert answers_of(cs.FeatureClusterRegressor(2).fit(X, X[:, 0])).quantity == "answer"
+    assert answers_of(cs.FeatureClusterRegressor(2).fit(X, X[:, 0])).quantity == "prediction"
     both = answers_of(cs.FeatureClusterRegressor(2).fit(X, X[:, :2]))
     assert both.names == ("output 0", "output 1")

@@ -209,7 +209,7 @@ def test_axes_say_what_a_weight_adds_to_and_for_what():
 def test_weights_of_task_groups_are_their_centroids():
     X = SCHOOLS[0]
     display = cs.plot.tasks(TASKS, X, kind="weights", ax=Figure().subplots())
-    assert display.ax_.get_xlabel() == "weight: answer per standard deviation"
+    assert display.ax_.get_xlabel() == "weight: prediction per standard deviation"
     drawn_weights = np.array([line.get_xdata() for line in display.ax_.lines[1:]])
     spread = np.ptp(drawn_weights, axis=0)
     assert (np.diff(spread) <= 1e-12).all()

@@ -149,11 +149,11 @@ def test_plain_lists_are_samples_too(read, rng):
 
 def test_without_scaling_the_axis_says_unit_and_nothing_is_told_twice(read, features):
     text = read(*features, test_size=0)
-    assert "weight: answer per standard deviation" in text  # columns have deviation one
+    assert "weight: prediction per standard deviation" in text  # columns have deviation one
     assert embedded(text)["columns"] == ["feature", "group", "weight"]
     model, X, y = features
     model = cs.FeatureClusterRegressor(3).fit(5 * X, y)
-    assert "weight: answer per unit" in read(model, 5 * X, y, test_size=0)
+    assert "weight: prediction per unit" in read(model, 5 * X, y, test_size=0)
 
 
 # ---- How they differ.
@@ -177,12 +177,18 @@ def experts_of(houses, **options):
 def test_experts_say_how_they_differ_and_whom_the_gate_sends(read, houses):
     text = read(experts_of(houses, gate=True), *houses, test_size=0)
     said = section(text, "differences")
-    assert "size raises the answer 4 \N{MULTIPLICATION SIGN} as much (+98.9 against +24.6" in said
+    assert (
+        "size raises the prediction 4 \N{MULTIPLICATION SIGN} as much (+98.9 against +24.6" in said
+    )
     assert "here +39.7 per 10" in said  # four for each of the 25 that a deviation is
-    assert "For the average sample the answer is 717, with the others 178" in said
+    assert "For the average sample the prediction is 717, with the others 178" in said
     assert re.search(r"The gate sends it \d\d% of the samples, those with small distance", said)
     assert re.search(r"The gate sends it \d\d% of the samples, those with large distance", said)
-    for title in ("Weights of the experts", "Answer for the average sample", "the gate looks at"):
+    for title in (
+        "Weights of the experts",
+        "Prediction for the average sample",
+        "the gate looks at",
+    ):
         assert title in said
 
 
@@ -209,7 +215,7 @@ def test_groups_of_tasks_say_how_they_differ(read):
     said = section(read(model, X, y, tasks=tasks, test_size=0), "differences")
     assert len(re.findall(r"Group \d", said)) == 3
     assert "Weights of the groups" in said
-    assert said.count("For the average sample the answer is") == 3
+    assert said.count("For the average sample the prediction is") == 3
 
 
 def test_one_expert_differs_from_nobody(read, houses):

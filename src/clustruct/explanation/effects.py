@@ -1,4 +1,4 @@
-"""Effects in the units of the table: what a raw unit, or a level, changes in the answer."""
+"""Effects in the units of the table: what a raw unit, or a level, changes in the prediction."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -173,7 +173,7 @@ def tasks(
     >>> cs.plot.tasks(model).ax_.get_title("left")
     '12 tasks in 2 groups'
     >>> cs.plot.tasks(model, kind="weights").ax_.get_xlabel()
-    'weight: answer per unit'
+    'weight: prediction per unit'
     """
     return TasksDisplay.from_estimator(
         model, X, kind=kind, feature_names=feature_names, max_names=max_names, ax=ax

@@ -53,7 +53,7 @@ class WeightsDisplay(Display):
     >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
     >>> display = cs.plot.WeightsDisplay.from_estimator(model)
     >>> display.ax_.get_xlabel()
-    'weight: answer per unit'
+    'weight: prediction per unit'
     """
 
     def __init__(

@@ -82,7 +82,7 @@ def describe_differences(
     elif kind_of(model) == "samples" and getattr(final_estimator(model), "gate", None) is None:
         page.note += (
             " There is no gate, so that nothing tells which expert is right for a new sample: "
-            "its answer is the mean of all experts, weighted by their shares."
+            "its prediction is the mean of all experts, weighted by their shares."
         )
     return page
 
@@ -120,7 +120,7 @@ def compared(feature: str, mine: float, others: float, what: str, effect: str = 
     mine, others : float
         The weight, and the mean of the others' weights.
     what : str
-        What weights add to: "the answer", "the odds of red".
+        What weights add to: "the prediction", "the odds of red".
     effect : str
         The same weight in raw units, if that is another number.
     """
@@ -144,7 +144,7 @@ def compared(feature: str, mine: float, others: float, what: str, effect: str = 
 def _what(found: Contrasts, k: int) -> str:
     """What the weights of an output add to."""
     name = found.answers.names[k]
-    what = {"number": "answer", "odds": "odds", "score": "score"}[found.answers.kind]
+    what = {"number": "prediction", "odds": "odds", "score": "score"}[found.answers.kind]
     return f"the {what} of {name}" if name else f"the {what}"
 
 
