@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import clustruct as cs
 from clustruct.inspection import plural
 from clustruct.reporting.differences import compared
-from clustruct.reporting.svg import dot_rows, shown, signed
+from clustruct.reporting.svg import dot_rows, score_text, shown, signed
 from clustruct.reporting.wording import name_list, tidy
 from tests.reporting.conftest import embedded
 from tests.reporting.test_report import visible
@@ -394,6 +394,12 @@ def test_what_is_zero_to_rounding_is_zero(read, rng):
     assert not re.search(r"\d[eE]-1\d", visible(text))
     assert {row[2] for row in embedded(text)["rows"]} == {0.0, 3.0}
     assert tidy(np.array([3.0, -1.766e-14])).tolist() == [3.0, 0.0]
+
+
+def test_a_score_that_is_zero_to_four_decimals_is_zero():
+    assert score_text(-4.927e-07, "R²") == "0"
+    assert score_text(0.98222, "R²") == "0.9822"
+    assert score_text(4.92712e-07, "RMSE") == "4.927e-07"
 
 
 def test_words_for_numbers_and_names():

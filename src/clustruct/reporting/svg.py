@@ -7,7 +7,17 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["TIMES", "WIDTH", "Frame", "bars", "dot_rows", "nice_ticks", "shown", "signed"]
+__all__ = [
+    "TIMES",
+    "WIDTH",
+    "Frame",
+    "bars",
+    "dot_rows",
+    "nice_ticks",
+    "score_text",
+    "shown",
+    "signed",
+]
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 WIDTH = 460.0
@@ -27,6 +37,13 @@ def shown(value: float, digits: int = 3) -> str:
 def signed(value: float, digits: int = 3) -> str:
     """A number as people read it, with its sign."""
     return f"+{shown(value, digits)}" if value > 0.0 else shown(value, digits)
+
+
+def score_text(value: float, metric: str) -> str:
+    """A score: one whose best is 1 with four decimals, others with four digits."""
+    if metric in ("R²", "Accuracy", "AUC"):
+        return shown(round(value, 4), 4)
+    return shown(value, 4)
 
 
 def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
