@@ -319,12 +319,12 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
         )
     if hasattr(estimator, "best_params_"):
         chosen = ", ".join(f"{name} = {_value(v)}" for name, v in estimator.best_params_.items())
-        facts.append(("Chosen", chosen))
+        facts.append(("Parameters in use", chosen))
     parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     for name in ("n_clusters", "alpha", "n_nonzero", "loss", "solver"):
         value = parameters.get(name)
         if value is not None:
-            facts.append((f"Parameter {name}", _value(value)))
+            facts.append((f"Given: {name}", _value(value)))
     facts.append(("Solver whose answer was kept", estimator.status_.solver))
     if not _is_relaxed(estimator):  # else it is another one than that of the steps
         facts.append(("Training objective", shown(float(estimator.objective_), 5)))
