@@ -139,4 +139,4 @@ if not TYPE_CHECKING:  # so that type checkers complain of names that do not exi
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -296,7 +296,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Answers: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample.
+            Id of each sample's task, any hashable; needed for `y` with one answer a sample.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; an integer weight counts as that many repetitions.
 
@@ -470,7 +470,8 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Classes: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample.
+            Id of each sample's task, any hashable; for `y` with one answer a sample. None takes a
+            vector for classes to tell apart: the classes are the tasks, two of them one task.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; an integer weight counts as that many repetitions.
 
