@@ -86,13 +86,12 @@ class _TaskSearch(TaskCluster):
         self.cv_results_ = found
         self.alpha_ = grid[s].alpha
         self.best_score_ = float(found.mean_scores[q, s])
-        self.best_params_ = {
-            "n_clusters": counts[q],
-            "alpha": grid[s].alpha,
-            "alpha_mean": grid[s].mean,
-            "alpha_between": grid[s].between,
-            "alpha_within": grid[s].within,
-        }
+        self.best_params_ = found.points()[found.flat_index]
+
+    @property
+    def best_index_(self) -> int:
+        """Index of the point chosen into the columns of `cv_results_`."""
+        return self.cv_results_.flat_index
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
         """The problem of a fit; its steps are printed only where more than folds are wanted."""
@@ -196,11 +195,13 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     Attributes
     ----------
     cv_results_ : TaskSelection
-        Scores of all points of the grid on all folds.
+        Scores of all points of the grid on all folds, ``pandas.DataFrame(model.cv_results_)``.
     best_params_ : dict
         The number of groups and the strengths that were chosen.
     best_score_ : float
         Mean score at that point.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge that was chosen.
     coef_ : ndarray of shape (n_tasks, n_features)
@@ -366,11 +367,13 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     Attributes
     ----------
     cv_results_ : TaskSelection
-        Scores of all points of the grid on all folds.
+        Scores of all points of the grid on all folds, ``pandas.DataFrame(model.cv_results_)``.
     best_params_ : dict
         The number of groups and the strengths that were chosen.
     best_score_ : float
         Mean score at that point.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge that was chosen.
     coef_ : ndarray of shape (n_tasks, n_features)

@@ -1,12 +1,13 @@
 """Groups of features, and fits along a grid."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._html import table
+from clustruct.results.scores import ScoreTable
 from clustruct.results.tables import scores_table, shown_weight, some_of, table_of
 
 __all__ = ["FeatureGroup", "FeatureGroups", "FeaturePath", "SearchResult"]
@@ -167,8 +168,13 @@ class FeaturePath:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
+class SearchResult(ScoreTable):
     """Scores of a search for the number of groups, alpha and the number of nonzero weights.
+
+    It is also a dictionary with the columns of scikit-learn's ``cv_results_``, one entry for each
+    point of the grid: ``param_n_clusters``, ``param_alpha``, ``param_n_nonzero``, ``param_relax``,
+    ``params``, ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
+    ``rank_test_score``. ``pandas.DataFrame(result)`` makes a data frame of it.
 
     Attributes
     ----------
@@ -204,7 +210,11 @@ class SearchResult:
     >>> found = model.fit(problem.X, problem.y).cv_results_
     >>> found.fold_scores.shape, found.mean_scores.shape, len(found.rows())
     ((3, 2, 1, 5), (3, 2, 1), 6)
+    >>> found["mean_test_score"].shape, found["params"][model.best_index_] == model.best_params_
+    ((6,), True)
     """
+
+    axes: ClassVar[tuple[str, ...]] = ("n_clusters", "alphas", "n_nonzero")
 
     n_clusters: tuple[Any, ...]
     alphas: NDArray[np.float64]
@@ -234,6 +244,22 @@ class SearchResult:
         n_folds = self.fold_scores.shape[-1]
         return self.std_scores / np.sqrt(max(1, n_folds - 1))
 
+    def points(self) -> list[dict[str, Any]]:
+        """The parameters at every point of the grid.
+
+        Returns
+        -------
+        list of dict
+            The column ``params``.
+        """
+        return [
+            {
+                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
+                "relax": float(self.relax[place]),
+            }
+            for place in np.ndindex(self.relax.shape)
+        ]
+
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each point of the grid.
 
@@ -245,15 +271,14 @@ class SearchResult:
         means, deviations, errors = self.mean_scores, self.std_scores, self.standard_errors
         return [
             {
-                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
-                "relax": float(self.relax[place]),
+                **point,
                 "mean_score": float(means[place]),
                 "std_score": float(deviations[place]),
                 "standard_error": float(errors[place]),
                 **{f"fold{f}_score": float(s) for f, s in enumerate(self.fold_scores[place])},
                 "chosen": place == self.best_index,
             }
-            for place in np.ndindex(means.shape)
+            for place, point in zip(np.ndindex(means.shape), self.points(), strict=True)
         ]
 
     def _repr_html_(self) -> str:

@@ -1,11 +1,13 @@
 """What a gate is worth, and how many experts there are."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._html import table
+from clustruct.results.scores import score_columns
 
 __all__ = ["CountSelection", "GateScore"]
 
@@ -70,6 +72,9 @@ class CountSelection:
         Mean loss of the best expert of each sample, out of the fold for ``"cv"``.
     best : int
         The number that was chosen.
+    fold_values : ndarray of shape (n_counts, n_folds), default=None
+        The criterion on each fold, one column without folds; None in model files that were written
+        before it was kept.
 
     See Also
     --------
@@ -90,6 +95,26 @@ class CountSelection:
     standard_errors: NDArray[np.float64]
     losses: NDArray[np.float64]
     best: int
+    fold_values: NDArray[np.float64] | None = None
+
+    @property
+    def best_index(self) -> int:
+        """Index of the number that was chosen."""
+        return int(np.flatnonzero(self.n_clusters == self.best)[0])
+
+    def as_cv_results(self) -> dict[str, Any]:
+        """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score.
+
+        Returns
+        -------
+        dict
+            ``pandas.DataFrame(selection.as_cv_results())`` makes a data frame of it.
+        """
+        points = [{"n_clusters": int(count)} for count in self.n_clusters]
+        if self.fold_values is not None:
+            return score_columns(points, 0.0 - self.fold_values)
+        unknown = np.where(self.standard_errors > 0.0, np.nan, 0.0)
+        return score_columns(points, 0.0 - self.values[:, None], unknown)
 
     def _repr_html_(self) -> str:
         rows = [
