@@ -1,16 +1,28 @@
 """Groups of features, and fits along a grid."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._html import table
 from clustruct.results.scores import ScoreTable
-from clustruct.results.tables import scores_table, shown_weight, some_of, table_of
+from clustruct.results.tables import (
+    GroupTable,
+    classes_note,
+    counted,
+    largest,
+    scores_table,
+    shown_weight,
+    some_of,
+    table_of,
+)
 
 __all__ = ["FeatureGroup", "FeatureGroups", "FeaturePath", "SearchResult"]
+
+MOST_CLASSES = 6  # that have a column of weights each
+MOST_LARGEST = 3  # weights that are shown of more classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +60,15 @@ class FeatureGroup:
         return FeatureGroups([self])._repr_html_()
 
 
-class FeatureGroups(list[FeatureGroup]):
-    """The table of groups: a list of `FeatureGroup` that notebooks show as a table.
+class FeatureGroups(GroupTable[FeatureGroup]):
+    """The table of groups: a list of `FeatureGroup` that is shown as a table.
 
     Parameters
     ----------
     iterable : iterable of FeatureGroup, default=()
         The groups.
+    classes : iterable of str, default=()
+        Names of the classes that the weights tell apart: two for one weight, else one for each.
 
     See Also
     --------
@@ -63,23 +77,48 @@ class FeatureGroups(list[FeatureGroup]):
     Examples
     --------
     >>> import clustruct as cs
-    >>> groups = cs.FeatureGroups([cs.FeatureGroup(0, -1.5, 2, ("bad", "awful"))])
-    >>> "awful" in groups._repr_html_()
-    True
+    >>> groups = [
+    ...     cs.FeatureGroup(0, -1.5, 2, ("bad", "awful")),
+    ...     cs.FeatureGroup(1, 2.0, 1, ("good",)),
+    ... ]
+    >>> print(cs.FeatureGroups(groups, classes=("pan", "praise")))
+    3 features in 2 groups; positive weights speak for praise, negative ones for pan
+    <BLANKLINE>
+    group  weight  size  features
+    -------------------------------
+        0    -1.5     2  bad, awful
+        1       2     1  good
     """
 
-    def _repr_html_(self) -> str:
-        rows = [
+    def __init__(self, iterable: Iterable[FeatureGroup] = (), classes: Iterable[str] = ()) -> None:
+        super().__init__(iterable)
+        self.classes = tuple(classes)
+
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        n_outputs = max((np.size(group.weight) for group in self), default=1)
+        by_class = n_outputs > 1 and len(self.classes) == n_outputs
+        apart = by_class and n_outputs <= MOST_CLASSES
+        weights = self.classes if apart else ("largest weights" if by_class else "weight",)
+
+        def shown(group: FeatureGroup) -> Sequence[object]:
+            if apart:
+                return [float(value) for value in np.atleast_1d(group.weight)]
+            if by_class:
+                return [largest(np.atleast_1d(group.weight), self.classes, MOST_LARGEST)]
+            return [shown_weight(group.weight)]
+
+        rows: list[Sequence[object]] = [
             (
                 group.label if group.label >= 0 else "zero",
-                shown_weight(group.weight),
+                *shown(group),
                 group.size,
                 some_of(group.features),
             )
             for group in self
         ]
-        title = f"{sum(group.size for group in self)} features in {len(self)} groups"
-        return table(title, ("group", "weight", "size", "features"), rows)
+        size = counted(sum(group.size for group in self), "feature")
+        title = f"{size} in {counted(len(self), 'group')}{classes_note(self.classes, n_outputs)}"
+        return title, ("group", *weights, "size", "features"), rows
 
 
 @dataclass(frozen=True, eq=False)

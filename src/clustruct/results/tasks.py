@@ -1,14 +1,14 @@
 """Groups of tasks, and how many there are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._html import table
 from clustruct.results.scores import ScoreTable
-from clustruct.results.tables import scores_table, some_of
+from clustruct.results.tables import GroupTable, counted, scores_table, some_of
 
 __all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
 
@@ -53,8 +53,8 @@ class TaskGroup:
         return TaskGroups([self])._repr_html_()
 
 
-class TaskGroups(list[TaskGroup]):
-    """The table of groups of tasks: a list of `TaskGroup` that notebooks show as a table.
+class TaskGroups(GroupTable[TaskGroup]):
+    """The table of groups of tasks: a list of `TaskGroup` that is shown as a table.
 
     Parameters
     ----------
@@ -70,14 +70,21 @@ class TaskGroups(list[TaskGroup]):
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
     >>> groups = cs.TaskClusterRegressor(2).fit(*problem.columns()).clusters()
-    >>> groups._repr_html_().count("<tr>")
-    3
+    >>> print(groups)
+    8 tasks in 2 groups
+    <BLANKLINE>
+    group  size  tasks
+    -----------------------------
+        0     6  1, 2, 4, 5, 6, 7
+        1     2  0, 3
     """
 
-    def _repr_html_(self) -> str:
-        rows = [(group.label, group.size, some_of(map(str, group.tasks))) for group in self]
-        title = f"{sum(group.size for group in self)} tasks in {len(self)} groups"
-        return table(title, ("group", "size", "tasks"), rows)
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        rows: list[Sequence[object]] = [
+            (group.label, group.size, some_of(map(str, group.tasks))) for group in self
+        ]
+        size = counted(sum(group.size for group in self), "task")
+        return f"{size} in {counted(len(self), 'group')}", ("group", "size", "tasks"), rows
 
 
 @dataclass(frozen=True, eq=False)
