@@ -9,6 +9,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
     from clustruct import datasets, plot
+    from clustruct.estimators.blocks import column_blocks
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
     from clustruct.estimators.path import feature_cluster_path
     from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
@@ -56,6 +57,7 @@ _HOMES = {
     "FeatureClusterRegressorCV": "clustruct.estimators.search",
     "FeatureClusterClassifierCV": "clustruct.estimators.search",
     "feature_cluster_path": "clustruct.estimators.path",
+    "column_blocks": "clustruct.estimators.blocks",
     "SampleClusterRegressor": "clustruct.estimators.samples",
     "SampleClusterClassifier": "clustruct.estimators.samples",
     "SampleClusterRegressorCV": "clustruct.estimators.search_samples",
@@ -95,6 +97,7 @@ __all__ = [
     "FeatureClusterRegressorCV",
     "FeatureClusterClassifierCV",
     "feature_cluster_path",
+    "column_blocks",
     "SampleClusterRegressor",
     "SampleClusterClassifier",
     "SampleClusterRegressorCV",
