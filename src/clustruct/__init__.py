@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TaskClusterClassifierCV,
         TaskClusterRegressorCV,
     )
+    from clustruct.estimators.task_scoring import task_scorer
     from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
     from clustruct.persistence.model_files import load, save
     from clustruct.projections import kmeans_1d, project_clustered
@@ -66,6 +67,7 @@ _HOMES = {
     "TaskClusterClassifier": "clustruct.estimators.tasks",
     "TaskClusterRegressorCV": "clustruct.estimators.search_tasks",
     "TaskClusterClassifierCV": "clustruct.estimators.search_tasks",
+    "task_scorer": "clustruct.estimators.task_scoring",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
@@ -106,6 +108,7 @@ __all__ = [
     "TaskClusterClassifier",
     "TaskClusterRegressorCV",
     "TaskClusterClassifierCV",
+    "task_scorer",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
