@@ -96,10 +96,8 @@ def test_scores_by_name_answer_for_the_task_of_each_row(placed):
         error_score="raise",
     )
     expected = by_hand(model, X, y, tasks, lambda *held: [f(*held) for f in metrics.values()])
-    for place, name in enumerate(metrics):
-        np.testing.assert_allclose(
-            found[f"test_{name}"], np.array(expected)[:, place], err_msg=name
-        )
+    for name, scores in zip(metrics, np.transpose(expected), strict=True):
+        np.testing.assert_allclose(found[f"test_{name}"], scores, err_msg=name)
 
 
 @pytest.mark.parametrize("scored", [False, True])

@@ -1,6 +1,6 @@
 """Groups of features, and fits along a grid."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct.results.scores import ScoreTable
 from clustruct.results.tables import (
-    GroupTable,
+    ClassTable,
     classes_note,
     counted,
     largest,
@@ -60,7 +60,7 @@ class FeatureGroup:
         return FeatureGroups([self])._repr_html_()
 
 
-class FeatureGroups(GroupTable[FeatureGroup]):
+class FeatureGroups(ClassTable[FeatureGroup]):
     """The table of groups: a list of `FeatureGroup` that is shown as a table.
 
     Parameters
@@ -89,10 +89,6 @@ class FeatureGroups(GroupTable[FeatureGroup]):
         0    -1.5     2  bad, awful
         1       2     1  good
     """
-
-    def __init__(self, iterable: Iterable[FeatureGroup] = (), classes: Iterable[str] = ()) -> None:
-        super().__init__(iterable)
-        self.classes = tuple(classes)
 
     def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
         n_outputs = max((np.size(group.weight) for group in self), default=1)

@@ -1,6 +1,6 @@
 """Experts, what a gate is worth, and how the number of experts was chosen."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct._html import table
 from clustruct.results.scores import score_columns
-from clustruct.results.tables import GroupTable, classes_note, counted, largest
+from clustruct.results.tables import ClassTable, classes_note, counted, largest
 
 __all__ = ["CountSelection", "ExpertGroup", "ExpertGroups", "GateScore"]
 
@@ -60,7 +60,7 @@ class ExpertGroup:
         return ExpertGroups([self])._repr_html_()
 
 
-class ExpertGroups(GroupTable[ExpertGroup]):
+class ExpertGroups(ClassTable[ExpertGroup]):
     """The table of experts: a list of `ExpertGroup` that is shown as a table.
 
     Parameters
@@ -90,10 +90,6 @@ class ExpertGroups(GroupTable[ExpertGroup]):
          0   0.75    30        1.5  age +2, height -1
          1   0.25    10       -0.5  height +3
     """
-
-    def __init__(self, iterable: Iterable[ExpertGroup] = (), classes: Iterable[str] = ()) -> None:
-        super().__init__(iterable)
-        self.classes = tuple(classes)
 
     def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
         n_outputs = max((np.size(expert.intercept) for expert in self), default=1)

@@ -11,6 +11,7 @@ from clustruct._console import Console, plain_table
 from clustruct._html import MOST_ROWS, number, table
 
 __all__ = [
+    "ClassTable",
     "GroupTable",
     "classes_note",
     "counted",
@@ -45,6 +46,14 @@ class GroupTable(list[Group]):
             left_out = [*["..."] * (len(header) - 1), f"{len(cells) - 2 * half} more"]
             cells = [*cells[:half], left_out, *cells[-half:]]
         return "\n".join([title, "", *plain_table(header, cells, Console().width)]).rstrip()
+
+
+class ClassTable(GroupTable[Group]):
+    """The same for groups with weights, which may tell classes apart."""
+
+    def __init__(self, iterable: Iterable[Group] = (), classes: Iterable[str] = ()) -> None:
+        super().__init__(iterable)
+        self.classes = tuple(classes)
 
 
 def counted(count: int, thing: str) -> str:
