@@ -1,5 +1,6 @@
 """Scores of a search in the form of scikit-learn's ``cv_results_``."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -65,9 +66,9 @@ class ScoreTable(dict[str, Any]):
     def __post_init__(self) -> None:
         self.fill()
 
+    @abstractmethod
     def points(self) -> list[dict[str, Any]]:
         """The parameters at every point of the grid, in the order of its last axis first."""
-        raise NotImplementedError
 
     def fill(self) -> None:
         """Derive the columns from the attributes."""
