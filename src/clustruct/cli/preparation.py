@@ -22,6 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, RobustScaler, Sta
 from clustruct.cli.columns import KINDS, Column
 from clustruct.cli.large import LargeColumns
 from clustruct.cli.words import fit_words
+from clustruct.estimators.blocks import column_blocks
 from clustruct.estimators.columns import DateToDays, FilledText
 
 __all__ = ["SCALES", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
@@ -32,7 +33,7 @@ SCALES = {
     "maxabs": (MaxAbsScaler, "largest 1"),
     "none": (None, "as it is"),
 }
-NUMBERS = "numbers"
+NUMBERS, DATES = "numbers", "dates"
 MOST_LEVELS = 100
 MOST_WORDS = 20_000
 FEW_ROWS = 100  # to see what columns are made of a table
@@ -168,7 +169,7 @@ def _parts(
         parts.append((NUMBERS, _numeric(scale, missing), names))
     if of_kind["date"]:
         names = [column.name for column in of_kind["date"]]
-        parts.append(("dates", _numeric(scale, missing, DateToDays()), names))
+        parts.append((DATES, _numeric(scale, missing, DateToDays()), names))
     for column in of_kind["category"]:
         encoder = OneHotEncoder(
             handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS, sparse_output=sparse
@@ -208,7 +209,7 @@ def _vectorizer(n_rows: int) -> TfidfVectorizer:
 def _part_name(name: str, parts: Sequence[tuple[str, Any, Any]]) -> str:
     """The name of a column as that of its part, where scikit-learn allows it."""
     plain = name.replace("__", "_")
-    taken = {part[0] for part in parts}
+    taken = {NUMBERS, DATES, *(part[0] for part in parts)}
     return plain if plain not in taken else f"{plain} ({len(parts)})"
 
 
@@ -242,12 +243,6 @@ def blocks_of(transformer: Any) -> NDArray[np.object_] | None:
     Numbers and dates are one block, the columns of a category are another, and so are the words of
     a column of text.
     """
-    parts = {
-        name: place
-        for name, place in transformer.output_indices_.items()
-        if place.stop > place.start
-    }
-    ids = np.empty(max(place.stop for place in parts.values()), dtype=object)
-    for name, place in parts.items():
-        ids[place] = NUMBERS if name == "dates" else name
+    together = [name for name in (NUMBERS, DATES) if name in transformer.output_indices_]
+    ids = column_blocks(transformer, together=together)
     return ids if len(set(ids)) > 1 else None
