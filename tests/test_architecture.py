@@ -22,6 +22,7 @@ FLOORS = (
     {"solvers"},
     {"estimators"},
     {"inspection", "persistence"},
+    {"explanation"},
     {"plot"},
     {"reporting", "experiments"},
     {"cli"},

@@ -25,12 +25,14 @@ from clustruct.results import (
 )
 
 __all__ = [
+    "Answers",
     "Convergence",
     "Curve",
     "ExpertLines",
     "Levels",
     "Stage",
     "TaskMap",
+    "answers_of",
     "apart",
     "convergence_of",
     "curve_of",
@@ -39,6 +41,10 @@ __all__ = [
     "final_estimator",
     "kind_of",
     "levels_of",
+    "moments",
+    "plural",
+    "plural_word",
+    "prepared",
     "require_kind",
     "steps_before",
     "task_map",
@@ -120,6 +126,87 @@ def feature_names(model: Any, given: Sequence[str] | None = None) -> NDArray[np.
     return np.array([str(name) for name in names], dtype=object)
 
 
+@dataclass(frozen=True)
+class Answers:
+    """What the scores of a model stand for.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One for each output: classes, or numbered outputs; empty for a single number. Two classes
+        have one output, that of the second.
+    kind : {"number", "odds", "score"}
+        The prediction, the logarithm of the odds of the class, or a score that grows with it.
+    other : str
+        The first of two classes.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+    other: str = ""
+
+    @property
+    def quantity(self) -> str:
+        """What a weight adds to, in words."""
+        what = {"number": "prediction", "odds": "log odds", "score": "score"}[self.kind]
+        if len(self.names) > 1:
+            return f"{what} of each {'output' if self.kind == 'number' else 'class'}"
+        return f"{what} of {self.names[0]}" if self.names[0] else what
+
+
+def answers_of(model: Any) -> Answers:
+    """What the scores of a fitted model stand for, with the names of its classes."""
+    estimator = final_estimator(model)
+    classes = getattr(estimator, "classes_", None)
+    kind, is_tasks = "number", kind_of(model) == "tasks"
+    if classes is None:
+        n_outputs = 1 if is_tasks else _n_outputs(estimator)
+        return Answers(("",) if n_outputs == 1 else _numbered_names(n_outputs), kind)
+    loss = estimator.get_params(deep=False).get("loss", "logistic")
+    kind = "odds" if loss == "logistic" else "score"
+    names = tuple(str(name) for name in classes)
+    if len(names) == 2:
+        return Answers(names[1:], kind, names[0])
+    return Answers(("its own class",) if is_tasks else names, kind)
+
+
+def _n_outputs(estimator: Any) -> int:
+    if hasattr(estimator, "experts_"):
+        shape = np.shape(estimator.experts_)
+        return int(shape[1]) if len(shape) == 3 else 1
+    return int(np.reshape(estimator.cluster_values_, (len(estimator.cluster_sizes_), -1)).shape[1])
+
+
+def _numbered_names(count: int) -> tuple[str, ...]:
+    return tuple(f"output {k}" for k in range(count))
+
+
+def prepared(model: Any, X: Any, rows: Labels | None = None) -> Any:
+    """Samples, or some of their rows, as the estimator sees them after the steps before it."""
+    before = steps_before(model)
+    sample = X if rows is None else _safe_indexing(X, rows)
+    return sample if before is None else before.transform(sample)
+
+
+def moments(matrix: Any) -> tuple[Floats, Floats]:
+    """Means and standard deviations of the columns of a matrix."""
+    values = check_array(matrix, accept_sparse="csc", dtype=np.float64)
+    if issparse(values):
+        means, variances = mean_variance_axis(values, axis=0)
+        return means, np.sqrt(variances)
+    return values.mean(axis=0), values.std(axis=0)
+
+
+def plural(count: int, thing: str) -> str:
+    """So many things."""
+    return f"{count:,} {plural_word(count, thing)}"
+
+
+def plural_word(count: int, thing: str) -> str:
+    """The word for so many things."""
+    return thing if count == 1 else f"{thing}s"
+
+
 def thinned(order: Labels, most: int) -> Labels:
     """At most so many entries of an order, evenly, its first and last among them."""
     if order.size <= most:
@@ -163,13 +250,6 @@ class Levels:
     def n_zero(self) -> int:
         """Features without weight."""
         return int((self.labels < 0).sum())
-
-    @property
-    def magnitudes(self) -> Floats:
-        """The weight itself for one output, its length with its first output's sign for several."""
-        if self.values.shape[1] == 1:
-            return self.values[:, 0]
-        return np.linalg.norm(self.values, axis=1)
 
     def members(self, label: int) -> Labels:
         """Features of a group."""
@@ -383,12 +463,9 @@ def expert_lines(
             'Choose kind="weights" instead.'
         )
     known = feature_names(model, names)
-    before = steps_before(model)
     target = np.asarray(y, dtype=np.float64).reshape(-1)
     rows = thinned(np.arange(target.size), most)
-    sample, shown = _safe_indexing(X, rows), target[rows]
-    if before is not None:
-        sample = before.transform(sample)
+    sample, shown = prepared(model, X, rows), target[rows]
     matrix = check_array(sample, accept_sparse="csc")
     j = _feature_index(feature, known, experts, matrix)
     labels = estimator.assign(sample, shown)
@@ -412,8 +489,7 @@ def _feature_index(
 ) -> int:
     """The feature asked for, or the one whose contributions differ most between experts."""
     if feature is None:
-        spread = mean_variance_axis(X, axis=0)[1] if issparse(X) else X.var(axis=0)
-        return int(np.argmax(np.sqrt(spread) * experts.std(axis=0)))
+        return int(np.argmax(moments(X)[1] * experts.std(axis=0)))
     if isinstance(feature, str):
         if feature not in names:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Someone with texts and ratings: which words mean the same?"""
+"""Someone with texts and ratings: which words count the same?"""
 
 import json
 import random
@@ -20,7 +20,7 @@ def write_reviews(terminal, n=150):
     terminal.write("reviews.jsonl", "\n".join(lines))
 
 
-def test_words_that_mean_the_same(terminal):
+def test_words_that_count_the_same(terminal):
     write_reviews(terminal)
     options = ("--clusters", "3", "--alpha", "1e-4", "--nonzero", "all", "--out", "r.clustruct")
     answer = terminal.works("fit", "reviews.jsonl", "--target", "stars", *options, "--json")

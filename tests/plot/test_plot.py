@@ -35,6 +35,8 @@ CLASSIFIER = cs.SampleClusterClassifier(2, n_init=1, random_state=0).fit(CHOICES
 MULTI = cs.FeatureClusterRegressor(3).fit(
     FEATURES.X, np.stack([FEATURES.y, FEATURES.X[:, 0]], axis=1)
 )
+TREES = np.array(["oak", "ash", "elm"])[FEATURES.X[:, :3].argmax(axis=1)]
+KINDS = cs.FeatureClusterClassifier(3).fit(FEATURES.X, TREES)
 SCHOOLS = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0).columns()
 TASKS = cs.TaskClusterRegressorCV((1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2)
 TASKS.fit(*SCHOOLS)
@@ -57,6 +59,9 @@ DRAWINGS = {
     "experts": lambda ax: cs.plot.experts(EXPERTS, SAMPLES.X, SAMPLES.y, ax=ax),
     "experts, weights": lambda ax: cs.plot.experts(EXPERTS, ax=ax),
     "experts, classes": lambda ax: cs.plot.experts(CLASSIFIER, CHOICES.X, CHOICES.y, ax=ax),
+    "weights, classes": lambda ax: cs.plot.weights(KINDS, ax=ax),
+    "clusters, weights of classes": lambda ax: cs.plot.clusters(KINDS, ax=ax),
+    "tasks, weights": lambda ax: cs.plot.tasks(TASKS, SCHOOLS[0], kind="weights", ax=ax),
     "tasks": lambda ax: cs.plot.tasks(TASKS, ax=ax),
     "tasks, unnamed": lambda ax: cs.plot.tasks(TASKS, max_names=3, ax=ax),
     "path, tasks": lambda ax: cs.plot.path(TASKS, ax=ax),
@@ -177,6 +182,46 @@ def test_a_map_of_tasks_keeps_what_the_plane_can():
     assert np.linalg.norm(middles - found.centroids, axis=1).max() < 0.2 * np.ptp(found.points)
 
 
+def test_classes_have_their_names():
+    ax = cs.plot.weights(KINDS, ax=Figure().subplots()).ax_
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["ash", "elm", "oak"]
+    assert ax.get_ylabel() == "weight: log odds of each class per unit"
+    ax = cs.plot.clusters(KINDS, ax=Figure().subplots()).ax_
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ash", "elm", "oak"]
+    lengths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(np.reshape(lengths, (3, 3)).T, KINDS.cluster_values_)
+    ax = cs.plot.experts(CLASSIFIER, ax=Figure().subplots()).ax_
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert set(names) == {f"x{j}, {k}" for j in range(3) for k in range(4)}
+
+
+def test_axes_say_what_a_weight_adds_to_and_for_what():
+    sick = np.where(FEATURES.y > 0, "sick", "healthy")
+    plain = cs.FeatureClusterClassifier(2).fit(FEATURES.X, sick)
+    scaled = make_pipeline(StandardScaler(), cs.FeatureClusterClassifier(2)).fit(FEATURES.X, sick)
+    for draw in (cs.plot.weights, cs.plot.clusters):
+        axis = draw(plain, ax=Figure().subplots()).ax_.get_xlabel()
+        assert axis == "weight: log odds of sick per unit"
+        axis = draw(scaled, ax=Figure().subplots()).ax_.get_xlabel()
+        assert axis == "weight: log odds of sick per unit after scaling"
+
+
+def test_weights_of_task_groups_are_their_centroids():
+    X = SCHOOLS[0]
+    display = cs.plot.tasks(TASKS, X, kind="weights", ax=Figure().subplots())
+    assert display.ax_.get_xlabel() == "weight: prediction per standard deviation"
+    drawn_weights = np.array([line.get_xdata() for line in display.ax_.lines[1:]])
+    spread = np.ptp(drawn_weights, axis=0)
+    assert (np.diff(spread) <= 1e-12).all()
+    wanted = np.sort(np.ptp(TASKS.centroids_ * X.std(axis=0), axis=0))[::-1]
+    np.testing.assert_allclose(spread, wanted[: spread.size])
+
+
+def test_one_group_is_not_called_groups():
+    one = cs.FeatureClusterRegressor(1).fit(FEATURES.X, FEATURES.y)
+    assert cs.plot.clusters(one, ax=Figure().subplots()).bars.title == "12 features in 1 group"
+
+
 def test_names_that_would_touch_are_left_out():
     points = np.array([[0.0, 0.0], [0.01, 0.0], [0.0, 0.5], [1.0, 1.0]])
     assert apart(points).tolist() == [0, 2, 3]
@@ -193,6 +238,7 @@ def test_names_that_would_touch_are_left_out():
         (lambda: cs.plot.path(MODEL), ValueError, "no search and no path"),
         (lambda: cs.plot.path(PATH, quantity="x"), ValueError, "quantity must be one of"),
         (lambda: cs.plot.experts(MODEL), ValueError, "groups features"),
+        (lambda: cs.plot.tasks(TASKS, kind="x"), ValueError, "kind must be one of"),
         (lambda: cs.plot.experts(EXPERTS, kind="lines"), ValueError, "Give X and y"),
         (
             lambda: cs.plot.experts(CLASSIFIER, CHOICES.X, CHOICES.y, kind="lines"),

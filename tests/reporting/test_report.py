@@ -239,7 +239,7 @@ def test_many_samples_are_drawn_and_it_says_so(read, rng):
     model = cs.FeatureClusterRegressor(2).fit(problem.X, problem.y)
     text = visible(read(model, problem.X, problem.y))
     assert "rows were drawn at random from 60,000" in text
-    assert "fitted anew to 15,000 samples" in text
+    assert "fitted anew to 15,000 rows" in text
 
 
 # ---- What is refused, and nothing half done.

@@ -38,7 +38,7 @@ class Job:
 
 JOBS = (
     Job(
-        "Features: which measurements of a tumour mean the same?",
+        "Features: which measurements of a tumour count the same?",
         "breast-cancer",
         "csv",
         ("--target", "diagnosis", "--clusters", "2:8", "--nonzero", "all"),

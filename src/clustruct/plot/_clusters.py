@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct.explanation.effects import weight_axis
+from clustruct.inspection import answers_of, final_estimator, kind_of, levels_of, plural, thinned
 from clustruct.inspection import feature_names as names_of
-from clustruct.inspection import final_estimator, kind_of, levels_of, thinned
 from clustruct.plot._axes import colour_of, dress, note, shorten
 from clustruct.plot._display import Display
 
@@ -19,20 +20,21 @@ MOST_MEMBERS = 4
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """One bar a group: its length, what is written beside it, its label."""
+    """Bars of each group, one or one for every class: lengths, what is written, its label."""
 
     lengths: NDArray[np.float64]
     texts: tuple[str, ...]
     labels: NDArray[np.intp]
     title: str
     length_name: str
+    classes: tuple[str, ...] = ()
 
 
 class ClustersDisplay(Display):
     """One bar for each group, with its size and some of its members.
 
-    Bars show the weight for groups of features, the share of the samples for experts, and the
-    number of tasks for groups of tasks.
+    Bars show the weight for groups of features, one for every class or output where there are
+    several, the share of the samples for experts, and the number of tasks for groups of tasks.
 
     Parameters
     ----------
@@ -97,12 +99,21 @@ class ClustersDisplay(Display):
         return cls(bars, max_groups=max_groups).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        count = self.bars.lengths.size
+        count = len(self.bars.lengths)
         shown = thinned(np.arange(count), self.max_groups)
         lengths = self.bars.lengths[shown]
-        colours = [colour_of(label) for label in self.bars.labels[shown]]
         rows = np.arange(shown.size)[::-1]
-        ax.barh(rows - 0.18, lengths, color=colours, height=0.36)
+        if self.bars.classes:
+            height = 0.44 / len(self.bars.classes)
+            for k, name in enumerate(self.bars.classes):
+                places = rows - height * (k + 0.5)
+                ax.barh(
+                    places, lengths[:, k], color=colour_of(k), height=height, label=shorten(name)
+                )
+            ax.legend(fontsize="small", frameon=False)
+        else:
+            colours = [colour_of(label) for label in self.bars.labels[shown]]
+            ax.barh(rows - 0.18, lengths, color=colours, height=0.36)
         ax.axvline(0.0, color="0.5", linewidth=0.8)
         for row, group in zip(rows, shown, strict=True):
             ax.annotate(
@@ -120,20 +131,23 @@ class ClustersDisplay(Display):
 
 def _of_features(model: Any, names: Sequence[str] | None) -> Bars:
     levels = levels_of(model, names)
+    several = levels.values.shape[1] > 1
     labels = np.arange(len(levels.sizes))
-    lengths, texts = levels.magnitudes, []
+    lengths, texts = levels.values if several else levels.values[:, 0], []
     for label in labels.tolist():
         texts.append(_members("feature", levels.names[levels.members(label)]))
     if levels.n_zero:
-        labels, lengths = np.append(labels, -1), np.append(lengths, 0.0)
+        labels = np.append(labels, -1)
+        lengths = np.concatenate([lengths, np.zeros_like(lengths[:1])])
         texts.append(_members("feature", levels.names[levels.members(-1)]))
-    single = levels.values.shape[1] == 1
+    n_features, n_groups = levels.labels.size, len(levels.sizes)
     return Bars(
         lengths,
         tuple(texts),
         labels,
-        f"{levels.labels.size:,} features in {len(levels.sizes)} groups",
-        "weight" if single else "length of the weights",
+        f"{plural(n_features, 'feature')} in {plural(n_groups, 'group')}",
+        weight_axis(model),
+        answers_of(model).names if several else (),
     )
 
 
@@ -149,7 +163,7 @@ def _of_samples(model: Any, names: Sequence[str] | None) -> Bars:
         np.asarray(estimator.weights_, dtype=np.float64),
         tuple(texts),
         np.arange(len(estimator.weights_)),
-        f"{len(estimator.labels_):,} samples, {len(estimator.weights_)} experts",
+        f"{plural(len(estimator.labels_), 'sample')}, {plural(len(estimator.weights_), 'expert')}",
         "share of the samples",
     )
 
@@ -163,7 +177,7 @@ def _of_tasks(model: Any, names: Sequence[str] | None) -> Bars:
         np.bincount(labels)[present].astype(np.float64),
         tuple(_members("task", tasks[labels == label]) for label in present),
         present,
-        f"{tasks.size:,} tasks in {present.size} groups",
+        f"{plural(tasks.size, 'task')} in {plural(present.size, 'group')}",
         "number of tasks",
     )
 
@@ -172,7 +186,7 @@ def _members(thing: str, names: NDArray[np.object_]) -> str:
     """How many members there are, and the first of them."""
     more = ", \N{HORIZONTAL ELLIPSIS}" if names.size > MOST_MEMBERS else ""
     first = ", ".join(shorten(name, 18) for name in names[:MOST_MEMBERS])
-    return f"{names.size:,} {thing}{'s' * (names.size != 1)}: {first}{more}"
+    return f"{plural(names.size, thing)}: {first}{more}"
 
 
 def clusters(

@@ -4,45 +4,18 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from clustruct._arguments import as_choice
+from clustruct.explanation.contrasts import Contrasts, contrasts_of
 from clustruct.inspection import ExpertLines, expert_lines, require_kind
-from clustruct.inspection import feature_names as names_of
 from clustruct.plot._axes import colour_of, dress, marker_of, note, shorten
+from clustruct.plot._contrasts import contrast_axis, draw_contrasts
 from clustruct.plot._display import Display
 
-__all__ = ["ExpertWeights", "ExpertsDisplay", "experts"]
+__all__ = ["ExpertsDisplay", "experts"]
 
 KINDS = ("auto", "lines", "weights")
-MOST_FEATURES = 30
-
-
-class ExpertWeights:
-    """Weights of experts for the features in which they are largest.
-
-    Parameters
-    ----------
-    names : ndarray of str, shape (d,)
-        Names of the features.
-    weights : ndarray of shape (Q, d)
-        Weights; lengths over the outputs where there are several.
-    n_features : int
-        How many features there were.
-    several : bool
-        Whether there are several outputs.
-    """
-
-    def __init__(self, model: Any, names: Sequence[str] | None, most: int) -> None:
-        estimator = require_kind(model, "samples")
-        weights = np.asarray(estimator.experts_, dtype=np.float64)
-        self.several = weights.ndim == 3 and weights.shape[1] > 1
-        if weights.ndim == 3:
-            weights = np.linalg.norm(weights, axis=1) if self.several else weights[:, 0]
-        self.n_features = weights.shape[1]
-        kept = np.argsort(-np.abs(weights).max(axis=0), kind="stable")[:most]
-        self.names = names_of(model, names)[kept]
-        self.weights: NDArray[np.float64] = weights[:, kept]
 
 
 class ExpertsDisplay(Display):
@@ -50,8 +23,10 @@ class ExpertsDisplay(Display):
 
     Parameters
     ----------
-    result : ExpertLines or ExpertWeights
+    result : ExpertLines or Contrasts
         What to draw.
+    axis : str, default="weight"
+        What weights are, for the axis.
 
     Attributes
     ----------
@@ -74,8 +49,9 @@ class ExpertsDisplay(Display):
     2
     """
 
-    def __init__(self, result: ExpertLines | ExpertWeights) -> None:
+    def __init__(self, result: ExpertLines | Contrasts, *, axis: str = "weight") -> None:
         self.result = result
+        self.axis = axis
 
     @classmethod
     def from_estimator(
@@ -97,7 +73,7 @@ class ExpertsDisplay(Display):
         model : estimator or Pipeline
             A fitted model of samples.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            Samples, for lines.
+            Samples, for lines; weights are those for a standard deviation of each feature then.
         y : array-like of shape (n_samples,), default=None
             Their answers.
         kind : {"auto", "lines", "weights"}, default="auto"
@@ -123,7 +99,8 @@ class ExpertsDisplay(Display):
             drawable = estimator.experts_.ndim == 2 and X is not None and y is not None
             kind = "lines" if drawable else "weights"
         if kind == "weights":
-            return cls(ExpertWeights(model, feature_names, MOST_FEATURES)).plot(ax)
+            weights = contrasts_of(model, X, feature_names)
+            return cls(weights, axis=contrast_axis(model, X)).plot(ax)
         if X is None or y is None:
             raise ValueError('kind="lines" needs samples. Give X and y, or kind="weights".')
         lines = expert_lines(model, X, y, feature=feature, names=feature_names, most=max_samples)
@@ -133,7 +110,7 @@ class ExpertsDisplay(Display):
         if isinstance(self.result, ExpertLines):
             _draw_lines(ax, self.result)
         else:
-            _draw_weights(ax, self.result)
+            draw_contrasts(ax, self.result, "Weights of the experts", self.axis)
 
 
 def _draw_lines(ax: Any, found: ExpertLines) -> None:
@@ -153,28 +130,6 @@ def _draw_lines(ax: Any, found: ExpertLines) -> None:
     note(ax, f"{drawn:,} of {found.n_samples:,} samples" if drawn < found.n_samples else "")
     answer = "answer, less what other features explain" if found.partial else "answer"
     dress(ax, title="Samples and their experts", x=shorten(found.feature), y=answer)
-
-
-def _draw_weights(ax: Any, found: ExpertWeights) -> None:
-    rows = np.arange(found.names.size)[::-1]
-    ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
-    for q, weights in enumerate(found.weights):
-        ax.plot(
-            weights,
-            rows,
-            color=colour_of(q),
-            marker=marker_of(q),
-            linestyle="none",
-            markersize=6,
-            alpha=0.85,
-            label=str(q),
-        )
-    ax.set_yticks(rows, [shorten(name) for name in found.names], fontsize="small")
-    ax.legend(title="expert", fontsize="small", frameon=False)
-    shown = found.names.size
-    note(ax, f"{shown} of {found.n_features:,} features" if shown < found.n_features else "")
-    name = "length of the weights" if found.several else "weight"
-    dress(ax, title="Weights of the experts", x=name, y="")
 
 
 def experts(
@@ -198,11 +153,12 @@ def experts(
     model : estimator or Pipeline
         A fitted `SampleClusterRegressor`, `SampleClusterClassifier` or a pipeline that ends in one.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-        Samples, for lines.
+        Samples, for lines; weights are those for a standard deviation of each feature then.
     y : array-like of shape (n_samples,), default=None
         Their answers.
     kind : {"auto", "lines", "weights"}, default="auto"
-        Lines along one feature, which take samples and a regression with one output, or weights.
+        Lines along one feature, which take samples and a regression with one output, or weights
+        in which the experts differ most, for every class where there are several.
     feature : int or str, default=None
         The feature to draw lines along; the one in which experts differ most if None.
     feature_names : sequence of str, default=None

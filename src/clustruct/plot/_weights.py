@@ -6,7 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clustruct.inspection import Levels, levels_of, thinned
+from clustruct.explanation.effects import weight_axis
+from clustruct.inspection import Levels, answers_of, levels_of, thinned
 from clustruct.plot._axes import colour_of, dress, marker_of, note, shorten
 from clustruct.plot._display import Display
 
@@ -29,6 +30,10 @@ class WeightsDisplay(Display):
         are joined to their level.
     max_features : int, default=2000
         Draw no more than so many features, evenly over their order.
+    axis : str, default="weight"
+        What the weights are, for the axis.
+    outputs : sequence of str, default=None
+        Names of several outputs, such as classes; numbers if None.
 
     Attributes
     ----------
@@ -48,15 +53,23 @@ class WeightsDisplay(Display):
     >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
     >>> display = cs.plot.WeightsDisplay.from_estimator(model)
     >>> display.ax_.get_xlabel()
-    'weight'
+    'weight: prediction per unit'
     """
 
     def __init__(
-        self, levels: Levels, *, reference: ArrayLike | None = None, max_features: int = 2000
+        self,
+        levels: Levels,
+        *,
+        reference: ArrayLike | None = None,
+        max_features: int = 2000,
+        axis: str = "weight",
+        outputs: Sequence[str] | None = None,
     ) -> None:
         self.levels = levels
         self.reference = _as_reference(reference, levels)
         self.max_features = max_features
+        self.axis = axis
+        self.outputs = outputs
 
     @classmethod
     def from_estimator(
@@ -89,11 +102,17 @@ class WeightsDisplay(Display):
             With `ax_` and `figure_`.
         """
         levels = levels_of(model, feature_names)
-        return cls(levels, reference=reference, max_features=max_features).plot(ax)
+        return cls(
+            levels,
+            reference=reference,
+            max_features=max_features,
+            axis=weight_axis(model),
+            outputs=answers_of(model).names,
+        ).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         if self.levels.values.shape[1] > 1:
-            _draw_outputs(ax, self.levels)
+            _draw_outputs(ax, self.levels, self.axis, self.outputs)
             return
         dots = self.levels.weights[:, 0] if self.reference is None else self.reference
         full_order = np.lexsort((dots, self.levels.weights[:, 0]))
@@ -135,12 +154,12 @@ class WeightsDisplay(Display):
         names = [shorten(name) for name in self.levels.names[order]]
         if named:
             ax.set_yticks(place[order], names, fontsize="small")
-        dress(ax, title=_title(self.levels), x="weight", y="" if named else "features, in order")
+        dress(ax, title=_title(self.levels), x=self.axis, y="" if named else "features, in order")
         if order.size < full_order.size:
             note(ax, f"{order.size:,} of {full_order.size:,} features drawn")
 
 
-def _draw_outputs(ax: Any, levels: Levels) -> None:
+def _draw_outputs(ax: Any, levels: Levels, axis: str, names: Sequence[str] | None) -> None:
     """The weights of each group over the outputs, thick where it is large."""
     outputs = np.arange(levels.values.shape[1])
     ax.axhline(0.0, color="0.5", linewidth=0.8, zorder=0)
@@ -153,10 +172,10 @@ def _draw_outputs(ax: Any, levels: Levels) -> None:
             linewidth=1.0 + 3.0 * size / levels.sizes.max(),
             label=f"{size} feature{'s' * (size != 1)}",
         )
-    ax.set_xticks(outputs)
+    ax.set_xticks(outputs, None if names is None else [shorten(name, 16) for name in names])
     if len(levels.sizes) <= 10:
         ax.legend(fontsize="small", frameon=False)
-    dress(ax, title=_title(levels), x="output", y="weight")
+    dress(ax, title=_title(levels), x="", y=axis)
 
 
 def _title(levels: Levels) -> str:

@@ -17,6 +17,7 @@ from clustruct._atomic import replacing
 from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.comparison import Comparison, Data, compare, hold_out
 from clustruct.reporting.content import Page, describe
+from clustruct.reporting.svg import score_text
 
 __all__ = ["report", "write_page"]
 
@@ -219,6 +220,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["score"] = score_text
     # Compact, and safe between the tags of a script: tojson escapes what could end it.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "sort_keys": False}
     environment.policies["json.dumps_function"] = json.dumps

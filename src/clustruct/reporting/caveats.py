@@ -3,39 +3,35 @@
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
-from clustruct.inspection import curve_of, final_estimator, kind_of, steps_before
+from clustruct.inspection import curve_of, final_estimator
 from clustruct.reporting.comparison import Comparison, Data
+from clustruct.reporting.data_caveats import of_the_data
+from clustruct.reporting.svg import shown
+from clustruct.reporting.wording import Wording
 
 __all__ = ["caveats"]
 
-SOME_ROWS = 2000
-UNEQUAL_SCALES = 30.0
 FEW_HELD_OUT = 50
 
 
-def caveats(model: Any, data: Data, found: Comparison | None, search: Any = None) -> list[str]:
+def caveats(
+    model: Any, data: Data, found: Comparison | None, wording: Wording, search: Any = None
+) -> list[str]:
     """Sentences about what could mislead, the gravest first."""
     return [
-        *_of_the_fit(final_estimator(model), kind_of(model)),
-        *_of_the_choice(model if search is None else search),
+        *_of_the_fit(final_estimator(model)),
+        *_of_the_choice(model, model if search is None else search),
         *_of_the_comparison(found),
-        *_of_the_data(model, data),
+        *of_the_data(model, data, wording),
     ]
 
 
-def _of_the_fit(estimator: Any, kind: str) -> list[str]:
+def _of_the_fit(estimator: Any) -> list[str]:
     texts = []
     if not estimator.status_.converged:
         texts.append(
             "The solver was stopped before it had converged. Raise max_iter, or scale the columns."
-        )
-    certificate = getattr(estimator, "certificate_", None)
-    if certificate is not None and kind == "features" and certificate.is_wide:
-        texts.append(
-            "The bound leaves room: better groups may exist. A larger alpha makes it tighter, "
-            'solver="soft" searches longer.'
         )
     wanted = getattr(estimator, "n_clusters", None)
     used = getattr(estimator, "n_clusters_", None)
@@ -44,18 +40,59 @@ def _of_the_fit(estimator: Any, kind: str) -> list[str]:
             f"{used} groups are in use, of the {wanted} asked for: more could not improve the fit."
         )
     score = getattr(estimator, "gate_score_", None)
-    if score is not None and not score.helps:
-        texts.append("The gate does not help: x does not tell which expert answers.")
+    if score is not None and not score.helps and estimator.n_clusters_ > 1:
+        texts.append("The gate does not help: the features do not tell which expert is right.")
     return texts
 
 
-def _of_the_choice(source: Any) -> list[str]:
+def _of_the_choice(model: Any, source: Any) -> list[str]:
+    return [*_of_the_count(final_estimator(model), source), *_of_the_ridge(source)]
+
+
+def _of_the_count(estimator: Any, source: Any) -> list[str]:
+    """A number of groups at the end of those that were tried, where others are possible."""
     curve = curve_of(source)
-    if curve is None or len(curve.counts) < 2 or curve.chosen < len(curve.counts) - 1:
+    if curve is None or len(curve.counts) < 2:
         return []
+    chosen, last = curve.counts[curve.chosen], len(curve.counts) - 1
+    things = "experts" if hasattr(estimator, "experts_") else "groups"
+    if curve.chosen == last and chosen != str(_most_groups(estimator)):
+        return [
+            f"The largest number of {things} that was tried, {chosen}, was chosen. "
+            "Larger ones may do better: try them."
+        ]
+    if curve.chosen == 0 and chosen not in ("1", "any"):
+        return [
+            f"The smallest number of {things} that was tried, {chosen}, was chosen. "
+            "Fewer may do: try them."
+        ]
+    return []
+
+
+def _most_groups(estimator: Any) -> int:
+    """As many groups as there can be."""
+    if hasattr(estimator, "tasks_"):
+        return len(estimator.tasks_)
+    return -1 if hasattr(estimator, "experts_") else int(estimator.n_features_in_)
+
+
+def _of_the_ridge(source: Any) -> list[str]:
+    """A strength of the ridge at the end of those that were tried."""
+    found = getattr(final_estimator(source), "cv_results_", source)
+    alphas, best = getattr(found, "alphas", None), getattr(found, "best_index", None)
+    if alphas is None or best is None or np.size(alphas) < 3:
+        return []
+    chosen = float(np.asarray(alphas)[best[1]])
+    ends = {
+        float(np.max(alphas)): ("largest", "Larger"),
+        float(np.min(alphas)): ("smallest", "Smaller"),
+    }
+    if chosen not in ends or chosen == 0.0:
+        return []
+    which, others = ends[chosen]
     return [
-        f"The largest number of groups that was tried, {curve.counts[-1]}, was chosen. "
-        "Larger ones may do better: try them."
+        f"The {which} alpha that was tried, {shown(chosen)}, was chosen. {others} ones may do "
+        "better: try them."
     ]
 
 
@@ -71,28 +108,3 @@ def _of_the_comparison(found: Comparison | None) -> list[str]:
     if found.n_targets < FEW_HELD_OUT:
         texts.append(f"Only {found.n_targets} targets were held out: scores are rough guides.")
     return texts
-
-
-def _of_the_data(model: Any, data: Data) -> list[str]:
-    ratio = _scale_ratio(model, data) if kind_of(model) == "features" else 1.0
-    if ratio <= UNEQUAL_SCALES:
-        return []
-    return [
-        f"Scales of the features differ by a factor of {ratio:,.0f}. Features can share a "
-        "weight sensibly only where they are on one scale: put a StandardScaler first."
-    ]
-
-
-def _scale_ratio(model: Any, data: Data) -> float:
-    """Of the standard deviations of most features, how far the largest is from the smallest."""
-    before = steps_before(model)
-    rows = data.rows(np.arange(min(data.n, SOME_ROWS)))
-    X = rows.X if before is None else before.transform(rows.X)
-    if issparse(X):
-        return 1.0  # counts and frequencies: their spread says how frequent they are
-    variances = np.asarray(X, dtype=np.float64).var(axis=0)
-    deviations = np.sqrt(variances[variances > 0.0])
-    if deviations.size < 2:
-        return 1.0
-    low, high = np.percentile(deviations, (5, 95))
-    return float(high / low) if low > 0.0 else 1.0

@@ -1,5 +1,7 @@
 """The charts of the report, from what `inspection` says of a model."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,12 +15,14 @@ from clustruct.inspection import (
     thinned,
 )
 from clustruct.reporting.comparison import Comparison
-from clustruct.reporting.svg import Frame, bars, shown
+from clustruct.reporting.svg import Frame, bars, dot_rows, shown
+from clustruct.reporting.wording import tidy
 
 __all__ = [
     "comparison_chart",
     "convergence_chart",
     "curve_chart",
+    "dots_chart",
     "experts_chart",
     "levels_chart",
     "tasks_chart",
@@ -47,9 +51,40 @@ def comparison_chart(found: Comparison) -> str:
     return bars(rows, label="Share of the constant model's loss that each model removes")
 
 
-def levels_chart(levels: Levels, reference: NDArray[np.float64] | None) -> str:
+def dots_chart(
+    rows: Sequence[tuple[str, Sequence[float]]],
+    thing: str,
+    axis: str,
+    *,
+    zero: bool = True,
+    names: Sequence[str] | None = None,
+) -> str:
+    """A row of dots for each name, one in the colour of each expert, group or class.
+
+    Parameters
+    ----------
+    rows : sequence of (str, sequence of float)
+        What is compared, and the value for each expert, group or class.
+    thing : str
+        What a dot is of.
+    axis : str
+        What the values are.
+    zero : bool, default=True
+        Whether zero belongs into the picture.
+    names : sequence of str, default=None
+        What the dots of a row are called; the thing with a number if None.
+    """
+    count = len(rows[0][1]) if rows else 0
+    called = [f"{thing} {q}" for q in range(count)] if names is None else list(names)
+    legend = [(name, f"c{q % N_COLOURS}") for q, name in enumerate(called)]
+    return dot_rows(rows, legend, label=f"{axis} of each {thing}", axis=axis, zero=zero)
+
+
+def levels_chart(
+    levels: Levels, reference: NDArray[np.float64] | None, axis: str = "weight"
+) -> str:
     """Levels at their weights, as tall as their groups; other weights as a histogram behind."""
-    values = levels.values[:, 0]
+    values = tidy(levels.values)[:, 0]
     sizes = levels.sizes.astype(np.float64)
     if levels.n_zero:
         values, sizes = np.append(values, 0.0), np.append(sizes, levels.n_zero)
@@ -62,7 +97,7 @@ def levels_chart(levels: Levels, reference: NDArray[np.float64] | None) -> str:
         (low - room, high + room),
         (0.0, 1.12 * top),
         label="Weights and how many features share them",
-        x_name="weight",
+        x_name=axis,
         y_name="features",
         counts=True,
     )
@@ -107,7 +142,7 @@ def curve_chart(curve: Curve, x_name: str) -> str:
     for place, value, deviation in zip(places, curve.values, curve.deviations, strict=True):
         chosen = place == curve.chosen
         spread = f" ± {shown(deviation)}" if deviation else ""
-        title = f"{curve.counts[int(place)]} groups: {shown(value, 4)}{spread}"
+        title = f"{x_name} {curve.counts[int(place)]}: {shown(value, 4)}{spread}"
         frame.dot(
             place, value, "chosen" if chosen else "main", radius=6 if chosen else 3.5, title=title
         )
@@ -145,8 +180,8 @@ def convergence_chart(found: Convergence) -> str:
     return frame.svg()
 
 
-def experts_chart(found: ExpertLines) -> str:
-    """Samples and the lines of their experts."""
+def experts_chart(found: ExpertLines, unit: str = "") -> str:
+    """Samples and the lines of their experts, along a feature in some unit."""
     low, high = float(found.x.min()), float(found.x.max())
     ends = np.array([low, high])
     lines = found.slopes[:, None] * ends + found.intercepts[:, None]
@@ -157,7 +192,7 @@ def experts_chart(found: ExpertLines) -> str:
         (low - 0.02 * (high - low), high + 0.02 * (high - low)),
         (bottom - room, top + room),
         label="Samples and the lines of their experts",
-        x_name=found.feature[:40],
+        x_name=f"{found.feature[:40]}{unit}",
         y_name="answer, less what other features explain" if found.partial else "answer",
         height=320.0,
     )

@@ -17,15 +17,20 @@ from clustruct.inspection import (
     final_estimator,
     kind_of,
     levels_of,
+    plural,
+    plural_word,
     steps_before,
     task_map,
+    thinned,
 )
 from clustruct.reporting import charts
 from clustruct.reporting.caveats import caveats
 from clustruct.reporting.comparison import Comparison, Data
+from clustruct.reporting.differences import Differences, describe_differences
 from clustruct.reporting.quality import Confusion, calibration_chart, confusion_of
 from clustruct.reporting.svg import shown
 from clustruct.reporting.tables import (
+    MOST_CLASSES,
     Group,
     Members,
     feature_tables,
@@ -33,10 +38,13 @@ from clustruct.reporting.tables import (
     task_tables,
 )
 from clustruct.reporting.verdict import verdict_on
+from clustruct.reporting.wording import Wording, name_list, tidy
 
 __all__ = ["Page", "describe"]
 
 CHARTED_ROWS = 2000
+MOST_DRAWN_GROUPS = 12
+FEWEST_STEPS = 5  # fewer make no curve
 
 
 @dataclass(eq=False)
@@ -56,11 +64,15 @@ class Page:
     groups: list[Group] = field(default_factory=list)
     n_groups: int = 0
     group_columns: tuple[str, str, str] = ("weight", "size", "features")
+    group_note: list[str] = field(default_factory=list)
+    class_columns: tuple[str, ...] = ()
+    differences: Differences | None = None
     members: Members | None = None
     figures: list[tuple[str, str, str]] = field(default_factory=list)  # title, SVG, remark
     comparison_chart: str = ""
     proof: str = ""
     ending: str = ""
+    convergence: tuple[str, str] | None = None  # SVG, remark
     facts: list[tuple[str, str]] = field(default_factory=list)
     code: str = ""
 
@@ -79,12 +91,14 @@ def describe(
     kind = kind_of(model)
     estimator = final_estimator(model)
     page = Page(title or _default_title(estimator, data, kind), kind)
-    _add_groups(page, model, data, names)
-    _add_pictures(page, model, data, names, comparison)
+    wording = Wording(model, data.X, data.n, names)
+    _add_groups(page, model, data, names, wording)
+    page.differences = describe_differences(model, data.X, names, wording)
+    _add_pictures(page, model, data, names, comparison, wording)
     _add_comparison(page, model, comparison)
     _add_choice(page, model, search)
     _add_convergence(page, model)
-    page.warnings = caveats(model, data, comparison, search)
+    page.warnings = caveats(model, data, comparison, wording, search)
     page.lead.insert(0, _summary(estimator, data, kind))
     page.facts = _facts(model, data)
     page.code = _code(model, model_file, data)
@@ -94,10 +108,10 @@ def describe(
 def _default_title(estimator: Any, data: Data, kind: str) -> str:
     groups = np.unique(estimator.labels_[np.asarray(estimator.labels_) >= 0]).size
     if kind == "features":
-        return f"{int(estimator.n_features_in_):,} features in {_plural(groups, 'group')}"
+        return f"{int(estimator.n_features_in_):,} features in {plural(groups, 'group')}"
     if kind == "samples":
-        return f"{_plural(int(estimator.n_clusters_), 'expert')} for {data.n:,} samples"
-    return f"{len(estimator.tasks_):,} tasks in {_plural(groups, 'group')}"
+        return f"{plural(int(estimator.n_clusters_), 'expert')} for {data.n:,} samples"
+    return f"{len(estimator.tasks_):,} tasks in {plural(groups, 'group')}"
 
 
 def _summary(estimator: Any, data: Data, kind: str) -> str:
@@ -105,51 +119,67 @@ def _summary(estimator: Any, data: Data, kind: str) -> str:
     count = int(estimator.n_clusters_) if hasattr(estimator, "n_clusters_") else 0
     if kind == "features":
         return (
-            f"{d:,} features were reduced to {_plural(count, 'shared weight')}, "
+            f"{d:,} features were reduced to {plural(count, 'shared weight')}, "
             f"fitted to {n:,} samples."
         )
+    if kind == "samples" and count == 1:
+        return f"One linear model of {plural(d, 'feature')} for all {n:,} samples."
     if kind == "samples":
         return (
-            f"{_plural(count, 'expert')}, each a linear model of {_plural(d, 'feature')}, share "
+            f"{plural(count, 'expert')}, each a linear model of {plural(d, 'feature')}, share "
             f"{n:,} samples: every sample is answered by the one that suits it best."
         )
     n_tasks = len(estimator.tasks_)
     count = np.unique(estimator.labels_).size
-    return f"{n_tasks:,} tasks fall into {_plural(count, 'group')} with similar predictors."
+    return f"{n_tasks:,} tasks fall into {plural(count, 'group')} with similar predictors."
 
 
 # ---- Groups, and the pictures of them.
 
 
-def _add_groups(page: Page, model: Any, data: Data, names: Sequence[str] | None) -> None:
+def _add_groups(
+    page: Page, model: Any, data: Data, names: Sequence[str] | None, wording: Wording
+) -> None:
+    page.group_note = wording.note()
     if page.kind == "features":
         levels = levels_of(model, names)
-        page.groups, page.members = feature_tables(levels)
+        page.groups, page.members = feature_tables(levels, wording)
         page.n_groups = len(levels.sizes) + bool(levels.n_zero)
-        page.cards.append((f"{len(levels.sizes):,}", _plural_word(len(levels.sizes), "group")))
+        page.group_columns = (f"weight ({wording.answers.quantity})", "size", "features")
+        if wording.several and len(wording.answers.names) <= MOST_CLASSES:
+            page.class_columns = wording.answers.names
+        page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
         page.cards.append((f"{levels.labels.size:,}", "features"))
         if levels.n_zero:
             page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
         return
     if page.kind == "samples":
-        page.groups, page.members = sample_tables(model, data.X, data.y, names)
-        page.group_columns = ("share", "samples", "largest weights")
+        page.groups, page.members = sample_tables(model, data.X, data.y, wording)
+        page.group_columns = ("share", "samples", f"largest weights ({wording.answers.quantity})")
     else:
         page.groups, page.members = task_tables(model)
         page.group_columns = ("share", "tasks", "members")
+        page.group_note = []
     page.n_groups = len(page.groups)
     thing = "expert" if page.kind == "samples" else "group"
-    page.cards.append((str(page.n_groups), _plural_word(page.n_groups, thing)))
+    if page.n_groups == 1:
+        page.group_note.insert(0, f"One {thing}: a single linear model for all {page.kind}.")
+    page.cards.append((str(page.n_groups), plural_word(page.n_groups, thing)))
     page.cards.append((f"{page.members.total:,}", page.kind))
 
 
 def _add_pictures(
-    page: Page, model: Any, data: Data, names: Sequence[str] | None, found: Comparison | None
+    page: Page,
+    model: Any,
+    data: Data,
+    names: Sequence[str] | None,
+    found: Comparison | None,
+    wording: Wording,
 ) -> None:
     if page.kind == "features":
-        _add_levels(page, levels_of(model, names), found)
+        _add_levels(page, levels_of(model, names), found, wording)
     elif page.kind == "samples":
-        _add_expert_lines(page, model, data, names)
+        _add_expert_lines(page, model, data, names, wording)
     else:
         tasks = task_map(model)
         remark = (
@@ -160,8 +190,9 @@ def _add_pictures(
         page.figures.append(("Map of tasks", charts.tasks_chart(tasks), remark))
 
 
-def _add_levels(page: Page, levels: Levels, found: Comparison | None) -> None:
-    if levels.values.shape[1] > 1:
+def _add_levels(page: Page, levels: Levels, found: Comparison | None, wording: Wording) -> None:
+    if wording.several:
+        _add_class_dots(page, levels, wording)
         return
     remark = (
         "Each stem is a group: where it stands is its weight, "
@@ -172,12 +203,33 @@ def _add_levels(page: Page, levels: Levels, found: Comparison | None) -> None:
         free = None
     if free is not None:
         remark += " Behind them, the weights that the same features have without groups."
-    page.figures.append(("Weights and their levels", charts.levels_chart(levels, free), remark))
+    chart = charts.levels_chart(levels, free, wording.axis)
+    page.figures.append(("Weights and their levels", chart, remark))
 
 
-def _add_expert_lines(page: Page, model: Any, data: Data, names: Sequence[str] | None) -> None:
+def _add_class_dots(page: Page, levels: Levels, wording: Wording) -> None:
+    """The weights of each group for every class."""
+    shown_groups = thinned(np.arange(len(levels.sizes)), MOST_DRAWN_GROUPS)
+    rows = [
+        (
+            f"{q}: {name_list(levels.names[levels.members(q)], 3)}",
+            [float(weight) for weight in tidy(levels.values)[q]],
+        )
+        for q in shown_groups.tolist()
+    ]
+    thing = "output" if wording.answers.kind == "number" else "class"
+    chart = charts.dots_chart(rows, thing, wording.axis, names=wording.answers.names)
+    remark = f"Each row is a group of features, each dot its weight for one {thing}."
+    if shown_groups.size < len(levels.sizes):
+        remark += f" {shown_groups.size} of {len(levels.sizes):,} groups are drawn."
+    page.figures.append((f"Weights for each {thing}", chart, remark))
+
+
+def _add_expert_lines(
+    page: Page, model: Any, data: Data, names: Sequence[str] | None, wording: Wording
+) -> None:
     estimator = final_estimator(model)
-    if is_classifier(estimator) or np.ndim(estimator.experts_) != 2:
+    if is_classifier(estimator) or np.ndim(estimator.experts_) != 2 or page.n_groups < 2:
         return
     found = expert_lines(model, data.X, data.y, names=names, most=CHARTED_ROWS)
     remark = "Every dot is a sample in the colour of its expert, every line an expert."
@@ -186,7 +238,9 @@ def _add_expert_lines(page: Page, model: Any, data: Data, names: Sequence[str] |
     drawn = min(found.x.size, charts.MOST_DOTS)
     if drawn < found.n_samples:
         remark += f" {drawn:,} of {found.n_samples:,} samples are drawn."
-    page.figures.append(("Experts and their samples", charts.experts_chart(found), remark))
+    scaled = wording.unit_of_weights == "standard deviation"
+    chart = charts.experts_chart(found, ", in standard deviations" if scaled else "")
+    page.figures.append(("Experts and their samples", chart, remark))
 
 
 # ---- How well it does.
@@ -221,27 +275,27 @@ def _add_choice(page: Page, model: Any, search: Any) -> None:
 
 
 def _add_convergence(page: Page, model: Any) -> None:
+    """What is proved, and the steps, if they are enough to make a curve."""
     found = convergence_of(model)
     page.ending = found.message
     if found.certificate is not None:
         page.proof = found.certificate.in_words
-        if not found.certificate.is_wide:
-            gap = 100.0 * found.certificate.relative_gap
-            page.cards.append((f"{gap:.2g} %", "from the best possible, at most"))
     own, before = _n_steps(found.stages), _n_steps(found.other_units)
-    if not own + before:
-        return  # a point is no picture
     remark = ""
-    if before:
+    if own < FEWEST_STEPS <= before:
         solver = found.other_units[0].solver
-        remark = f"{solver} took {_plural(before, 'step')} before, on a likelihood of its own."
-    if not own:
         found = replace(found, stages=found.other_units, certificate=None)
-        remark = (
-            f"Steps of {solver}, on a likelihood of its own; what came after it found nothing to "
-            "improve."
-        )
-    page.figures.append(("Convergence", charts.convergence_chart(found), remark))
+        remark = f"Steps of {solver}, on a likelihood of its own."
+    elif own < FEWEST_STEPS:
+        return
+    if _is_relaxed(final_estimator(model)):
+        remark += " The weights of the groups were fitted anew after these steps, with less ridge."
+    page.convergence = (charts.convergence_chart(found), remark.strip())
+
+
+def _is_relaxed(estimator: Any) -> bool:
+    """Whether the objective of the steps is not that of the weights: they were refitted after."""
+    return getattr(estimator, "relax_", 1.0) != 1.0
 
 
 def _n_steps(stages: Sequence[Stage]) -> int:
@@ -265,14 +319,15 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
         )
     if hasattr(estimator, "best_params_"):
         chosen = ", ".join(f"{name} = {_value(v)}" for name, v in estimator.best_params_.items())
-        facts.append(("Chosen", chosen))
+        facts.append(("Parameters in use", chosen))
     parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     for name in ("n_clusters", "alpha", "n_nonzero", "loss", "solver"):
         value = parameters.get(name)
         if value is not None:
-            facts.append((f"Parameter {name}", _value(value)))
+            facts.append((f"Given: {name}", _value(value)))
     facts.append(("Solver whose answer was kept", estimator.status_.solver))
-    facts.append(("Objective", shown(float(estimator.objective_), 5)))
+    if not _is_relaxed(estimator):  # else it is another one than that of the steps
+        facts.append(("Training objective", shown(float(estimator.objective_), 5)))
     seconds = _seconds(estimator.trace_)
     facts.append(("Its steps", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
     return facts
@@ -337,11 +392,3 @@ def _code(model: Any, model_file: str | None, data: Data) -> str:
     }
     lines.append(f"cs.plot.{plot[kind]}")
     return "\n".join(lines)
-
-
-def _plural(count: int, thing: str) -> str:
-    return f"{count:,} {_plural_word(count, thing)}"
-
-
-def _plural_word(count: int, thing: str) -> str:
-    return thing if count == 1 else f"{thing}s"

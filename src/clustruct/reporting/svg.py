@@ -7,9 +7,21 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["WIDTH", "Frame", "bars", "nice_ticks", "shown"]
+__all__ = [
+    "TIMES",
+    "WIDTH",
+    "Frame",
+    "bars",
+    "dot_rows",
+    "nice_ticks",
+    "score_text",
+    "shown",
+    "signed",
+]
 
+TIMES = "\N{MULTIPLICATION SIGN}"
 WIDTH = 460.0
+ROW = 42.0  # height of a row of dots, with its name
 
 
 def shown(value: float, digits: int = 3) -> str:
@@ -20,6 +32,18 @@ def shown(value: float, digits: int = 3) -> str:
         text = f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:.{digits - 1}e}"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number as people read it, with its sign."""
+    return f"+{shown(value, digits)}" if value > 0.0 else shown(value, digits)
+
+
+def score_text(value: float, metric: str) -> str:
+    """A score: one whose best is 1 with four decimals, others with four digits."""
+    if metric in ("R²", "Accuracy", "AUC"):
+        return shown(round(value, 4), 4)
+    return shown(value, 4)
 
 
 def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
@@ -171,11 +195,7 @@ class Frame:
         self._text(self.x(x) + shift[0], self.y(y) + shift[1], text, "mark", anchor)
 
     def _text(self, x: float, y: float, text: str, kind: str, anchor: str) -> None:
-        if text:
-            self._parts.append(
-                f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">'
-                f"{escape(text)}</text>"
-            )
+        self._parts.append(_words(x, y, text, kind, anchor))
 
     def svg(self) -> str:
         """The chart."""
@@ -199,6 +219,70 @@ def bars(rows: Sequence[tuple[str, float, str, str]], *, label: str) -> str:
             f'<text x="{end + 6:.1f}" y="{top + 30:.1f}" class="tick">{escape(text)}</text>'
         )
     return _svg(parts, 42.0 * len(rows), label)
+
+
+def dot_rows(
+    rows: Sequence[tuple[str, Sequence[float]]],
+    legend: Sequence[tuple[str, str]],
+    *,
+    label: str,
+    axis: str,
+    zero: bool = True,
+) -> str:
+    """Rows of dots under a legend, the name above each row: (name, values), (name, class)."""
+    values = [value for _, row in rows for value in row]
+    low, high = min(values), max(values)
+    if zero:
+        low, high = min(0.0, low), max(0.0, high)
+    low, high = _widened((low, high))
+    left, right = 14.0, WIDTH - 14.0
+    scale = (right - left) / (high - low)
+    parts, top = _legend(legend)
+    bottom = top + ROW * len(rows)
+    ticks = nice_ticks(low, high)
+    for tick, text in zip(ticks, tick_texts(ticks), strict=True):
+        place = left + (tick - low) * scale
+        kind = "axis" if tick == 0.0 else "grid"
+        parts.append(_line(place, top, place, bottom, kind))
+        parts.append(_words(place, bottom + 16, text, "tick", "middle"))
+    for number, (name, row) in enumerate(rows):
+        middle = top + ROW * number + 27.0
+        parts.append(_words(left - 10, middle - 11, _cut(name, 54), "mark", "start"))
+        ends = (left + (min(row) - low) * scale, left + (max(row) - low) * scale)
+        parts.append(_line(ends[0], middle, ends[1], middle, "range"))
+        for value, (who, kind) in zip(row, legend, strict=True):
+            parts.append(
+                f'<circle cx="{left + (value - low) * scale:.1f}" cy="{middle:.1f}" r="5.5" '
+                f'class="dot {escape(kind)}"><title>{escape(who)}: {shown(value)}</title></circle>'
+            )
+    parts.append(_words((left + right) / 2, bottom + 35, axis, "name", "middle"))
+    return _svg(parts, bottom + 42.0, label)
+
+
+def _legend(entries: Sequence[tuple[str, str]]) -> tuple[list[str], float]:
+    """Dots with their names, in lines, and the height that they take."""
+    parts, x, y = [], 8.0, 12.0
+    for name, kind in entries:
+        text = _cut(name, 24)
+        width = 26.0 + 7.2 * len(text)
+        if x + width > WIDTH and x > 8.0:
+            x, y = 8.0, y + 20.0
+        parts.append(f'<circle cx="{x:.1f}" cy="{y - 4:.1f}" r="5" class="dot {escape(kind)}"/>')
+        parts.append(_words(x + 10, y, text, "tick", "start"))
+        x += width
+    return parts, y + 10.0
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _words(x: float, y: float, text: str, kind: str, anchor: str) -> str:
+    if not text:
+        return ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
+    )
 
 
 def _svg(parts: Sequence[str], height: float, label: str) -> str:

@@ -4,24 +4,23 @@ A table that a reader can search and sort holds plain values, which the page dra
 cut, and say so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing
 
 from clustruct.inspection import (
     Levels,
-    feature_names,
     final_estimator,
-    steps_before,
+    prepared,
     thinned,
 )
-from clustruct.reporting.svg import shown
+from clustruct.reporting.svg import shown, signed
+from clustruct.reporting.wording import Wording, tidy
 
-__all__ = ["Group", "Members", "feature_tables", "sample_tables", "task_tables"]
+__all__ = ["Cell", "Group", "Members", "feature_tables", "sample_tables", "task_tables"]
 
 MOST_MEMBERS = 5000
 MOST_SAMPLES = 500
@@ -30,6 +29,18 @@ LEAST_PER_GROUP = 20
 PREVIEW = 10
 LONGEST_NAME = 80
 MOST_ANSWERS = 8
+MOST_CLASSES = 8  # with a cell each in the table of groups
+MOST_SIDE_BY_SIDE = 4  # classes with columns of their own in the table of features
+MOST_EXPONENT = 300.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A weight for one class or output: its name, the weight as text, its size from -1 to 1."""
+
+    name: str
+    text: str
+    extent: float
 
 
 @dataclass(frozen=True)
@@ -42,16 +53,20 @@ class Group:
         -1 for the zero group.
     name : str
     value : float
-        What the bar shows: a weight, or a share.
+        What the bar shows: a weight, or a share; with several outputs, the length of the weights.
     text : str
         The value as people read it.
+    remark : str
+        The value in other words, such as a factor of the odds.
     extent : float
         Length of the bar, between -1 and 1.
     size : int
-    preview : tuple of str
-        Some members, or what tells the group from others.
+    preview : tuple of (str, str)
+        Some members, or what tells the group from others, each with its effect in raw units.
     more : int
         Members that the preview leaves out.
+    cells : tuple of Cell
+        The weight for each output, where there are several.
     """
 
     label: int
@@ -60,8 +75,10 @@ class Group:
     text: str
     extent: float
     size: int
-    preview: tuple[str, ...]
+    preview: tuple[tuple[str, str], ...]
     more: int
+    remark: str = ""
+    cells: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,39 +104,97 @@ class Members:
     total: int
 
 
-def feature_tables(levels: Levels) -> tuple[list[Group], Members]:
+def feature_tables(levels: Levels, wording: Wording) -> tuple[list[Group], Members]:
     """Groups of features, and the features."""
     groups = []
-    magnitudes = levels.magnitudes
-    largest = float(np.abs(magnitudes).max()) or 1.0
+    values = tidy(levels.values)
+    lengths = values[:, 0] if values.shape[1] == 1 else np.linalg.norm(values, axis=1)
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
     order: list[int] = [*range(len(levels.sizes)), *([-1] if levels.n_zero else [])]
     for label in thinned(np.array(order), MOST_GROUPS).tolist():
         members = levels.members(label)
-        value = 0.0 if label < 0 else float(magnitudes[label])
-        text = shown(value, 4)
-        if label >= 0 and levels.values.shape[1] > 1:
-            text = ", ".join(shown(float(weight)) for weight in levels.values[label])
+        value = 0.0 if label < 0 else float(lengths[label])
+        cells: tuple[Cell, ...] = ()
+        if wording.several:
+            mine = np.zeros(values.shape[1]) if label < 0 else values[label]
+            cells = _cells(mine, wording.answers.names, largest)
         groups.append(
             Group(
                 label,
                 "zero" if label < 0 else str(label),
                 value,
-                text,
+                shown(value, 4),
                 value / largest,
                 members.size,
-                tuple(_short(name) for name in levels.names[members[:PREVIEW]]),
+                tuple((_short(levels.names[j]), _effect(wording, j)) for j in members[:PREVIEW]),
                 max(0, members.size - PREVIEW),
+                wording.odds_ratio(value),
+                cells,
             )
         )
-    kept = _largest_weights(levels)
-    weights = np.abs(levels.weights).max(axis=1) if levels.weights.shape[1] > 1 else levels.weights
+    columns, cells_of = _feature_columns(wording)
     rows = [
-        [_short(levels.names[j]), _label(levels.labels[j]), _number(weights.reshape(-1)[j])]
-        for j in kept
+        [_short(levels.names[j]), _label(levels.labels[j]), *cells_of(j)]
+        for j in _largest_weights(levels)
     ]
-    several = levels.weights.shape[1] > 1
-    columns = ("feature", "group", "largest weight" if several else "weight")
-    return groups, Members("features", columns, (False, True, True), rows, levels.labels.size)
+    names = ("feature", "group", *(name for name, _ in columns))
+    numeric = (False, True, *(is_number for _, is_number in columns))
+    return groups, Members("features", names, numeric, rows, levels.labels.size)
+
+
+def _cells(weights: NDArray[np.float64], names: Sequence[str], largest: float) -> tuple[Cell, ...]:
+    """A cell for each output; of many, those with the largest weights."""
+    order = np.arange(weights.size)
+    if weights.size > MOST_CLASSES:
+        order = np.sort(np.argsort(-np.abs(weights), kind="stable")[:MOST_CLASSES])
+    return tuple(
+        Cell(_short(names[k]), shown(float(weights[k])), float(weights[k]) / largest)
+        for k in order.tolist()
+    )
+
+
+def _effect(wording: Wording, j: int) -> str:
+    return wording.effect(0, 0, j) if wording.has_effects and not wording.several else ""
+
+
+def _feature_columns(
+    wording: Wording,
+) -> tuple[list[tuple[str, bool]], Callable[[int], list[Any]]]:
+    """Columns of the table of features beyond name and group, and the cells of a feature."""
+    weights, values, units = wording.weights[0], wording.values[0], wording.units
+    names = [_short(name) for name in wording.answers.names]
+    effects = wording.has_effects
+    if not wording.several:
+        columns = [("weight", True), *([("effect", True), ("unit", False)] * effects)]
+        odds = wording.answers.kind == "odds"
+        columns += [("odds ratio", True)] if odds else []
+
+        def one(j: int) -> list[Any]:
+            value = float(values[0, j] if effects else weights[0, j])
+            return [
+                _number(float(weights[0, j])),
+                *([_number(value), units[j] or "no raw unit"] if effects else []),
+                *([_number(float(np.exp(min(value, MOST_EXPONENT))))] if odds else []),
+            ]
+
+        return columns, one
+    if len(names) <= MOST_SIDE_BY_SIDE:
+        columns = [(f"weight: {name}", True) for name in names]
+        columns += [(f"effect: {name}", True) for name in names] if effects else []
+        columns += [("unit", False)] if effects else []
+
+        def each(j: int) -> list[Any]:
+            told = [_number(float(value)) for value in values[:, j]] if effects else []
+            unit = [units[j] or "no raw unit"] if effects else []
+            return [*(_number(float(weight)) for weight in weights[:, j]), *told, *unit]
+
+        return columns, each
+
+    def largest(j: int) -> list[Any]:
+        k = int(np.abs(weights[:, j]).argmax())
+        return [_number(float(weights[k, j])), names[k]]
+
+    return [("largest weight", True), ("of", False)], largest
 
 
 def _largest_weights(levels: Levels) -> NDArray[np.intp]:
@@ -137,21 +212,20 @@ def _largest_weights(levels: Levels) -> NDArray[np.intp]:
 
 
 def sample_tables(
-    model: Any, X: Any, y: ArrayLike, names: Sequence[str] | None
+    model: Any, X: Any, y: ArrayLike, wording: Wording
 ) -> tuple[list[Group], Members]:
     """Experts, and who answers which sample."""
     estimator = final_estimator(model)
-    known = feature_names(model, names)
-    experts = np.asarray(estimator.experts_, dtype=np.float64)
-    several = experts.ndim == 3 and experts.shape[1] > 1
-    weights = experts if experts.ndim == 2 else experts[:, 0]
-    if several:
-        weights = np.linalg.norm(experts, axis=1)
-    sizes = np.bincount(np.asarray(estimator.labels_), minlength=len(experts))
+    weights = wording.weights * wording.deviations
+    sizes = np.bincount(np.asarray(estimator.labels_), minlength=len(weights))
     groups = []
     for q, share in enumerate(estimator.weights_):
-        largest = np.argsort(-np.abs(weights[q]), kind="stable")[:PREVIEW]
-        preview = tuple(f"{_short(known[j])} {shown(float(weights[q, j]))}" for j in largest)
+        order = np.argsort(-np.abs(weights[q]), axis=None, kind="stable")[:PREVIEW]
+        outputs, features = np.unravel_index(order, weights[q].shape)
+        preview = tuple(
+            _weight_chip(wording, q, int(k), int(j), str(wording.names[j]))
+            for k, j in zip(outputs, features, strict=True)
+        )
         groups.append(
             Group(
                 q,
@@ -161,18 +235,23 @@ def sample_tables(
                 float(share / estimator.weights_.max()),
                 int(sizes[q]),
                 preview,
-                max(0, weights.shape[1] - PREVIEW),
+                max(0, weights[q].size - PREVIEW),
             )
         )
     return groups, _sample_rows(model, X, np.asarray(y))
 
 
+def _weight_chip(wording: Wording, q: int, k: int, j: int, name: str) -> tuple[str, str]:
+    """A weight of an expert with its name, and its effect in raw units."""
+    of = f" for {wording.answers.names[k]}" if wording.several else ""
+    text = f"{_short(name)}{_short(of)} {signed(float(wording.weights[q, k, j]))}"
+    return text, wording.effect(q, k, j) if wording.has_effects else ""
+
+
 def _sample_rows(model: Any, X: Any, y: NDArray[Any]) -> Members:
-    estimator, before = final_estimator(model), steps_before(model)
+    estimator = final_estimator(model)
     rows = thinned(np.arange(len(y)), MOST_SAMPLES)
-    sample = _safe_indexing(X, rows)
-    if before is not None:
-        sample = before.transform(sample)
+    sample = prepared(model, X, rows)
     labels = estimator.assign(sample, y[rows])
     answers = estimator.predict_experts(sample)
     single = answers.ndim == 2 and y.ndim == 1
@@ -209,7 +288,7 @@ def task_tables(model: Any) -> tuple[list[Group], Members]:
                 f"{members.size / tasks.size:.1%}",
                 float(members.size / sizes.max()),
                 members.size,
-                tuple(_short(name) for name in tasks[members[:PREVIEW]]),
+                tuple((_short(name), "") for name in tasks[members[:PREVIEW]]),
                 max(0, members.size - PREVIEW),
             )
         )

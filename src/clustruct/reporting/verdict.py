@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from clustruct.inspection import final_estimator, kind_of
+from clustruct.inspection import final_estimator, kind_of, plural
 from clustruct.reporting.comparison import Comparison, Entry
 from clustruct.reporting.scores import NEGLIGIBLE
 from clustruct.reporting.svg import shown
 
-__all__ = ["Verdict", "plural", "verdict_on"]
+__all__ = ["Verdict", "verdict_on"]
 
 # A larger gain that is not significant is not called nothing: there are too few rows to tell.
 NOTHING = 0.02
@@ -105,11 +105,6 @@ def _short(entry: Entry) -> str:
     """The name of a rival inside a sentence."""
     name = entry.name.split(",")[0]
     return name[0].lower() + name[1:]
-
-
-def plural(count: int, thing: str) -> str:
-    """A number of things: "1 group", "2 groups"."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _of_features(model: Any) -> _Words:

@@ -113,6 +113,11 @@
     setTimeout(() => { copy.textContent = "copy"; }, 1500);
   });
 
+  // A link to what is folded away unfolds it.
+  const unfold = () => { if (location.hash === "#details") byId("details").open = true; };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   const theme = byId("theme");
   theme.hidden = false;
   theme.addEventListener("click", () => {

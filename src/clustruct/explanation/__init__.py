@@ -1,0 +1,1 @@
+"""What weights mean in the units of the table, and how groups and experts differ."""

@@ -1,0 +1,146 @@
+"""Effects in the units of the table: what a raw unit, or a level, changes in the prediction."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clustruct.explanation.origins import Origin, origins_of
+from clustruct.inspection import answers_of, final_estimator, kind_of
+
+__all__ = ["RawEffects", "raw_effects", "weight_axis"]
+
+Floats = NDArray[np.float64]
+
+YEAR = 365.25
+# Dates that are spread by more days than this are spoken of in years.
+SPREAD_IN_YEARS = 180.0
+
+
+@dataclass(frozen=True, eq=False)
+class RawEffects:
+    """What a unit of a raw column changes in the score of a model.
+
+    The score is the prediction for a regression, the logarithm of the odds for a classification.
+
+    Attributes
+    ----------
+    origins : tuple of Origin
+        Where each feature comes from.
+    values : ndarray of shape (..., d)
+        The effect of one unit; for a level, against the level without a feature, or against the
+        mean of the other levels of its column. NaN where a feature has no unit.
+    units : tuple of str
+        What the effect is of: "per unit", "per year", "per day", "against red", "against the other
+        levels", "if missing", "per occurrence"; empty where there is none.
+    """
+
+    origins: tuple[Origin, ...]
+    values: Floats
+    units: tuple[str, ...]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which features have an effect for a raw unit."""
+        return np.array([bool(unit) for unit in self.units])
+
+    @property
+    def rescaled(self) -> bool:
+        """Whether some effect is another number than the weight of its feature."""
+        return any(
+            bool(unit) and (origin.slope != 1.0 or origin.kind == "level")
+            for origin, unit in zip(self.origins, self.units, strict=True)
+        )
+
+
+def raw_effects(model: Any, weights: ArrayLike | None = None) -> RawEffects:
+    """The effect of a unit of every raw column, through all steps before a model.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model, or a pipeline that ends in one.
+    weights : array-like of shape (..., n_features), default=None
+        Weights of the model's features; its own if None.
+
+    Returns
+    -------
+    RawEffects
+        With an effect for each weight.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import clustruct as cs
+    >>> from clustruct.explanation.effects import raw_effects
+    >>> X, y = [[0.0], [1000.0], [2000.0], [3000.0]], [0.0, 2.0, 4.0, 6.0]
+    >>> model = make_pipeline(StandardScaler(), cs.FeatureClusterRegressor(1, alpha=0.0))
+    >>> found = raw_effects(model.fit(X, y))
+    >>> round(float(found.values[0]), 6), found.units
+    (0.002, ('per unit',))
+    """
+    origins = origins_of(model)
+    own = np.asarray(_own_weights(model) if weights is None else weights, dtype=np.float64)
+    slopes = np.array([origin.slope for origin in origins])
+    values = own * slopes
+    for members in _levels_by_column(origins).values():
+        others = values[..., members].sum(axis=-1, keepdims=True) - values[..., members]
+        values[..., members] -= others / (len(members) - 1)
+    days = np.array([_days(origin) for origin in origins])
+    units = tuple(_unit(origin, step) for origin, step in zip(origins, days, strict=True))
+    return RawEffects(tuple(origins), values * days, units)
+
+
+def weight_axis(model: Any) -> str:
+    """What the weights of a model add to, and for what of a feature, as the name of an axis.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model.
+
+    Returns
+    -------
+    str
+    """
+    scaled = any(
+        origin.kind != "level" and np.isfinite(origin.slope) and origin.slope != 1.0
+        for origin in origins_of(model)
+    )
+    quantity = answers_of(model).quantity
+    return f"weight: {quantity} per {'unit after scaling' if scaled else 'unit'}"
+
+
+def _own_weights(model: Any) -> Floats:
+    estimator = final_estimator(model)
+    own: Floats = estimator.experts_ if kind_of(model) == "samples" else estimator.coef_
+    return own
+
+
+def _levels_by_column(origins: list[Origin]) -> dict[str, list[int]]:
+    """Features of the columns whose levels all have one, and are at least two."""
+    found: dict[str, list[int]] = {}
+    for j, origin in enumerate(origins):
+        if origin.kind == "level" and origin.base is None:
+            found.setdefault(origin.column, []).append(j)
+    return {column: members for column, members in found.items() if len(members) > 1}
+
+
+def _days(origin: Origin) -> float:
+    """Days in the unit of a date; 1 for all else."""
+    in_years = origin.kind == "date" and abs(origin.slope) * SPREAD_IN_YEARS < 1.0
+    return YEAR if in_years else 1.0
+
+
+def _unit(origin: Origin, step: float) -> str:
+    if not np.isfinite(origin.slope):
+        return ""
+    if origin.kind == "level":
+        return "against the other levels" if origin.base is None else f"against {origin.base}"
+    if origin.kind in ("missing", "count"):
+        return "if missing" if origin.kind == "missing" else "per occurrence"
+    if origin.kind == "date":
+        return "per year" if step == YEAR else "per day"
+    return "per unit"

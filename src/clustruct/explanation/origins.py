@@ -1,0 +1,283 @@
+"""Where the features of a model come from: the raw column of each, and what a unit of it changes.
+
+The fitted steps before a model are read one after the other. Scalers, imputers, selections and
+encoders of categories keep track of the raw column; a step that mixes columns, or bends them, ends
+it. Names of features are never taken apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from clustruct.estimators.columns import DateToDays, _ColumnTransform
+from clustruct.inspection import final_estimator, steps_before
+
+__all__ = ["Origin", "origins_of"]
+
+DIVIDING = (StandardScaler, RobustScaler, MaxAbsScaler)
+IMPUTERS = (SimpleImputer, KNNImputer)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a feature comes from.
+
+    Attributes
+    ----------
+    column : str
+        Name of the raw column; empty where several columns make the feature.
+    kind : {"number", "date", "level", "missing", "count", "text", "other"}
+        What the feature is of that column: its number, its days, whether it has a level, whether it
+        is missing, how often a word occurs, a weighted word, or something that has no unit.
+    slope : float
+        What a unit of the column (a day, the level) adds to the feature; NaN where the feature is
+        not such a multiple.
+    level : str
+        The level, for features that stand for one.
+    base : str or None
+        The level that has no feature, with which the others are compared; None if all have one.
+    imputed : bool
+        Whether missing values of the column are filled before the model sees them.
+    """
+
+    column: str
+    kind: str = "other"
+    slope: float = float("nan")
+    level: str = ""
+    base: str | None = None
+    imputed: bool = False
+
+    def times(self, factor: float) -> "Origin":
+        """The same after the feature has been multiplied."""
+        return replace(self, slope=self.slope * float(factor))
+
+
+OTHER = Origin("")
+Origins = list[Origin]
+
+
+def origins_of(model: Any) -> Origins:
+    """The origin of every feature of a fitted model.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model of the package, or a pipeline that ends in one.
+
+    Returns
+    -------
+    list of Origin
+        As many as the model has features.
+    """
+    n_features = int(final_estimator(model).n_features_in_)
+    before = steps_before(model)
+    names = _names_in(final_estimator(model) if before is None else before)
+    if names is None:
+        width = n_features if before is None else getattr(before, "n_features_in_", None)
+        names = [""] if width is None else [f"x{j}" for j in range(int(width))]  # or texts
+    raw = [Origin(str(name), "number", 1.0) for name in names]
+    return raw if before is None else _counted(_after(before, raw), n_features)
+
+
+def _names_in(step: Any) -> Sequence[Any] | None:
+    names: Sequence[Any] | None = getattr(step, "feature_names_in_", None)
+    return names
+
+
+def _counted(found: Origins | None, count: int) -> Origins:
+    """Origins, if they are as many as there must be; else features of unknown origin."""
+    return found if found is not None and len(found) == count else [OTHER] * count
+
+
+def _after(step: Any, given: Origins) -> Origins | None:
+    """Origins of what a fitted step makes of columns; None if not even their number is known."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return given
+    if isinstance(step, str):
+        return []  # dropped
+    for kinds, follow in FOLLOWED:
+        if isinstance(step, kinds):
+            return follow(step, given)
+    if isinstance(step, OneToOneFeatureMixin):
+        return [replace(OTHER, column=origin.column) for origin in given]
+    return _unknown(step)
+
+
+def _unknown(step: Any) -> Origins | None:
+    try:
+        return [OTHER] * len(step.get_feature_names_out())
+    except (AttributeError, ValueError):
+        return None
+
+
+# ---- Steps made of others.
+
+
+def _after_pipeline(pipeline: Pipeline, given: Origins) -> Origins | None:
+    found: Origins | None = given
+    for _, step in pipeline.steps:
+        if found is None:
+            count = getattr(step, "n_features_in_", None)
+            if count is None:
+                return None
+            found = [OTHER] * int(count)
+        found = _after(step, found)
+    return found
+
+
+def _after_columns(columns: ColumnTransformer, given: Origins) -> Origins | None:
+    n_features = max((place.stop for place in columns.output_indices_.values()), default=0)
+    found = [OTHER] * n_features
+    for name, step, chosen in columns.transformers_:
+        place = columns.output_indices_[name]
+        if place.stop > place.start:
+            mine = [given[j] for j in _chosen(chosen, columns, len(given))]
+            found[place] = _counted(_after(step, mine), place.stop - place.start)
+    return found
+
+
+def _chosen(columns: Any, transformer: Any, count: int) -> list[int]:
+    """Places of the columns that a part of a ColumnTransformer takes."""
+    if isinstance(columns, slice) and not isinstance(columns.start or columns.stop, str):
+        return list(range(count))[columns]
+    if isinstance(columns, slice):
+        names = list(transformer.feature_names_in_)
+        first = 0 if columns.start is None else names.index(columns.start)
+        last = count if columns.stop is None else names.index(columns.stop) + 1
+        return list(range(first, last))
+    listed = np.atleast_1d(np.asarray(columns, dtype=object)).tolist()
+    if listed and all(isinstance(one, bool | np.bool_) for one in listed):
+        return np.flatnonzero(listed).tolist()
+    names = list(getattr(transformer, "feature_names_in_", ()))
+    return [names.index(one) if isinstance(one, str) else int(one) % count for one in listed]
+
+
+def _after_union(union: FeatureUnion, given: Origins) -> Origins | None:
+    found: Origins = []
+    for _, step in union.transformer_list:
+        part = _after(step, given)
+        if part is None:
+            return None
+        found += part
+    return found
+
+
+# ---- Steps that keep the column.
+
+
+def _divided(scaler: Any, given: Origins) -> Origins:
+    scale = getattr(scaler, "scale_", None)
+    if scale is None:
+        return given
+    return [origin.times(1.0 / s) for origin, s in zip(given, scale, strict=True)]
+
+
+def _multiplied(scaler: Any, given: Origins) -> Origins:
+    return [origin.times(s) for origin, s in zip(given, scaler.scale_, strict=True)]
+
+
+def _imputed(imputer: Any, given: Origins) -> Origins | None:
+    kept = [replace(origin, imputed=True) for origin in given]
+    statistics = getattr(imputer, "statistics_", None)
+    if statistics is not None and not imputer.keep_empty_features:
+        known = [value == value for value in statistics]  # NaN differs from itself
+        kept = [origin for origin, there in zip(kept, known, strict=True) if there]
+    indicator = getattr(imputer, "indicator_", None)
+    return kept if indicator is None else kept + _missing(indicator, given)
+
+
+def _missing(indicator: MissingIndicator, given: Origins) -> Origins:
+    return [Origin(given[j].column, "missing", 1.0) for j in indicator.features_]
+
+
+def _selected(selector: Any, given: Origins) -> Origins:
+    return [given[j] for j in selector.get_support(indices=True)]
+
+
+def _called(transformer: FunctionTransformer, given: Origins) -> Origins | None:
+    return given if transformer.func is None else _unknown(transformer)
+
+
+def _dated(transformer: DateToDays, given: Origins) -> Origins:
+    return [replace(origin, kind="date") for origin in given]
+
+
+def _worded(vectorizer: Any, given: Origins) -> Origins | None:
+    found = _unknown(vectorizer)
+    count = len(found) if found is not None else int(getattr(vectorizer, "n_features", 0))
+    column = given[0].column if given else ""
+    counted = type(vectorizer) is CountVectorizer and not vectorizer.binary
+    return [Origin(column, "count", 1.0) if counted else Origin(column, "text")] * count
+
+
+def _encoded(encoder: OneHotEncoder, given: Origins) -> Origins:
+    found: Origins = []
+    for number, (origin, categories) in enumerate(zip(given, encoder.categories_, strict=True)):
+        dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[number]
+        levels, base = _levels(categories, _infrequent(encoder, number), dropped)
+        if origin.slope != 1.0:  # levels of what is no raw column
+            found += [OTHER] * len(levels)
+            continue
+        found += [Origin(origin.column, "level", 1.0, level, base) for level in levels]
+    return found
+
+
+def _infrequent(encoder: OneHotEncoder, number: int) -> set[int]:
+    """Which categories of a column share a feature, because they are rare."""
+    rare = getattr(encoder, "infrequent_categories_", None)
+    if rare is None or rare[number] is None:
+        return set()
+    known = [_level(category) for category in encoder.categories_[number]]
+    return {known.index(_level(category)) for category in rare[number]}
+
+
+def _levels(categories: Any, rare: set[int], dropped: int | None) -> tuple[list[str], str | None]:
+    """Levels with a feature each, in order, and the one without."""
+    every: list[tuple[str, bool]] = [
+        (_level(category), place == dropped)
+        for place, category in enumerate(categories)
+        if place not in rare
+    ]
+    if rare:
+        every.append(("other", dropped in rare))
+    base = next((level for level, is_base in every if is_base), None)
+    return [level for level, is_base in every if not is_base], base
+
+
+def _level(category: Any) -> str:
+    return "missing" if category is None or category != category else str(category)
+
+
+FOLLOWED: tuple[tuple[Any, Any], ...] = (
+    (FrozenEstimator, lambda step, given: _after(step.estimator, given)),
+    (Pipeline, _after_pipeline),
+    (ColumnTransformer, _after_columns),
+    (FeatureUnion, _after_union),
+    (DIVIDING, _divided),
+    (MinMaxScaler, _multiplied),
+    (IMPUTERS, _imputed),
+    (MissingIndicator, _missing),
+    (SelectorMixin, _selected),
+    (FunctionTransformer, _called),
+    (DateToDays, _dated),
+    (_ColumnTransform, lambda step, given: given),  # reads a column, as numbers or as text
+    ((CountVectorizer, HashingVectorizer), _worded),
+    (OneHotEncoder, _encoded),
+)

@@ -1,0 +1,204 @@
+"""Weights and effects in words: what they are of, for one feature or one class, and how large."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.explanation.effects import raw_effects
+from clustruct.inspection import (
+    answers_of,
+    feature_names,
+    final_estimator,
+    kind_of,
+    moments,
+    prepared,
+    thinned,
+)
+from clustruct.reporting.svg import TIMES, shown, signed
+
+__all__ = ["Wording", "name_list", "tidy"]
+
+Floats = NDArray[np.float64]
+
+SOME_ROWS = 2000
+ROUNDING = 1e-10
+# Units are told in powers of ten of the column where its deviation is not about one.
+ABOUT_ONE = (0.3, 10.0)
+LARGEST_LOG_ODDS = 10.0  # beyond that, a factor of the odds is a number nobody can read
+
+
+class Wording:
+    """How the weights of a model are spoken of.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model.
+    X : {array-like, sparse matrix, data frame}
+        Samples, for the spread of the features.
+    n_rows : int
+        How many there are.
+    names : sequence of str, default=None
+        Names of the features; those that the model knows if None.
+
+    Attributes
+    ----------
+    names : ndarray of str, shape (d,)
+        Names of the features.
+    origins : tuple of Origin
+        Where they come from.
+    answers : Answers
+        What the scores stand for.
+    weights : ndarray of shape (Q, K, d)
+        Weights of every expert or centroid; for features Q is 1. What is zero to rounding is 0.
+    values : ndarray of shape (Q, K, d)
+        What the unit of each raw column adds to each score; NaN where there is none.
+    units : tuple of str
+        The units, such as "per 100" or "against red".
+    means, deviations : ndarray of shape (d,)
+        Of the features, as the model sees them.
+    """
+
+    def __init__(self, model: Any, X: Any, n_rows: int, names: Sequence[str] | None = None) -> None:
+        self.names = feature_names(model, names)
+        rows = thinned(np.arange(n_rows), SOME_ROWS)
+        self.means, self.deviations = moments(prepared(model, X, rows))
+        self.answers = answers_of(model)
+        self.weights = tidy(_weights(model, self.means.size))
+        effects = raw_effects(model, self.weights)
+        self.origins = effects.origins
+        self._rescaled = effects.rescaled
+        steps = np.array(
+            [
+                _power_of_ten(deviation / abs(origin.slope)) if unit == "per unit" else 1.0
+                for origin, unit, deviation in zip(
+                    effects.origins, effects.units, self.deviations, strict=True
+                )
+            ]
+        )
+        self.values = effects.values * steps
+        self.units = tuple(
+            unit if step == 1.0 else f"per {plain(step)}"
+            for unit, step in zip(effects.units, steps, strict=True)
+        )
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one output."""
+        return len(self.answers.names) > 1
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether effects in raw units tell more than the weights do."""
+        return any(self.units) and (self._rescaled or set(self.units) - {"", "per unit"} != set())
+
+    @property
+    def unit_of_weights(self) -> str:
+        """What of a feature a weight is for, in words."""
+        numbers = [
+            j for j, origin in enumerate(self.origins) if origin.kind not in ("level", "missing")
+        ]
+        if not numbers:
+            return "the level"
+        if all(self.origins[j].kind == "text" for j in numbers):
+            return "unit of TF-IDF"
+        spread = self.deviations[numbers]
+        if abs(float(np.median(spread)) - 1.0) < 0.15 and np.ptp(spread) < 0.5:
+            return "standard deviation"
+        return "unit after scaling" if self._rescaled else "unit"
+
+    @property
+    def axis(self) -> str:
+        """The name of an axis of weights: what they add to, and for what."""
+        return f"weight: {self.answers.quantity} per {self.unit_of_weights}"
+
+    def note(self) -> list[str]:
+        """Sentences that say how to read weights and effects."""
+        answers, unit = self.answers, self.unit_of_weights
+        one = "having" if unit == "the level" else "one"
+        kinds = {origin.kind for origin in self.origins}
+        level = "; that of a level, what having it adds" if kinds > {"level"} else ""
+        texts = [
+            f"A weight is what {one} {unit} of a feature adds to the {answers.quantity}{level}."
+        ]
+        if answers.kind != "number" and not self.several:
+            what = "odds" if answers.kind == "odds" else "score"
+            rival = f"the {what} of {answers.other}" if answers.other else "those of the others"
+            texts.append(
+                f"A positive weight raises the {what} of {answers.names[0]}, a negative one raises "
+                f"{rival}."
+            )
+        elif answers.kind == "odds":
+            texts.append(
+                "A positive weight raises the odds of its class against the others, a negative one "
+                "lowers them."
+            )
+        if self.has_effects:
+            told = "factor of the odds" if self._as_factor else f"change of the {answers.quantity}"
+            where = "The table of features lists" if self.several else "Beside a feature stands"
+            texts.append(f"{where} the {told} in the units of its column.")
+        if "text" in kinds:
+            texts.append("Words count by their TF-IDF, which has no raw unit.")
+        return texts
+
+    @property
+    def _as_factor(self) -> bool:
+        return self.answers.kind == "odds" and not self.several
+
+    def effect(self, q: int, k: int, j: int) -> str:
+        """The effect of a feature in its raw unit; empty where there is none."""
+        value, unit = float(self.values[q, k, j]), self.units[j]
+        if not unit or not np.isfinite(value):
+            return ""
+        if self._as_factor and abs(value) < LARGEST_LOG_ODDS:
+            return f"odds {TIMES} {_factor(value)} {unit}"
+        return f"{signed(value)} {unit}"
+
+    def odds_ratio(self, value: float) -> str:
+        """A weight as a factor of the odds, where it is one; else empty."""
+        if not self._as_factor or abs(value) >= LARGEST_LOG_ODDS:
+            return ""
+        return f"odds of {self.answers.names[0]} {TIMES} {_factor(value)}"
+
+
+def _factor(log_odds: float) -> str:
+    """A factor of the odds; one near 1 with more digits."""
+    return shown(float(np.exp(log_odds)), 3 if abs(log_odds) > 0.05 else 5)
+
+
+def _weights(model: Any, n_features: int) -> Floats:
+    estimator = final_estimator(model)
+    name = {"features": "coef_", "samples": "experts_", "tasks": "centroids_"}[kind_of(model)]
+    weights = np.asarray(getattr(estimator, name), dtype=np.float64)
+    if name == "coef_":
+        return weights.reshape(1, -1, n_features)
+    return weights.reshape(len(weights), -1, n_features)
+
+
+def _power_of_ten(deviation: float) -> float:
+    """The power of ten next to a deviation, or 1 where that is near enough."""
+    low, high = ABOUT_ONE
+    if not np.isfinite(deviation) or deviation <= 0.0 or low <= deviation <= high:
+        return 1.0
+    return float(10.0 ** np.round(np.log10(deviation)))
+
+
+def plain(step: float) -> str:
+    """A power of ten without an exponent, as far as that is short."""
+    return f"{step:,.0f}" if 1.0 <= step < 1e7 else f"{step:.10f}".rstrip("0")
+
+
+def tidy(values: Floats) -> Floats:
+    """The same with zero for what is zero to rounding, beside the largest."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return np.where(np.abs(values) <= ROUNDING * largest, 0.0, values)
+
+
+def name_list(names: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
+    """Names as a sentence has them, the first of many."""
+    first = [str(name) for name in names[:most]]
+    if len(names) > most:
+        return f"{', '.join(first)} and {len(names) - most:,} more"
+    return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
