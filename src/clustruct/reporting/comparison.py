@@ -15,7 +15,16 @@ from clustruct.reporting.rivals import Rival, fit_rivals
 from clustruct.reporting.samples import MOST_ROWS, Data, long
 from clustruct.reporting.scores import Entry, PairedTest, paired_test, score_classes, score_numbers
 
-__all__ = ["MOST_ROWS", "Comparison", "Data", "Entry", "compare", "hold_out", "unfitted"]
+__all__ = [
+    "MOST_ROWS",
+    "Comparison",
+    "Data",
+    "Entry",
+    "compare",
+    "count_groups",
+    "hold_out",
+    "unfitted",
+]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +48,9 @@ class Comparison:
         Samples there were before some were drawn.
     refitted : bool
         Whether the model was fitted anew without the held-out samples.
+    n_groups : int
+        Groups or experts of the model that was judged; a refitted one may have other than the
+        model of the report.
     free_weights : ndarray of shape (d,) or None
         Weights of the linear model without groups, if it has one for each feature.
     """
@@ -50,6 +62,7 @@ class Comparison:
     n_test: int
     n_available: int
     refitted: bool
+    n_groups: int
     free_weights: Floats | None
 
     @property
@@ -169,6 +182,7 @@ def compare(
         test.n,
         n_fitted or train.n + test.n * refit,
         refit,
+        count_groups(estimator),
         _free_weights(rivals, estimator),
     )
 
@@ -219,6 +233,11 @@ def _fit(model: Any, data: Data) -> Any:
         last = inner.steps[-1][0]
         routed = {f"{last}__{name}": value for name, value in routed.items()}
     return model.fit(data.X, data.y, **routed)
+
+
+def count_groups(estimator: Any) -> int:
+    """Number of groups or experts of a fitted estimator."""
+    return int(getattr(estimator, "n_clusters_", None) or np.unique(estimator.labels_).size)
 
 
 def _free_weights(rivals: list[Rival], estimator: Any) -> Floats | None:

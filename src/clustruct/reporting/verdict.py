@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from clustruct.inspection import final_estimator, kind_of, plural
-from clustruct.reporting.comparison import Comparison, Entry
+from clustruct.reporting.comparison import Comparison, Entry, count_groups
 from clustruct.reporting.scores import NEGLIGIBLE
 from clustruct.reporting.svg import shown
 
@@ -52,7 +52,7 @@ def verdict_on(model: Any, found: Comparison | None) -> Verdict:
     if found is None:
         text = "Nothing was held out, so nothing is known about its predictions on new rows."
         return Verdict(f"{words.plain}.", (text,))
-    support = [*_support(found), *_boosting(found), *_oracle(found), _how(found)]
+    support = [*_support(found), *_boosting(found), *_oracle(found), _how(model, found)]
     return Verdict(_headline(words, found), tuple(support))
 
 
@@ -217,13 +217,17 @@ def _oracle(found: Comparison) -> list[str]:
     ]
 
 
-def _how(found: Comparison) -> str:
+def _how(model: Any, found: Comparison) -> str:
     how = (
         f"The model was fitted anew to {found.n_train:,} rows, its search included, and judged on "
         f"{found.n_test:,} others."
         if found.refitted
         else f"The model was judged on {found.n_test:,} rows that were held out."
     )
+    count = count_groups(final_estimator(model))
+    if found.n_groups != count:
+        thing = "expert" if kind_of(model) == "samples" else "group"
+        how += f" That copy has {plural(found.n_groups, thing)}, the model of this page {count}."
     if found.n_available > found.n_train + found.n_test * found.refitted:
         how += f" To be quick, rows were drawn at random from {found.n_available:,}."
     return how
