@@ -7,6 +7,7 @@ gradient one more.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
-from clustruct.losses import Loss, best_intercept, mean_hessian
+from clustruct.losses import Loss, best_intercept, least_mean, mean_hessian
 from clustruct.objectives.expansions import RowsExpansion, inverse
 from clustruct.objectives.newton import Expansion, minimise
 from clustruct.objectives.point import Point
@@ -69,6 +70,21 @@ class LinearObjective:
         self.shape = (design.shape[1], response.n_outputs)
         self.quadratic = response.loss.quadratic
         self._moments: tuple[Floats, Floats] | None = None
+
+    @cached_property
+    def least(self) -> float:
+        """A number that the objective is not below, whatever the weights."""
+        response, fold = self.response, self.design.fold
+        return least_mean(response.loss, response.target, response.n_outputs, response.shares, fold)
+
+    @property
+    def scale(self) -> float:
+        """The objective at zero weights, to whose rounding others are known."""
+        n_outputs = self.shape[1]
+        scores = self.design.map(
+            lambda s: namespace(s).stack([0.0 * s] * n_outputs, axis=1), self.response.shares
+        )
+        return abs(self.at_scores(np.zeros(self.shape), scores, np.zeros(n_outputs)).value)
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``; a point near it is a good start for the intercept."""
@@ -173,7 +189,7 @@ class LinearObjective:
         response = self.response
         alpha = float(self.penalties.min())
         if alpha <= 0.0:
-            return 0.0  # without ridge nothing keeps the weights from undoing any slope
+            return self.least  # without ridge nothing keeps the weights from undoing any slope
         loss = response.loss
         slope = self.design.map(_per_share, point.slope, response.shares)
         rows = (response.target, slope, response.shares)
@@ -186,7 +202,7 @@ class LinearObjective:
         best = minimize_scalar(
             lambda tau: -bound(float(tau)), bounds=(0.0, longest), method="bounded"
         )
-        return max(0.0, -float(best.fun), bound(1.0))
+        return max(self.least, -float(best.fun), bound(1.0))
 
     def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
         """The best weights without constraint, from weights or a point to start with."""

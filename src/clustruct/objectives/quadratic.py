@@ -46,6 +46,7 @@ class QuadraticObjective:
     """
 
     quadratic = True
+    least = 0.0  # no squared loss is negative
     cluster = staticmethod(cluster_values)
     side_by_side = staticmethod(one_by_one)
 
@@ -81,6 +82,11 @@ class QuadraticObjective:
             x_means=self.x_means,
             y_means=self.y_means,
         )
+
+    @property
+    def scale(self) -> float:
+        """The objective at zero weights, to whose rounding others are known."""
+        return self.constant
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``."""
@@ -129,7 +135,7 @@ class QuadraticObjective:
         """
         alpha = float(self.penalties.min())
         if alpha <= 0.0:
-            return max(0.0, self.minimum(0.0).value)
+            return self.minimum(0.0).value
         along = 2.0 * self.constant - float(np.vdot(self.moment, point.W))
         ridge = 0.5 * float(self.penalties @ np.square(point.W).sum(axis=1))
         spread = 2.0 * max(0.0, point.value - ridge) + explained / alpha

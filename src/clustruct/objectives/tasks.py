@@ -83,6 +83,11 @@ class TaskObjective:
         self.shape = (data.n_tasks, data.width)
         self._profile: Profile | None = None
 
+    @property
+    def scale(self) -> float:
+        """The mean loss at zero weights, to whose rounding objectives are known."""
+        return abs(float(self.data.losses(np.zeros(self.shape)).sum()))
+
     def with_strengths(self, strengths: Strengths) -> "TaskObjective":
         """The same losses at other prices; what was eliminated is kept where it can be."""
         other = TaskObjective(self.data, strengths)
@@ -150,7 +155,9 @@ class TaskObjective:
             if aim is None:
                 aim = best_centroids(profile, self.strengths, labels, n_groups)
             here, goal = (W, V, value), profile.weights(aim[labels])
-            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * value:
+            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * abs(
+                value
+            ):
                 break
             before = value
             W, V, value = self._descend(here, goal, aim, labels)

@@ -245,7 +245,9 @@ def _add_convergence(page: Page, model: Any) -> None:
         page.proof = found.certificate.in_words
         if not found.certificate.is_wide:
             gap = 100.0 * found.certificate.relative_gap
-            page.cards.append((f"{gap:.2g} %", "from the best possible, at most"))
+            page.cards.append(
+                (f"{gap:.2g} %", "less training objective with other groups, at most")
+            )
     own, before = _n_steps(found.stages), _n_steps(found.other_units)
     if not own + before:
         return  # a point is no picture
@@ -335,7 +337,7 @@ def _code(model: Any, model_file: str | None, data: Data) -> str:
             f"{name}.clusters()          # the groups: weight, size, names",
             f"{name}.cluster_values_     # the shared weights",
             f"{name}.labels_             # the group of every feature",
-            f"{name}.certificate_        # how far from the best possible at most",
+            f"{name}.certificate_        # how much lower the training objective could be, at most",
         ],
         "samples": [
             f"{name}.predict_experts({samples})  # the answer of every expert",

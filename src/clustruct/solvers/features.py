@@ -21,7 +21,7 @@ from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.greedy import Greedy
-from clustruct.solvers.outcome import Attempt, status_of
+from clustruct.solvers.outcome import Attempt, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.soft import Soft
 from clustruct.solvers.soft_search import Effort
@@ -217,8 +217,7 @@ def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) 
         "residual": problem.bound_at(answer.point),
         "conditional gradient": relaxed_bound,
     }
-    source = max(bounds, key=lambda name: bounds[name])
-    return Certificate.of(answer.point.value, bounds[source], source)
+    return certify(answer.point.value, bounds, lambda: problem.objective.scale)
 
 
 # ---- Recipes: what is done under each name.
@@ -270,7 +269,9 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
     """Projected gradient; then a search, where one is possible and the bound leaves room for it."""
     attempts = _pg(problem)
     best = min(attempts, key=lambda attempt: attempt.answer.point.value).answer.point
-    room = best.value - problem.free_bound > CLOSE * best.value
+    least = problem.objective.least
+    size = best.value - least if np.isfinite(least) else abs(best.value)
+    room = best.value - problem.free_bound > CLOSE * size
     n_features = problem.objective.shape[0]
     small = n_features <= (MOST_SEARCHED if problem.objective.quadratic else MOST_MODELLED)
     if room and small and problem.constraint.places(best.W) is not None:
