@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
+from clustruct._finite import without_warnings
 from clustruct.estimators.features import (
     FeatureClusterClassifier,
     FeatureClusterRegressor,
@@ -228,6 +229,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,
@@ -441,6 +443,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,

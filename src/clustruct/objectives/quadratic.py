@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from clustruct._finite import require_finite
 from clustruct.design import Design, assignment, one_by_one
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Response
@@ -192,6 +193,9 @@ def quadratic_objective(
 
 def objective_of(mean: Moments, penalties: Floats) -> QuadraticObjective:
     """The squared loss of rows whose weights sum to one, about their means or zero."""
+    require_finite(mean.gram, "a sum of products of columns of X")
+    require_finite(mean.moment, "a sum of products of a column of X with y")
+    require_finite(mean.squares, "the sum of the squared targets")
     return QuadraticObjective(
         mean.gram,
         mean.moment,
@@ -233,7 +237,8 @@ def _solve_positive(matrix: Floats, right: Floats) -> Floats:
     # Scaled to a diagonal of ones, so that columns in small units are not taken for dependent ones.
     scale = inverse_roots(np.diagonal(matrix))
     try:
-        factor = linalg.cho_factor(scale[:, None] * matrix * scale)
+        # Sums of products were found finite before.
+        factor = linalg.cho_factor(scale[:, None] * matrix * scale, check_finite=False)
         if np.abs(np.diagonal(factor[0])).min(initial=np.inf) > 1e-7:
             return scale[:, None] * linalg.cho_solve(factor, scale[:, None] * right)
     except linalg.LinAlgError:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._finite import require_finite
 from clustruct.arrays import (
     beside,
     count_true,
@@ -353,7 +354,9 @@ class SampleObjective:
 
     def _ridge(self, W: Floats) -> float:
         """What the ridge adds to the cost of a sample with one expert."""
-        return 0.5 * self.alpha * float(np.vdot(W, W))
+        ridge = 0.5 * self.alpha * float(np.vdot(W, W))
+        require_finite(ridge, "the ridge penalty of an expert")
+        return ridge
 
     # ---- Rows of ``W``, as they are projected: root of the share times (weights, intercept)
 
