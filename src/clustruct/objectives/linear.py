@@ -150,6 +150,10 @@ class LinearObjective:
         """Value at a projected point as it is."""
         return self.at(nearest.point, near)
 
+    def rows(self, point: Point) -> Floats:
+        """What is grouped: the weights."""
+        return point.W
+
     def ray(self, point: Point) -> Ray:
         """The points along the negative gradient."""
         return gradient_ray(self, point)

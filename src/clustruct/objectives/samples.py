@@ -365,10 +365,11 @@ class SampleObjective:
         """The number that scales the row of each sample, so that plain distances are weighted."""
         return np.sqrt(self.response.shares)
 
-    def rows(self, panel: Panel) -> Floats:
+    def rows(self, point: Point) -> Floats:
         """The row of each sample: its expert's weights and intercept, scaled."""
-        experts = self._stack(panel.W.transpose(0, 2, 1), panel.intercept)
-        return self.roots[:, None] * experts[panel.labels]
+        assert isinstance(point, Panel)
+        experts = self._stack(point.W.transpose(0, 2, 1), point.intercept)
+        return self.roots[:, None] * experts[point.labels]
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Panel:
         """Value at projected rows as they are."""

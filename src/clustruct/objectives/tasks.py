@@ -294,6 +294,11 @@ class TaskObjective:
 
     # ---- Rows for projected gradient
 
+    def rows(self, point: Point) -> Floats:
+        """What is grouped: the centroid of each task."""
+        assert isinstance(point, TaskPoint)
+        return point.rows
+
     def ray(self, point: Point) -> Ray:
         """The centroids' rows along the negative gradient.
 

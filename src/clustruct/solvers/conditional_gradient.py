@@ -17,7 +17,7 @@ from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.greedy import refit
-from clustruct.solvers.protocols import Objective, require
+from clustruct.solvers.protocols import Objective, require, require_refits
 
 __all__ = ["ConditionalGradient", "Relaxed"]
 
@@ -85,6 +85,7 @@ class ConditionalGradient:
     ) -> None:
         require(self.name, objective, ("refit",))
         require(self.name, constraint, ("project", "explained"))
+        require_refits(f"solver={self.name!r}", constraint)
         self._objective = objective
         self._constraint = constraint
         self._factor = factor

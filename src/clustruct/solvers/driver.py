@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,15 @@ class Solver(Protocol[S]):
 
     def answer(self, state: S) -> Answer:
         """The feasible point."""
+        ...
+
+
+@runtime_checkable
+class Constrained(Protocol):
+    """A solver whose answers can be checked."""
+
+    def verify(self, answer: Answer) -> None:
+        """Raise an error where the answer is not in the set that it should be in."""
         ...
 
 
@@ -153,7 +162,8 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
     Raises
     ------
     ValueError
-        Where an objective, a gradient or an answer is not finite; it names the step.
+        Where an objective, a gradient or an answer is not finite, which names the step, or where
+        the answer is not in the solver's set.
 
     Warns
     -----
@@ -200,6 +210,8 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
             stacklevel=2,
         )
     answer = checked(partial(solver.answer, state), len(trace) - 1, _numbers_of_answer)
+    if isinstance(solver, Constrained):
+        solver.verify(answer)
     return Solution(solver.name, answer, state, tuple(trace), converged, stopped)
 
 
