@@ -128,10 +128,11 @@ class Clustered:
 
         Equal rows are in every subspace, so that the eigenvalues are those about the mean.
         """
-        by_column = sum(
-            float(column @ column) - self._cluster(column, None, self.n_clusters)[3]
-            for column in np.ascontiguousarray(P.T)
-        )
+        # By the groups' means: as a difference of squared lengths, what is left would be rounding.
+        by_column = 0.0
+        for column in np.ascontiguousarray(P.T):
+            _, centers, sizes, _ = self._cluster(column, None, self.n_clusters)
+            by_column += float(sizes @ np.square(centers))
         mean = P.mean(axis=0)
         common = P.shape[0] * float(mean @ mean)
         return min(by_column, common + _leading_energy(P - mean, self.n_clusters - 1))
@@ -268,11 +269,8 @@ class BlockClustered:
 
     def explained(self, P: Floats) -> float:
         """Column by column: each block's rows held as well as they can be."""
-        total = 0.0
-        for column in np.ascontiguousarray(P.T):
-            nearest = self.project(column[:, None])
-            total += float(column @ column) - nearest.sq_distance
-        return total
+        columns = np.ascontiguousarray(P.T)
+        return sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
 
 
 def cheapest_shares(costs: list[Floats], total: int) -> Labels:

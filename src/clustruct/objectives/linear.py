@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 
 # The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
 MAX_STRETCH = 4.0
+# A hundred times the rounding of a number, in units of what `Certificate.of` takes for rounding.
+ROUNDED = 2e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +81,19 @@ class LinearObjective:
 
     @property
     def scale(self) -> float:
-        """The objective at zero weights, to whose rounding others are known."""
-        n_outputs = self.shape[1]
+        """Size of the numbers that values and bounds are sums of; `Certificate.of` asks for it.
+
+        That of the objective at zero weights, and more where targets are far from zero: residuals
+        of targets ``y`` are rounded in proportion to ``|y|``, their squares to ``|r| |y|``.
+        """
+        n_outputs, rows = self.shape[1], (self.response.target, self.response.shares)
+        loss = self.response.loss
         scores = self.design.map(
             lambda s: namespace(s).stack([0.0 * s] * n_outputs, axis=1), self.response.shares
         )
-        return abs(self.at_scores(np.zeros(self.shape), scores, np.zeros(n_outputs)).value)
+        offset = self.design.fold(lambda y, s, z: s @ loss.value(y, z), *rows, scores)
+        around = abs(self.at_scores(np.zeros(self.shape), scores, np.zeros(n_outputs)).value)
+        return max(around, ROUNDED * float(np.sqrt(abs(float(offset)) * around)))
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``; a point near it is a good start for the intercept."""
@@ -179,7 +188,8 @@ class LinearObjective:
             f(W) >= -sum_i share_i loss*(tau g_i) - tau^2 explained / (2 alpha)
 
         for ``0 <= tau <= 1``, where ``explained`` is the most that a subspace holds of
-        ``||X' g||^2`` (weighted). The best intercept makes the slopes sum to zero, as it must be.
+        ``||X' g||^2`` (weighted). The best intercept makes the slopes sum to zero, as it must be;
+        what rounding leaves of that sum counts at the intercept, not at zero, which may be far.
 
         Parameters
         ----------
@@ -198,9 +208,13 @@ class LinearObjective:
         slope = self.design.map(_per_share, point.slope, response.shares)
         rows = (response.target, slope, response.shares)
 
+        left = 0.0
+        if response.fit_intercept:
+            left = float(self.design.fold(_column_sums, point.slope) @ point.intercept)
+
         def bound(tau: float) -> float:
             conjugate = self.design.fold(lambda y, g, s: s @ loss.conjugate(y, tau * g), *rows)
-            return -float(conjugate) - 0.5 * tau**2 * explained / alpha
+            return tau * left - float(conjugate) - 0.5 * tau**2 * explained / alpha
 
         longest = MAX_STRETCH if self.quadratic else 1.0
         best = minimize_scalar(
@@ -213,6 +227,11 @@ class LinearObjective:
         if start is None:
             start = np.zeros(self.shape) if near is None else near.W
         return minimise(self, start, near, tol=tol)
+
+
+def _column_sums(rows: Rows) -> Rows:
+    """Sums over the rows, one a column."""
+    return namespace(rows).sum(rows, axis=0)
 
 
 def _per_share(slope: Rows, shares: Rows) -> Rows:

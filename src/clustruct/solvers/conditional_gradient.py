@@ -139,7 +139,7 @@ class ConditionalGradient:
         value = 0.5 * float(np.vdot(self._factor.target, B)) + self._factor.rest
         oracle = self._constraint.project(P)
         explained = (
-            float(np.vdot(P, P)) - oracle.sq_distance
+            float(np.vdot(oracle.point, oracle.point))
             if oracle.exact
             else self._constraint.explained(P)
         )
