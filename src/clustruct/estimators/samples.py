@@ -103,7 +103,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     objective_ : float
         Objective of the experts.
     certificate_ : Certificate
-        A proven lower bound of the best possible objective, zero with intercepts.
+        A proven lower bound of the best possible objective; with intercepts nothing is proved.
     gate_ : classifier
         The fitted gate, if there is one.
     gate_score_ : GateScore
@@ -359,7 +359,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     objective_ : float
         Objective of the experts.
     certificate_ : Certificate
-        A proven lower bound of the best possible objective, zero with intercepts.
+        A proven lower bound of the best possible objective; with intercepts nothing is proved.
     gate_ : classifier
         The fitted gate, if there is one.
     gate_score_ : GateScore
