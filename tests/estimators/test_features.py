@@ -384,3 +384,12 @@ def test_bounds_hold_with_tiny_ridges_and_far_targets(loss, alpha, offset):
             model = FeatureClusterRegressor(n_clusters, alpha=alpha, loss=loss, solver="pg")
             certificate = model.fit(X, y).certificate_
             assert certificate.lower_bound <= model.objective_
+
+
+def test_bounds_of_single_precision_are_known_to_its_rounding():
+    # Bounds and objectives are as coarse as X then: a bound may be above by a millionth.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 2)).astype(np.float32)
+        model = FeatureClusterClassifier(2, alpha=0.1).fit(X, rng.integers(0, 3, 30))
+        assert model.certificate_.relative_gap < 0.2

@@ -22,7 +22,7 @@ from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray, gradient_ray
 from clustruct.results import Projection
 
-__all__ = ["LinearObjective", "Response"]
+__all__ = ["SINGLE", "LinearObjective", "Response"]
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 MAX_STRETCH = 4.0
 # A hundred times the rounding of a number, in units of what `Certificate.of` takes for rounding.
 ROUNDED = 2e-6
+# How much coarser the same is where ``X`` is of single precision.
+SINGLE = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,8 @@ class LinearObjective:
         )
         offset = self.design.fold(lambda y, s, z: s @ loss.value(y, z), *rows, scores)
         around = abs(self.at_scores(np.zeros(self.shape), scores, np.zeros(n_outputs)).value)
-        return max(around, ROUNDED * float(np.sqrt(abs(float(offset)) * around)))
+        size = max(around, ROUNDED * float(np.sqrt(abs(float(offset)) * around)))
+        return SINGLE * size if self.design.single else size
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``; a point near it is a good start for the intercept."""

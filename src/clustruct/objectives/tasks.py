@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct.objectives.linear import SINGLE
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray
 from clustruct.objectives.task_blocks import (
@@ -86,7 +87,8 @@ class TaskObjective:
     @property
     def scale(self) -> float:
         """The mean loss at zero weights, to whose rounding objectives are known."""
-        return abs(float(self.data.losses(np.zeros(self.shape)).sum()))
+        size = abs(float(self.data.losses(np.zeros(self.shape)).sum()))
+        return size if self.quadratic else SINGLE * size  # rows may be of single precision
 
     def with_strengths(self, strengths: Strengths) -> "TaskObjective":
         """The same losses at other prices; what was eliminated is kept where it can be."""
