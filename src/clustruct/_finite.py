@@ -68,8 +68,11 @@ def require_finite(values: float | NDArray[np.float64], quantity: str, step: str
 
 
 def finite_moments(means: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    """Means and variances of columns, unless the squares of one of them overflowed."""
-    bad = np.flatnonzero(~np.isfinite(variances))
+    """Means and variances of columns, unless the squares of one of them overflowed.
+
+    Columns whose means are not finite hold entries that are not: those are told of elsewhere.
+    """
+    bad = np.flatnonzero(np.isfinite(means) & ~np.isfinite(variances))
     if bad.size:
         raise ValueError(
             f"X holds numbers too large to be squared in double precision, in {bad.size} of "
