@@ -1,8 +1,9 @@
 """The sets that weights are kept in, each with its projection.
 
-Every set is a union of subspaces, one for each way to group the rows of ``W``, so that it contains
-all multiples of its points. `explained` is the reason why a lower bound exists: the largest share
-of a matrix's squared length that any of these subspaces holds.
+Every set here is a union of subspaces, one for each way to group the rows of ``W``, so that it
+contains all multiples of its points. `explained` is the reason why a lower bound exists: the
+largest share of a matrix's squared length that any of these subspaces holds. A set may be smaller,
+as long as it lies in such a union and says so by `refits`.
 """
 
 from dataclasses import dataclass
@@ -54,7 +55,18 @@ class Places:
 
 
 class Constraint(Protocol):
-    """A set of matrices with a few distinct rows."""
+    """A set of matrices with a few distinct rows.
+
+    Attributes
+    ----------
+    refits : bool
+        Whether the set is a union of subspaces, one for each grouping, so that groups may get any
+        values without leaving it. If not, as for weights with a sign, solvers do not refit groups
+        but keep projected points as they are. Where it is missing, groups are refitted and the
+        answer is projected once more, to see whether it is in the set.
+    """
+
+    refits: bool
 
     def project(self, W: Floats) -> Projection:
         """The nearest matrix of the set (or a near one, if ``exact`` is False)."""
@@ -75,6 +87,8 @@ class FeatureConstraint(Constraint, Protocol):
 
 class Free:
     """No constraint: every row is a group of its own."""
+
+    refits = True
 
     def project(self, W: Floats) -> Projection:
         """The matrix itself."""
@@ -99,6 +113,8 @@ class Clustered:
         Exact k-means of numbers, where that is fastest.
     """
 
+    refits = True
+
     def __init__(self, n_clusters: int, cluster: Cluster = kmeans1d.cluster_values) -> None:
         self.n_clusters = n_clusters
         self._cluster = cluster
@@ -112,10 +128,11 @@ class Clustered:
 
         Equal rows are in every subspace, so that the eigenvalues are those about the mean.
         """
-        by_column = sum(
-            float(column @ column) - self._cluster(column, None, self.n_clusters)[3]
-            for column in np.ascontiguousarray(P.T)
-        )
+        # By the groups' means: as a difference of squared lengths, what is left would be rounding.
+        by_column = 0.0
+        for column in np.ascontiguousarray(P.T):
+            _, centers, sizes, _ = self._cluster(column, None, self.n_clusters)
+            by_column += float(sizes @ np.square(centers))
         mean = P.mean(axis=0)
         common = P.shape[0] * float(mean @ mean)
         return min(by_column, common + _leading_energy(P - mean, self.n_clusters - 1))
@@ -137,6 +154,8 @@ class ScaledClustered:
     scales : ndarray of shape (n,)
         Positive.
     """
+
+    refits = True
 
     def __init__(self, n_clusters: int, scales: Floats) -> None:
         self.n_clusters = n_clusters
@@ -164,6 +183,8 @@ class SparseClustered:
         None sets no limit: plain sparsity.
     n_nonzero : int
     """
+
+    refits = True
 
     def __init__(self, n_clusters: int | None, n_nonzero: int) -> None:
         self.n_clusters = n_clusters
@@ -202,6 +223,8 @@ class BlockClustered:
     n_clusters : int or ndarray of intp, shape (B,)
         Groups in all blocks together, shared out as is best, or for each block.
     """
+
+    refits = True
 
     def __init__(self, blocks: Labels, n_clusters: int | Labels) -> None:
         self.n_clusters = n_clusters
@@ -246,11 +269,8 @@ class BlockClustered:
 
     def explained(self, P: Floats) -> float:
         """Column by column: each block's rows held as well as they can be."""
-        total = 0.0
-        for column in np.ascontiguousarray(P.T):
-            nearest = self.project(column[:, None])
-            total += float(column @ column) - nearest.sq_distance
-        return total
+        columns = np.ascontiguousarray(P.T)
+        return sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
 
 
 def cheapest_shares(costs: list[Floats], total: int) -> Labels:

@@ -374,10 +374,10 @@ class Convergence:
 
         It is not where the values of the groups were fitted anew with a smaller ridge.
         """
-        if self.certificate is None or not self.certificate.lower_bound > 0.0:
+        if self.certificate is None or self.certificate.proves_little:
             return None
-        last = float(self.stages[-1].objectives[-1])
-        same = last <= self.certificate.objective * (1.0 + 1e-6)
+        last, objective = float(self.stages[-1].objectives[-1]), self.certificate.objective
+        same = last <= objective + 1e-6 * abs(objective)
         return self.certificate.lower_bound if same else None
 
 

@@ -23,7 +23,15 @@ from clustruct.arrays import (
     xlogy,
 )
 
-__all__ = ["HuberLoss", "LogisticLoss", "Loss", "MultinomialLoss", "SquaredLoss", "best_intercept"]
+__all__ = [
+    "HuberLoss",
+    "LogisticLoss",
+    "Loss",
+    "MultinomialLoss",
+    "SquaredLoss",
+    "best_intercept",
+    "least_mean",
+]
 
 Floats = NDArray[np.float64]
 Target = NDArray[np.float64] | NDArray[np.intp]
@@ -46,11 +54,15 @@ class Loss(Protocol):
         Whether it is the squared loss, for which much has a closed form.
     relative : bool
         Whether only differences between the outputs matter: a shift of all of them changes nothing.
+    nonnegative : bool
+        Whether no value is below zero, whatever the target and the scores. Only then may a bound
+        be lifted to zero. A loss that does not say so may have negative values.
     """
 
     curvature: float
     quadratic: bool
     relative: bool
+    nonnegative: bool
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Loss of each row, shape (n,)."""
@@ -75,6 +87,7 @@ class SquaredLoss:
     curvature = 1.0
     quadratic = True
     relative = False
+    nonnegative = True
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Half the squared length of each residual."""
@@ -106,6 +119,7 @@ class HuberLoss:
     curvature = 1.0
     quadratic = False
     relative = False
+    nonnegative = True
 
     def __init__(self, delta: float) -> None:
         self.delta = delta
@@ -137,6 +151,7 @@ class LogisticLoss:
     curvature = 0.25
     quadratic = False
     relative = False
+    nonnegative = True
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """``log(1 + exp(-y z))`` without overflow."""
@@ -163,6 +178,7 @@ class MultinomialLoss:
     curvature = 0.5
     quadratic = False
     relative = True
+    nonnegative = True
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Negative log-probability of each row's class."""
@@ -206,6 +222,41 @@ def mean_hessian(loss: Loss, target: Target, scores: Floats, shares: Floats) -> 
 def at_once(function: Callable[..., Any], *rows: Any) -> Any:
     """Fold rows that are all at hand."""
     return function(*rows)
+
+
+def least_mean(
+    loss: Loss,
+    target: Target,
+    n_outputs: int,
+    shares: Floats,
+    fold: Callable[..., Any] = at_once,
+) -> float:
+    """A number that the mean loss is not below, whatever the scores; ``-inf`` if there is none.
+
+    Zero where the loss says that it is not negative. Otherwise the mean of each row's own minimum,
+    which the conjugate knows: ``min_z loss(z) = -loss*(0)``.
+
+    Parameters
+    ----------
+    loss : Loss
+    target : rows of shape (n, K) or (n,)
+    n_outputs : int
+    shares : rows of shape (n,)
+        Weights of the rows, which sum to one.
+    fold : callable, default=at_once
+        How functions of rows are summed, see `Operator.fold`.
+
+    Returns
+    -------
+    float
+    """
+    if getattr(loss, "nonnegative", False):  # losses written before it was asked for may lack it
+        return 0.0
+
+    def total(y: Any, s: Any) -> Any:
+        return s @ loss.conjugate(y, namespace(s).stack([0.0 * s] * n_outputs, axis=1))
+
+    return -float(fold(total, target, shares))
 
 
 def best_intercept(

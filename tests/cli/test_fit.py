@@ -71,7 +71,7 @@ def test_people_are_told_what_was_understood(clustruct, flats_csv, quick):
         "filled with the median",
         "4 columns of 0 and 1",
         "shared inside the numbers and inside each category",
-        "the best possible",
+        "training objective",
         "On 12 rows held out",
         "Ridge regression, a weight for every feature",
         "not saved",

@@ -9,6 +9,7 @@ from clustruct.constraints import (
     BlockClustered,
     Clustered,
     Free,
+    ScaledClustered,
     SparseClustered,
     cheapest_shares,
 )
@@ -224,3 +225,19 @@ def test_explained_bounds_every_subspace_for_many_columns(seed):
         held = float(np.square(P).sum()) - constraint.project(P).sq_distance
         assert held <= bound * (1 + 1e-12)
         assert bound <= np.square(P).sum() * (1 + 1e-12)
+
+
+def test_groups_may_get_any_values():
+    """What `refits` promises: any values for the groups of a projection are in the set."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        sets = [constraint for constraint, _ in constraints(7, seed)]
+        scales = rng.uniform(0.5, 2.0, 7)
+        for constraint in (*sets, Free(), ScaledClustered(2, scales)):
+            assert constraint.refits
+            nearest = constraint.project(rng.standard_normal((7, 1)))
+            values = np.append(rng.standard_normal(nearest.centers.shape[0]), 0.0)
+            W = values[nearest.labels][:, None]
+            if isinstance(constraint, ScaledClustered):
+                W = scales[:, None] * W
+            assert constraint.project(W).sq_distance <= 1e-24

@@ -362,3 +362,34 @@ def test_least_squares_without_ridge():
         grouped = FeatureClusterRegressor(2, alpha=0, solver=solver).fit(X, y)
         least = bf.best(X, y[:, None], bf.groupings(5, 2), alpha=0.0)
         assert grouped.certificate_.lower_bound <= least <= grouped.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("loss", "alpha", "offset"),
+    [
+        ("squared", 1e-12, 0.0),
+        ("squared", 1e-12, 1e4),
+        ("huber", 1.0, 1e8),
+        ("huber", 1e-3, 1e8),
+        ("huber", 1e3, 1e4),
+    ],
+)
+def test_bounds_hold_with_tiny_ridges_and_far_targets(loss, alpha, offset):
+    # Differences of large numbers had made bounds that were up to a tenth above the objective.
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20, 12))
+        y = offset + X @ rng.choice([-1.0, 0.0, 2.0], 12) + rng.choice([1e-6, 1.0])
+        for n_clusters in (1, 2):
+            model = FeatureClusterRegressor(n_clusters, alpha=alpha, loss=loss, solver="pg")
+            certificate = model.fit(X, y).certificate_
+            assert certificate.lower_bound <= model.objective_
+
+
+def test_bounds_of_single_precision_are_known_to_its_rounding():
+    # Bounds and objectives are as coarse as X then: a bound may be above by a millionth.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 2)).astype(np.float32)
+        model = FeatureClusterClassifier(2, alpha=0.1).fit(X, rng.integers(0, 3, 30))
+        assert model.certificate_.relative_gap < 0.2

@@ -10,6 +10,7 @@ from clustruct.losses import (
     MultinomialLoss,
     SquaredLoss,
     best_intercept,
+    least_mean,
     mean_hessian,
 )
 from tests import brute_force
@@ -62,6 +63,19 @@ def test_gradient_is_the_slope_of_the_value(case):
     np.testing.assert_allclose((ahead - behind) / (2 * h), slope, atol=1e-8 + h)
     # The bound h is for the kinks of the Huber loss's slope: all but a few are far closer.
     assert np.median(np.abs((ahead - behind) / (2 * h) - slope)) < 1e-9
+
+
+@every_loss
+def test_losses_that_say_so_are_not_negative(case):
+    for scale in (1e-3, 2.0, 1e3):
+        loss, target, scores, _ = draw(case, 500, 7, scale)
+        assert loss.nonnegative == bool(loss.value(target, scores).min() >= 0.0)
+        # The conjugate knows the least loss as well: what is claimed and what is proved agree.
+        shares = np.full(500, 1 / 500)
+        unsaid = type("Unsaid", (type(loss),), {"nonnegative": False})
+        same = unsaid(loss.delta) if isinstance(loss, HuberLoss) else unsaid()
+        for said in (loss, same):
+            assert least_mean(said, target, scores.shape[1], shares) == 0.0
 
 
 @every_loss

@@ -99,25 +99,3 @@ def test_long_tables_are_cut_and_say_so():
     shown = Tables(table("t", ("a", "b"), rows)).rows
     assert len(shown) == 1 + MOST_ROWS + 1
     assert ["470 more"] in shown
-
-
-@pytest.mark.parametrize(
-    ("lower_bound", "words"),
-    [
-        (2.0, "The best possible"),
-        (1.992, "Within 0.4 % of the best possible"),
-        (1.7, "Within 15 % of the best possible"),
-        (0.3, "Not proved to be near the best possible"),
-        (0.01, "Next to nothing is proved"),
-        (0.0, "Nothing is proved"),
-    ],
-)
-def test_certificates_speak(lower_bound, words):
-    assert cs.Certificate.of(2.0, lower_bound, "residual").in_words.startswith(words)
-
-
-def test_a_wide_gap_is_not_sold_as_closeness():
-    certificate = cs.Certificate.of(2.0, 0.3, "residual")
-    assert certificate.is_wide
-    assert "Within" not in certificate.in_words
-    assert "more than 85 %" in certificate.in_words

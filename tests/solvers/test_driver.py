@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from clustruct.constraints import Clustered
+from clustruct.design import as_design
+from clustruct.losses import SquaredLoss
+from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
 from clustruct.solvers.driver import Answer, Budget, drive
+from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.protocols import require
 
 
@@ -141,3 +147,63 @@ def test_what_is_missing_is_named():
     with pytest.raises(TypeError, match="solver 'pg' needs gradient, refit of Bare") as error:
         require("pg", Bare(), ("at", "gradient", "refit"))
     assert "Choose another solver" in str(error.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("done", [False, True])
+def test_an_objective_that_is_not_finite_names_the_step(value, done):
+    message = rf"'scripted', iteration {{}}\): the objective is {value}\. .*Scale the columns"
+    with pytest.raises(ValueError, match=message.format(0)):
+        drive(Scripted(Step(value, done=done)), budget())
+    with pytest.raises(ValueError, match=message.format(2)):
+        drive(Scripted(Step(3.0), Step(2.0), Step(value, done=done)), budget())
+
+
+def test_an_answer_that_is_not_finite_names_the_step():
+    class Broken(Scripted):
+        def answer(self, state):
+            W = np.full((1, 1), np.nan)
+            return Answer(Point(W, state.objective, np.zeros(1), W), np.zeros(1, dtype=int))
+
+    with pytest.raises(ValueError, match=r"solver 'scripted', iteration 1\): a weight is nan"):
+        drive(Broken(Step(3.0), Step(2.0, done=True)), budget())
+
+
+def test_errors_of_linear_algebra_name_the_step():
+    class Singular(Scripted):
+        def advance(self, state):
+            raise np.linalg.LinAlgError("Singular matrix")
+
+    with pytest.raises(ValueError, match=r"iteration 1\): Singular matrix\. .*Scale the columns"):
+        drive(Singular(Step(3.0)), budget())
+
+
+class SteepLoss(SquaredLoss):
+    """The squared loss until scores are large, then not a number: in value, or in gradient."""
+
+    quadratic = False
+
+    def __init__(self, what):
+        self._what = what
+
+    def _break(self, name, scores, values):
+        return np.full_like(values, np.nan) if self._what == name and scores.any() else values
+
+    def value(self, target, scores):
+        return self._break("objective", scores, super().value(target, scores))
+
+    def gradient(self, target, scores):
+        return self._break("gradient", scores, super().gradient(target, scores))
+
+
+@pytest.mark.parametrize("what", ["objective", "gradient"])
+def test_gradients_that_are_not_finite_name_the_step(what):
+    rng = np.random.default_rng(0)
+    X, shares = rng.standard_normal((20, 4)), np.full(20, 0.05)
+    response = Response(X[:, :1] - 1.0, SteepLoss(what), 1, shares, fit_intercept=False)
+    objective = FeatureObjective(as_design(X), response, 1e-3)
+    with pytest.raises(ValueError, match=rf"Newton's method, iteration \d+\): the {what} is nan"):
+        objective.minimum(1e-8, np.ones((4, 1)))
+    steps = ProjectedGradient(objective, Clustered(2), np.ones((4, 1)), refit=False)
+    with pytest.raises(ValueError, match=rf"solver 'pg', iteration \d\): the {what}"):
+        drive(steps, budget())

@@ -1,5 +1,6 @@
 """What a fitted model has to tell, as plain values for JSON and as tables for people."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,14 @@ def model_values(trained: Trained) -> dict[str, Any]:
     """The model and its groups as plain values."""
     estimator = trained.estimator
     certificate = getattr(estimator, "certificate_", None)
+    gap = math.inf if certificate is None else float(certificate.relative_gap)
     return {
         "class": type(estimator).__name__,
         "use": kind_of(trained.model),
         "n_features": len(trained.feature_names),
         "chosen": _chosen(estimator),
         "objective": float(estimator.objective_),
-        "relative_gap": None if certificate is None else float(certificate.relative_gap),
+        "relative_gap": gap if math.isfinite(gap) else None,
         "groups": _GROUPS[kind_of(trained.model)](trained),
     }
 

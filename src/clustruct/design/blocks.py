@@ -59,6 +59,7 @@ class BlockDesign:
     """
 
     streamed = True
+    single = True  # pieces may be
     on_host = False
     is_sparse = False
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._finite import finite_moments
 from clustruct.design.protocols import Floats, Labels, Rows, T
 from clustruct.design.whole import WholeRows
 from clustruct.kernels.kmeans1d import cluster_values
@@ -132,7 +133,7 @@ class DenseDesign(LocalRows):
         for rows, block in self._blocks():
             block = block - means
             variances += shares[rows] @ np.square(block, out=block)
-        return means, variances
+        return finite_moments(means, variances)
 
     def gram(self, shares: Floats, means: Floats) -> Floats:
         """Weighted Gram matrix of the columns less ``means``."""

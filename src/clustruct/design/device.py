@@ -7,6 +7,7 @@ from typing import cast as cast_to
 
 import numpy as np
 
+from clustruct._finite import finite_moments
 from clustruct.arrays import beside, cast, device_of, like, namespace, to_host
 from clustruct.design.dense import locate
 from clustruct.design.protocols import Floats, Labels, Rows, T
@@ -148,7 +149,7 @@ class DeviceDesign(WholeRows):
         variances = self._zeros(self.shape[1])
         for rows, block in self._blocks():
             variances = variances + shares[rows] @ (block - means) ** 2
-        return to_host(means), to_host(variances)
+        return finite_moments(to_host(means), to_host(variances))
 
     @telling_of_memory
     def gram(self, shares: Rows, means: Floats) -> Floats:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from clustruct._finite import finite_moments
 from clustruct.arrays import beside, cast, namespace, to_host
 from clustruct.design.device import BLOCK_BYTES, DeviceDesign, size_of, telling_of_memory
 from clustruct.design.protocols import Floats, Labels, Rows
@@ -58,7 +59,7 @@ class SparseDeviceDesign(DeviceDesign):
         zeros = self._xp.clip(self._xp.sum(shares) - stored, 0.0, None)
         zeros = self._xp.where(counts < self.shape[0], zeros, 0.0)
         variances = sums(away * away) + zeros * means**2
-        return to_host(means), to_host(variances)
+        return finite_moments(to_host(means), to_host(variances))
 
     @telling_of_memory
     def cross(self, R: Rows, means: Floats) -> Floats:

@@ -28,6 +28,7 @@ class GroupedDesign:
         self._assignment = assignment(labels, n_groups)
         self.shape: tuple[int, int] = (design.shape[0], n_groups)
         self.streamed = design.streamed
+        self.single = design.single
 
     def place(self, rows: Any) -> Rows:
         """As of ``X``."""

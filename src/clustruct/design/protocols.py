@@ -44,6 +44,11 @@ class Operator(Protocol):
     shape: tuple[int, int]
     streamed: bool
 
+    @property
+    def single(self) -> bool:
+        """Whether products are of single precision, or may be."""
+        ...
+
     def scores(self, W: Floats) -> Rows:
         """``X W`` for a ``d x K`` matrix."""
         ...

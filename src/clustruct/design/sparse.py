@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from clustruct._finite import finite_moments
 from clustruct.design.dense import CHUNK_BYTES, LocalRows
 from clustruct.design.protocols import Floats, Labels
 from clustruct.kernels.group_sums import sum_columns_by_column, sum_columns_by_row
@@ -48,7 +49,7 @@ class SparseDesign(LocalRows):
             stored[columns] += _like(block, away).T @ shares[rows]
             counts[columns] += _column_counts(block).astype(np.int32, copy=False)
         zeros = np.where(counts < self.shape[0], np.maximum(shares.sum() - stored, 0.0), 0.0)
-        return means, variances + zeros * means**2
+        return finite_moments(means, variances + zeros * means**2)
 
     def _blocks(self) -> Iterator[tuple[Any, slice, slice]]:
         """Blocks of rows or columns in double precision with one entry a place, and where."""

@@ -17,6 +17,12 @@ class WholeRows:
     """Rows that are one array each: all of them are treated at once, where they are."""
 
     streamed = False
+    _X: Any
+
+    @property
+    def single(self) -> bool:
+        """Whether products are of single precision."""
+        return str(self._X.dtype).endswith("float32")
 
     def keep(self, rows: Rows) -> Rows:
         """They are there."""

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from clustruct._finite import require_squares, without_warnings
 from clustruct.arrays import log_softmax, namespace, softmax
 from clustruct.estimators.feature_base import FeatureCluster
 from clustruct.estimators.inputs import MATRIX_CHECKS, with_features_of
@@ -179,6 +180,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "FeatureClusterRegressor":
@@ -206,6 +208,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         matrix, answers = validate_data(
             self, X, y, multi_output=True, y_numeric=True, **MATRIX_CHECKS
         )
+        require_squares(answers)
         return matrix, answers
 
     def _respond(self, samples: Intake) -> Response:
@@ -394,6 +397,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "FeatureClusterClassifier":

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clustruct._finite import without_warnings
 from clustruct.estimators.feature_base import ordered_groups
 from clustruct.estimators.features import (
     FeatureClusterClassifier,
@@ -26,6 +27,7 @@ from clustruct.solvers.features import FeatureOutcome
 __all__ = ["feature_cluster_path"]
 
 
+@without_warnings
 def feature_cluster_path(
     X: ArrayLike,
     y: ArrayLike,

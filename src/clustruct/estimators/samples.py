@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from clustruct._finite import require_squares, without_warnings
 from clustruct.arrays import beside, blend, cast, expit, indicator, namespace, softmax
 from clustruct.design import Rows
 from clustruct.estimators.inputs import (
@@ -102,7 +103,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     objective_ : float
         Objective of the experts.
     certificate_ : Certificate
-        A proven lower bound of the best possible objective, zero with intercepts.
+        A proven lower bound of the best possible objective; with intercepts nothing is proved.
     gate_ : classifier
         The fitted gate, if there is one.
     gate_score_ : GateScore
@@ -187,6 +188,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "SampleClusterRegressor":
@@ -270,6 +272,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         """Validated samples and answers."""
         checks = {"multi_output": True, "y_numeric": True, **MATRIX_CHECKS}
         matrix, answers = validate_data(self, X, y, reset=reset, **checks)
+        require_squares(answers)
         return matrix, answers
 
     def _respond(self, samples: Intake) -> Response:
@@ -356,7 +359,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     objective_ : float
         Objective of the experts.
     certificate_ : Certificate
-        A proven lower bound of the best possible objective, zero with intercepts.
+        A proven lower bound of the best possible objective; with intercepts nothing is proved.
     gate_ : classifier
         The fitted gate, if there is one.
     gate_score_ : GateScore
@@ -432,6 +435,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "SampleClusterClassifier":

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
+from clustruct._finite import without_warnings
 from clustruct.estimators.features import (
     FeatureClusterClassifier,
     FeatureClusterRegressor,
@@ -230,6 +231,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,
@@ -445,6 +447,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,

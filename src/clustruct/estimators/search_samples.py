@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
+from clustruct._finite import without_warnings
 from clustruct.estimators.inputs import check_matrix, conclude, counter
 from clustruct.estimators.intake import draw_samples, stays_elsewhere, take_samples
 from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
@@ -329,6 +330,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         self.cv = cv
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "SampleClusterRegressorCV":
@@ -489,6 +491,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         self.cv = cv
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "SampleClusterClassifierCV":

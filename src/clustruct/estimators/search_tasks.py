@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from clustruct._finite import without_warnings
 from clustruct.estimators.inputs import watcher
 from clustruct.estimators.task_base import (
     Prices,
@@ -281,6 +282,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         self.rule = rule
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,
@@ -457,6 +459,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         self.rule = rule
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from clustruct._finite import require_squares
 from clustruct.arrays import to_host
 from clustruct.design import Design, Rows, as_design
 from clustruct.design.kinds import is_elsewhere, is_partitioned
@@ -95,9 +96,12 @@ def _checked(estimator: Any, X: Any, y: Any, *, columns: bool) -> tuple[Any, NDA
         dtype = np.float64 if numeric else None
         Y = check_array(y, dtype=dtype, ensure_all_finite="allow-nan", input_name="y")
         check_consistent_length(matrix, Y)
+        if numeric:
+            require_squares(Y)
         return matrix, Y
     matrix, answers = validate_data(estimator, X, y, y_numeric=numeric, **MATRIX_CHECKS)
     if numeric:
+        require_squares(answers)
         return matrix, np.asarray(answers, dtype=np.float64)
     check_classification_targets(answers)
     return matrix, answers

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from clustruct._finite import without_warnings
 from clustruct.arrays import beside, expit, namespace, to_host
 from clustruct.design import Rows
 from clustruct.estimators.task_base import TaskCluster
@@ -195,6 +196,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,
@@ -443,6 +445,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
     def fit(
         self,
         X: ArrayLike,

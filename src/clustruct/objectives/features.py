@@ -114,7 +114,9 @@ class FeatureObjective(LinearObjective):
         return linear_objective(design, self.response, ridge)
 
     def quadratic_model(self, point: Point) -> QuadraticObjective:
-        """The squared loss whose value and gradient at a point are those of this one.
+        """The squared loss with the gradient at a point that this one has, and its value.
+
+        The value is that above the least loss, as a squared loss is not negative.
 
         Its Gram matrix is ``X' diag(h) X`` with each row's mean second derivative ``h``: the second
         derivative itself where there is one output.
@@ -136,7 +138,8 @@ class FeatureObjective(LinearObjective):
         """The squared loss with a Gram matrix, means and a gradient at a point."""
         ridge = 0.5 * self.alpha * float(np.vdot(point.W, point.W))
         bent = gram @ point.W
-        constant = point.value - ridge + float(np.vdot(point.W, 0.5 * bent - slope))
+        least = self.least if np.isfinite(self.least) else 0.0
+        constant = point.value - least - ridge + float(np.vdot(point.W, 0.5 * bent - slope))
         return QuadraticObjective(
             gram,
             bent - slope,

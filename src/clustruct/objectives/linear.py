@@ -7,6 +7,7 @@ gradient one more.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +15,23 @@ from scipy.optimize import minimize_scalar
 
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
-from clustruct.losses import Loss, best_intercept, mean_hessian
+from clustruct.losses import Loss, best_intercept, least_mean, mean_hessian
 from clustruct.objectives.expansions import RowsExpansion, inverse
 from clustruct.objectives.newton import Expansion, minimise
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray, gradient_ray
 from clustruct.results import Projection
 
-__all__ = ["LinearObjective", "Response"]
+__all__ = ["SINGLE", "LinearObjective", "Response"]
 
 Floats = NDArray[np.float64]
 
 # The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
 MAX_STRETCH = 4.0
+# A hundred times the rounding of a number, in units of what `Certificate.of` takes for rounding.
+ROUNDED = 2e-6
+# How much coarser the same is where ``X`` is of single precision.
+SINGLE = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,29 @@ class LinearObjective:
         self.shape = (design.shape[1], response.n_outputs)
         self.quadratic = response.loss.quadratic
         self._moments: tuple[Floats, Floats] | None = None
+
+    @cached_property
+    def least(self) -> float:
+        """A number that the objective is not below, whatever the weights."""
+        response, fold = self.response, self.design.fold
+        return least_mean(response.loss, response.target, response.n_outputs, response.shares, fold)
+
+    @property
+    def scale(self) -> float:
+        """Size of the numbers that values and bounds are sums of; `Certificate.of` asks for it.
+
+        That of the objective at zero weights, and more where targets are far from zero: residuals
+        of targets ``y`` are rounded in proportion to ``|y|``, their squares to ``|r| |y|``.
+        """
+        n_outputs, rows = self.shape[1], (self.response.target, self.response.shares)
+        loss = self.response.loss
+        scores = self.design.map(
+            lambda s: namespace(s).stack([0.0 * s] * n_outputs, axis=1), self.response.shares
+        )
+        offset = self.design.fold(lambda y, s, z: s @ loss.value(y, z), *rows, scores)
+        around = abs(self.at_scores(np.zeros(self.shape), scores, np.zeros(n_outputs)).value)
+        size = max(around, ROUNDED * float(np.sqrt(abs(float(offset)) * around)))
+        return SINGLE * size if self.design.single else size
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``; a point near it is a good start for the intercept."""
@@ -134,6 +162,10 @@ class LinearObjective:
         """Value at a projected point as it is."""
         return self.at(nearest.point, near)
 
+    def rows(self, point: Point) -> Floats:
+        """What is grouped: the weights."""
+        return point.W
+
     def ray(self, point: Point) -> Ray:
         """The points along the negative gradient."""
         return gradient_ray(self, point)
@@ -159,7 +191,8 @@ class LinearObjective:
             f(W) >= -sum_i share_i loss*(tau g_i) - tau^2 explained / (2 alpha)
 
         for ``0 <= tau <= 1``, where ``explained`` is the most that a subspace holds of
-        ``||X' g||^2`` (weighted). The best intercept makes the slopes sum to zero, as it must be.
+        ``||X' g||^2`` (weighted). The best intercept makes the slopes sum to zero, as it must be;
+        what rounding leaves of that sum counts at the intercept, not at zero, which may be far.
 
         Parameters
         ----------
@@ -173,26 +206,35 @@ class LinearObjective:
         response = self.response
         alpha = float(self.penalties.min())
         if alpha <= 0.0:
-            return 0.0  # without ridge nothing keeps the weights from undoing any slope
+            return self.least  # without ridge nothing keeps the weights from undoing any slope
         loss = response.loss
         slope = self.design.map(_per_share, point.slope, response.shares)
         rows = (response.target, slope, response.shares)
 
+        left = 0.0
+        if response.fit_intercept:
+            left = float(self.design.fold(_column_sums, point.slope) @ point.intercept)
+
         def bound(tau: float) -> float:
             conjugate = self.design.fold(lambda y, g, s: s @ loss.conjugate(y, tau * g), *rows)
-            return -float(conjugate) - 0.5 * tau**2 * explained / alpha
+            return tau * left - float(conjugate) - 0.5 * tau**2 * explained / alpha
 
         longest = MAX_STRETCH if self.quadratic else 1.0
         best = minimize_scalar(
             lambda tau: -bound(float(tau)), bounds=(0.0, longest), method="bounded"
         )
-        return max(0.0, -float(best.fun), bound(1.0))
+        return max(self.least, -float(best.fun), bound(1.0))
 
     def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
         """The best weights without constraint, from weights or a point to start with."""
         if start is None:
             start = np.zeros(self.shape) if near is None else near.W
         return minimise(self, start, near, tol=tol)
+
+
+def _column_sums(rows: Rows) -> Rows:
+    """Sums over the rows, one a column."""
+    return namespace(rows).sum(rows, axis=0)
 
 
 def _per_share(slope: Rows, shares: Rows) -> Rows:

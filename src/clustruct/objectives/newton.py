@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._finite import require_finite
 from clustruct.objectives.point import Point
 
 __all__ = ["Expansion", "Line", "minimise"]
@@ -117,13 +118,15 @@ def minimise(
     zero = objective.at(np.zeros_like(start))
     here = objective.around(zero.W, zero)
     zero_size = _size(here.gradient, scale)
+    _require_finite(here, zero_size, 0)
     if zero_size == 0.0:
         return zero  # nothing to explain, as with constant targets
     enough = tol * zero_size
     if start.any():
         here = objective.around(start, zero if near is None else near)
-    for _ in range(max_steps):
+    for number in range(max_steps):
         size = _size(here.gradient, scale)
+        _require_finite(here, size, number)
         # The squared loss is its own model: solve it once. Others get better models as they near.
         forcing = enough / size if objective.quadratic else min(0.1, np.sqrt(size / zero_size))
         following = None if size <= enough else _step(here, scale, size, 0.5 * forcing)
@@ -180,6 +183,13 @@ def _solve(
         previous, energy = energy, float(np.vdot(residual, scaled))
         direction = scaled + (energy / previous) * direction
     return solution if solution.any() else scale * right
+
+
+def _require_finite(here: Expansion, size: float, number: int) -> None:
+    """Complain of a value or a gradient that is not finite."""
+    step = f"Newton's method, iteration {number}"
+    require_finite(float(here.value), "the objective", step)
+    require_finite(size, "the gradient", step)
 
 
 def _size(gradient: Floats, scale: Floats) -> float:

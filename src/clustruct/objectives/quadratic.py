@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from clustruct._finite import require_finite
 from clustruct.design import Design, assignment, one_by_one
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Response
@@ -46,6 +47,7 @@ class QuadraticObjective:
     """
 
     quadratic = True
+    least = 0.0  # no squared loss is negative
     cluster = staticmethod(cluster_values)
     side_by_side = staticmethod(one_by_one)
 
@@ -82,6 +84,11 @@ class QuadraticObjective:
             y_means=self.y_means,
         )
 
+    @property
+    def scale(self) -> float:
+        """The objective at zero weights, to whose rounding others are known."""
+        return self.constant
+
     def at(self, W: Floats, near: Point | None = None) -> Point:
         """Value at ``W``."""
         slope = self.gram @ W - self.moment
@@ -117,6 +124,10 @@ class QuadraticObjective:
         """Value at a projected point as it is."""
         return self.at(nearest.point, near)
 
+    def rows(self, point: Point) -> Floats:
+        """What is grouped: the weights."""
+        return point.W
+
     def ray(self, point: Point) -> Ray:
         """The points along the negative gradient."""
         return gradient_ray(self, point)
@@ -129,7 +140,7 @@ class QuadraticObjective:
         """
         alpha = float(self.penalties.min())
         if alpha <= 0.0:
-            return max(0.0, self.minimum(0.0).value)
+            return self.minimum(0.0).value
         along = 2.0 * self.constant - float(np.vdot(self.moment, point.W))
         ridge = 0.5 * float(self.penalties @ np.square(point.W).sum(axis=1))
         spread = 2.0 * max(0.0, point.value - ridge) + explained / alpha
@@ -186,6 +197,9 @@ def quadratic_objective(
 
 def objective_of(mean: Moments, penalties: Floats) -> QuadraticObjective:
     """The squared loss of rows whose weights sum to one, about their means or zero."""
+    require_finite(mean.gram, "a sum of products of columns of X")
+    require_finite(mean.moment, "a sum of products of a column of X with y")
+    require_finite(mean.squares, "the sum of the squared targets")
     return QuadraticObjective(
         mean.gram,
         mean.moment,
@@ -227,7 +241,8 @@ def _solve_positive(matrix: Floats, right: Floats) -> Floats:
     # Scaled to a diagonal of ones, so that columns in small units are not taken for dependent ones.
     scale = inverse_roots(np.diagonal(matrix))
     try:
-        factor = linalg.cho_factor(scale[:, None] * matrix * scale)
+        # Sums of products were found finite before.
+        factor = linalg.cho_factor(scale[:, None] * matrix * scale, check_finite=False)
         if np.abs(np.diagonal(factor[0])).min(initial=np.inf) > 1e-7:
             return scale[:, None] * linalg.cho_solve(factor, scale[:, None] * right)
     except linalg.LinAlgError:

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._finite import require_finite
 from clustruct.objectives.point import Point
 
 __all__ = ["Ray", "gradient_ray"]
@@ -57,5 +58,7 @@ def gradient_ray(objective: Differentiable, point: Point) -> Ray:
     """
     gradient = objective.gradient(point)
     bend = objective.bend(point, gradient)
-    unit = float(np.vdot(gradient, gradient)) / bend if bend > 0.0 else 0.0
+    length = float(np.vdot(gradient, gradient))
+    require_finite(length + bend, "the gradient or the curvature along it")
+    unit = length / bend if bend > 0.0 else 0.0
     return Ray(unit, lambda step: point.W - step * gradient)

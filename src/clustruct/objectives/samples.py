@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._finite import require_finite
 from clustruct.arrays import (
     beside,
     count_true,
@@ -353,7 +354,9 @@ class SampleObjective:
 
     def _ridge(self, W: Floats) -> float:
         """What the ridge adds to the cost of a sample with one expert."""
-        return 0.5 * self.alpha * float(np.vdot(W, W))
+        ridge = 0.5 * self.alpha * float(np.vdot(W, W))
+        require_finite(ridge, "the ridge penalty of an expert")
+        return ridge
 
     # ---- Rows of ``W``, as they are projected: root of the share times (weights, intercept)
 
@@ -362,10 +365,11 @@ class SampleObjective:
         """The number that scales the row of each sample, so that plain distances are weighted."""
         return np.sqrt(self.response.shares)
 
-    def rows(self, panel: Panel) -> Floats:
+    def rows(self, point: Point) -> Floats:
         """The row of each sample: its expert's weights and intercept, scaled."""
-        experts = self._stack(panel.W.transpose(0, 2, 1), panel.intercept)
-        return self.roots[:, None] * experts[panel.labels]
+        assert isinstance(point, Panel)
+        experts = self._stack(point.W.transpose(0, 2, 1), point.intercept)
+        return self.roots[:, None] * experts[point.labels]
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Panel:
         """Value at projected rows as they are."""

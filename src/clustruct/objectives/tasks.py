@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct.objectives.linear import SINGLE
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray
 from clustruct.objectives.task_blocks import (
@@ -83,6 +84,12 @@ class TaskObjective:
         self.shape = (data.n_tasks, data.width)
         self._profile: Profile | None = None
 
+    @property
+    def scale(self) -> float:
+        """The mean loss at zero weights, to whose rounding objectives are known."""
+        size = abs(float(self.data.losses(np.zeros(self.shape)).sum()))
+        return size if self.quadratic else SINGLE * size  # rows may be of single precision
+
     def with_strengths(self, strengths: Strengths) -> "TaskObjective":
         """The same losses at other prices; what was eliminated is kept where it can be."""
         other = TaskObjective(self.data, strengths)
@@ -150,7 +157,9 @@ class TaskObjective:
             if aim is None:
                 aim = best_centroids(profile, self.strengths, labels, n_groups)
             here, goal = (W, V, value), profile.weights(aim[labels])
-            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * value:
+            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * abs(
+                value
+            ):
                 break
             before = value
             W, V, value = self._descend(here, goal, aim, labels)
@@ -286,6 +295,11 @@ class TaskObjective:
         return fewer + more - now[left] - now[groups]
 
     # ---- Rows for projected gradient
+
+    def rows(self, point: Point) -> Floats:
+        """What is grouped: the centroid of each task."""
+        assert isinstance(point, TaskPoint)
+        return point.rows
 
     def ray(self, point: Point) -> Ray:
         """The centroids' rows along the negative gradient.

@@ -127,6 +127,7 @@ def _draw_objectives(ax: Any, found: FeaturePath) -> None:
             places,
             found.lower_bounds[:, a, k],
             found.objectives[:, a, k],
+            where=np.isfinite(found.lower_bounds[:, a, k]),
             color=colour,
             alpha=0.12,
             linewidth=0,

@@ -90,7 +90,7 @@ class Spreads:
 def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) -> float:
     """A lower bound of the objective for all groups, from the slopes of the loss at a point.
 
-    For every ``tau`` from 0 to 1, and all weights and groups,
+    For every ``tau`` from 0, where it is that of the least loss, to 1, and all weights and groups,
 
         objective >= -sum_i s_i loss*(tau g_i) - tau^2 / 2 max_M tr(P' Sigma(M) P),
 
@@ -108,14 +108,14 @@ def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) 
     """
     spreads = Spreads.of(objective.strengths)
     if not spreads.finite:
-        return 0.0
+        return -float(objective.data.dual_losses(point.W, np.zeros(1))[0])
     explained = Clustered(n_clusters).explained(spreads.scale(point.slope))
     energy = spreads.fixed(point.slope) + explained
 
     def bounds(taus: Floats) -> Floats:
         return -objective.data.dual_losses(point.W, taus) - 0.5 * taus**2 * energy
 
-    return max(0.0, _most(bounds))
+    return _most(bounds)
 
 
 def _most(function: Callable[[Floats], Floats]) -> float:

@@ -372,7 +372,7 @@ def _code(model: Any, model_file: str | None, data: Data) -> str:
             f"{name}.clusters()          # the groups: weight, size, names",
             f"{name}.cluster_values_     # the shared weights",
             f"{name}.labels_             # the group of every feature",
-            f"{name}.certificate_        # how far from the best possible at most",
+            f"{name}.certificate_        # how much lower the training objective could be, at most",
         ],
         "samples": [
             f"{name}.predict_experts({samples})  # the answer of every expert",

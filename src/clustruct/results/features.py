@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.results.scores import ScoreTable
+from clustruct.results.solving import relative_gaps
 from clustruct.results.tables import (
     ClassTable,
     classes_note,
@@ -172,9 +173,8 @@ class FeaturePath:
 
     @property
     def relative_gaps(self) -> NDArray[np.float64]:
-        """How far each fit can be from the best possible one, as a fraction of its objective."""
-        gaps = self.objectives - self.lower_bounds
-        return np.divide(gaps, self.objectives, where=gaps > 0.0, out=np.zeros_like(gaps))
+        """By how much of its objective each fit could be lowered at most; see `Certificate`."""
+        return relative_gaps(self.objectives, self.lower_bounds)
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each fit.

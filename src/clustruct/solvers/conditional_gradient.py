@@ -17,7 +17,7 @@ from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.greedy import refit
-from clustruct.solvers.protocols import Objective, require
+from clustruct.solvers.protocols import Objective, require, require_refits
 
 __all__ = ["ConditionalGradient", "Relaxed"]
 
@@ -85,6 +85,7 @@ class ConditionalGradient:
     ) -> None:
         require(self.name, objective, ("refit",))
         require(self.name, constraint, ("project", "explained"))
+        require_refits(f"solver={self.name!r}", constraint)
         self._objective = objective
         self._constraint = constraint
         self._factor = factor
@@ -138,7 +139,7 @@ class ConditionalGradient:
         value = 0.5 * float(np.vdot(self._factor.target, B)) + self._factor.rest
         oracle = self._constraint.project(P)
         explained = (
-            float(np.vdot(P, P)) - oracle.sq_distance
+            float(np.vdot(oracle.point, oracle.point))
             if oracle.exact
             else self._constraint.explained(P)
         )

@@ -7,14 +7,16 @@ rest.
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from functools import partial
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from clustruct._finite import REMEDY, NotFinite, require_finite
 from clustruct.objectives.point import Point
 from clustruct.results import Iteration
 
@@ -57,6 +59,9 @@ class Answer:
 
 
 S = TypeVar("S", bound=State)
+T = TypeVar("T")
+# What has to be finite, by name.
+_Numbers = Mapping[str, float | NDArray[np.float64]]
 
 
 class Solver(Protocol[S]):
@@ -74,6 +79,15 @@ class Solver(Protocol[S]):
 
     def answer(self, state: S) -> Answer:
         """The feasible point."""
+        ...
+
+
+@runtime_checkable
+class Constrained(Protocol):
+    """A solver whose answers can be checked."""
+
+    def verify(self, answer: Answer) -> None:
+        """Raise an error where the answer is not in the set that it should be in."""
         ...
 
 
@@ -145,6 +159,12 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
     -------
     Solution
 
+    Raises
+    ------
+    ValueError
+        Where an objective, a gradient or an answer is not finite, which names the step, or where
+        the answer is not in the solver's set.
+
     Warns
     -----
     ConvergenceWarning
@@ -153,16 +173,29 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
     begin = time.perf_counter()
     trace: list[Iteration] = []
 
+    def checked(act: Callable[[], T], number: int, numbers: Callable[[T], _Numbers]) -> T:
+        """What an action returns, if its numbers are finite; errors name the step."""
+        step = f"solver {solver.name!r}, iteration {number}"
+        try:
+            result = act()
+        except NotFinite as error:
+            raise error.at(step) from None
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"The fit broke down ({step}): {error}. {REMEDY}") from error
+        for quantity, values in numbers(result).items():
+            require_finite(values, quantity, step)
+        return result
+
     def record(number: int, state: S) -> bool:
         seconds = time.perf_counter() - begin
         trace.append(Iteration(solver.name, number, state.objective, state.step, seconds))
         return bool(budget.monitor(trace[-1]))
 
-    state = solver.start()
+    state = checked(solver.start, 0, _numbers_of_state)
     stopped = record(0, state)
     converged = state.done
     while not converged and not stopped and len(trace) <= budget.max_iter:
-        following = solver.advance(state)
+        following = checked(partial(solver.advance, state), len(trace), _numbers_of_state)
         if following.objective < state.objective or not following.done:
             stopped = record(len(trace), following)
         state = following
@@ -176,4 +209,17 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
             ConvergenceWarning,
             stacklevel=2,
         )
-    return Solution(solver.name, solver.answer(state), state, tuple(trace), converged, stopped)
+    answer = checked(partial(solver.answer, state), len(trace) - 1, _numbers_of_answer)
+    if isinstance(solver, Constrained):
+        solver.verify(answer)
+    return Solution(solver.name, answer, state, tuple(trace), converged, stopped)
+
+
+def _numbers_of_state(state: State) -> _Numbers:
+    """What has to be finite in an iterate."""
+    return {"the objective": float(state.objective)}
+
+
+def _numbers_of_answer(answer: Answer) -> _Numbers:
+    """What has to be finite in an answer."""
+    return {"the objective": float(answer.point.value), "a weight": answer.point.W}

@@ -21,8 +21,9 @@ from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.greedy import Greedy
-from clustruct.solvers.outcome import Attempt, status_of
+from clustruct.solvers.outcome import Attempt, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
+from clustruct.solvers.protocols import may_refit, require_refits
 from clustruct.solvers.soft import Soft
 from clustruct.solvers.soft_search import Effort
 
@@ -190,6 +191,7 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
     """
     if factor == 1.0:
         return outcome
+    require_refits(f"relax={factor:g}", outcome.problem.constraint)
     objective = outcome.problem.objective
     (answer,) = relaxed_answers(objective, outcome.answer, (factor,))
     problem = replace(
@@ -217,8 +219,7 @@ def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) 
         "residual": problem.bound_at(answer.point),
         "conditional gradient": relaxed_bound,
     }
-    source = max(bounds, key=lambda name: bounds[name])
-    return Certificate.of(answer.point.value, bounds[source], source)
+    return certify(answer.point.value, bounds, lambda: problem.objective.scale)
 
 
 # ---- Recipes: what is done under each name.
@@ -263,6 +264,7 @@ def _soft(problem: FeatureProblem) -> list[Attempt]:
             f"solver='soft' needs matrices of {n_features} x {n_features}, and works with at most "
             f"{MOST_SEARCHED} features. Choose solver='pg', or select features first."
         )
+    require_refits("solver='soft'", problem.constraint)
     return [_search(problem, problem.constraint.project(problem.begin).point)]
 
 
@@ -270,10 +272,13 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
     """Projected gradient; then a search, where one is possible and the bound leaves room for it."""
     attempts = _pg(problem)
     best = min(attempts, key=lambda attempt: attempt.answer.point.value).answer.point
-    room = best.value - problem.free_bound > CLOSE * best.value
+    least = problem.objective.least
+    size = best.value - least if np.isfinite(least) else abs(best.value)
+    room = best.value - problem.free_bound > CLOSE * size
     n_features = problem.objective.shape[0]
     small = n_features <= (MOST_SEARCHED if problem.objective.quadratic else MOST_MODELLED)
-    if room and small and problem.constraint.places(best.W) is not None:
+    searchable = room and small and may_refit(problem.constraint)
+    if searchable and problem.constraint.places(best.W) is not None:
         attempts.append(_search(problem, best.W))
     return attempts
 
@@ -300,7 +305,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Solution[Any]:
     """Projected gradient from a start."""
-    thorough = isinstance(problem.objective, QuadraticObjective)
+    # Without refits steps have to be as short as the curvature wants them.
+    plain = not may_refit(problem.constraint)
+    thorough = plain or isinstance(problem.objective, QuadraticObjective)
     stride = THOROUGH_STRIDE if thorough else QUICK_STRIDE
     settings = {**stride, **options}
     solver = ProjectedGradient(problem.objective, problem.constraint, start, **settings)

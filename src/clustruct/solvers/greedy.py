@@ -10,7 +10,7 @@ from clustruct.constraints import Constraint
 from clustruct.objectives.point import Point
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
-from clustruct.solvers.protocols import Objective, require
+from clustruct.solvers.protocols import Objective, may_refit, require, require_member
 
 __all__ = ["Greedy", "Grouped", "refit"]
 
@@ -44,6 +44,7 @@ class Greedy:
         The best point without constraint.
     refit : bool
         Whether the groups get their best values, or the means of the weights they hold.
+        Constraints that cannot be refitted do without.
     tol : float
         Precision of the refit.
     """
@@ -64,7 +65,7 @@ class Greedy:
         self._objective = objective
         self._constraint = constraint
         self._minimum = minimum
-        self._refit = refit
+        self._refit = refit and may_refit(constraint)
         self._tol = tol
 
     @cached_property
@@ -85,6 +86,10 @@ class Greedy:
     def answer(self, state: Grouped) -> Answer:
         """The point itself."""
         return Answer(state.point, state.labels)
+
+    def verify(self, answer: Answer) -> None:
+        """Check that it is in the set."""
+        require_member(self._objective, self._constraint, answer.point)
 
 
 def refit(objective: Objective, nearest: Projection, tol: float) -> Point:

@@ -1,14 +1,16 @@
 """What recipes hand back: attempts, the one that is kept, and what to tell of them."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from clustruct._finite import require_finite
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.driver import Answer, Solution
 
-__all__ = ["Attempt", "Outcome", "status_of"]
+__all__ = ["Attempt", "Outcome", "certify", "status_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,31 @@ class Attempt:
     def trace(self) -> tuple[Iteration, ...]:
         """Of all its solvers."""
         return tuple(iteration for solution in self.solutions for iteration in solution.trace)
+
+
+def certify(
+    objective: float, bounds: Mapping[str, float], scale: Callable[[], float]
+) -> Certificate:
+    """The certificate of the largest of several lower bounds.
+
+    Parameters
+    ----------
+    objective : float
+    bounds : mapping from str to float
+        Where each of them came from.
+    scale : callable
+        Size of what they were computed from; asked for only where a bound is above the objective.
+
+    Returns
+    -------
+    Certificate
+    """
+    for source, bound in bounds.items():
+        if np.isnan(bound):
+            require_finite(bound, f"the lower bound ({source})")
+    source = max(bounds, key=lambda name: bounds[name])
+    size = scale() if bounds[source] > objective else 0.0
+    return Certificate.of(objective, bounds[source], source, scale=size)
 
 
 def status_of(attempts: list[Attempt], best: Attempt) -> Status:

@@ -3,7 +3,7 @@
 A gradient step leads out of the set; projecting it groups the weights anew. The paper keeps the
 projected point if the objective fell. We may first give the new groups their best values (`refit`),
 which makes every trial as good as its groups allow: a few steps do the work of dozens, and land
-lower.
+lower. Constraints that cannot be refitted get plain steps, until the gradient mapping is small.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.greedy import Grouped, refit
-from clustruct.solvers.protocols import Foresighted, Objective, require
+from clustruct.solvers.protocols import Foresighted, Objective, may_refit, require, require_member
 
 __all__ = ["ProjectedGradient", "same_groups"]
 
@@ -25,6 +25,10 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 ROUNDING = 1e-12
+TINY = float(np.finfo(np.float64).tiny)
+# Where nothing is refitted, a step has to gain this share of what it would on a slope that does not
+# bend, or it is too long and the next one leads back.
+SUFFICIENT = 0.2
 
 
 class ProjectedGradient:
@@ -43,6 +47,7 @@ class ProjectedGradient:
         Whether the groups of a trial get their best values before it is judged. Without it steps
         grow by ``1 / shrink`` after a success, as in the paper; with it every search
         begins at the longest step, since short steps cannot leave the groups they start from.
+        Constraints that cannot be refitted do without.
     shrink : float
         Factor of the backtracking.
     shortest : float
@@ -71,7 +76,8 @@ class ProjectedGradient:
         self._constraint = constraint
         self._start = start
         self._longest = longest
-        self._refit = refit
+        self._plain = not may_refit(constraint)
+        self._refit = refit and not self._plain
         self._shrink = shrink
         self._shortest = shortest
         self._tol = tol
@@ -91,10 +97,28 @@ class ProjectedGradient:
             if self._refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
-            gain = (state.objective - trial.value) / max(abs(state.objective), np.finfo(float).tiny)
+            gain = (state.objective - trial.value) / max(abs(state.objective), TINY)
+            if gain > ROUNDING and self._plain:
+                gain = self._plain_gain(state, trial, nearest.point, step, ray.unit)
             if gain > ROUNDING:
                 return Grouped(trial, nearest.labels, step, gain, done=False)
         return Grouped(state.point, state.labels, state.step, 0.0, done=True)
+
+    def _plain_gain(
+        self, state: Grouped, trial: Point, rows: Floats, step: float, unit: float
+    ) -> float:
+        """What is compared with the tolerance where nothing is refitted; zero for a poor trial.
+
+        Short steps gain little, although they have not arrived. So it is the squared length of the
+        gradient mapping, in units of the best step and of the weights.
+        """
+        before = self._objective.rows(state.point)
+        moved = rows - before
+        length = float(np.vdot(moved, moved))
+        if state.objective - trial.value < 0.5 * SUFFICIENT / step * length:
+            return 0.0
+        size = max(float(np.vdot(rows, rows)), float(np.vdot(before, before)), TINY)
+        return (unit / step) ** 2 * (length / size)
 
     def _projections(
         self, ray: Ray, step: float, shortest: float
@@ -115,6 +139,10 @@ class ProjectedGradient:
     def answer(self, state: Grouped) -> Answer:
         """The point itself."""
         return Answer(state.point, state.labels)
+
+    def verify(self, answer: Answer) -> None:
+        """Check that it is in the set."""
+        require_member(self._objective, self._constraint, answer.point)
 
     def _trial(self, nearest: Projection, near: Point | None) -> Point:
         if self._refit:

@@ -25,7 +25,7 @@ from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
 from clustruct.solvers.evidence import bic
 from clustruct.solvers.mixture import HEAT, MixtureEM
-from clustruct.solvers.outcome import Attempt, Outcome, status_of
+from clustruct.solvers.outcome import Attempt, Outcome, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.regression_clustering import RegressionClustering
 from clustruct.solvers.relevance import RelevanceEM
@@ -264,21 +264,20 @@ def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
 
 
 def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -> Certificate:
-    """The best lower bound: at the answer, by the relaxation, or that no loss is negative.
+    """The best lower bound: at the answer, by the relaxation, or the least loss of any scores.
 
     An intercept for each expert leaves nothing to prove, see `relaxations.samples`.
     """
     objective = problem.objective
-    bounds = {"zero": 0.0}
+    penalties = np.full(objective.shape[0], objective.alpha)
+    single = linear_objective(objective.design, objective.response, penalties)
+    bounds = {"least loss": single.least}
     if not objective.response.fit_intercept:
         bounds["conditional gradient"] = relaxed_bound
         explained = _explained(problem, panel_of(answer))
         if explained is not None:
-            penalties = np.full(objective.shape[0], objective.alpha)
-            single = linear_objective(objective.design, objective.response, penalties)
             bounds["residual"] = single.dual_bound(answer.point, explained)
-    source = max(bounds, key=lambda name: bounds[name])
-    return Certificate.of(answer.point.value, bounds[source], source)
+    return certify(answer.point.value, bounds, lambda: single.scale)
 
 
 def _explained(problem: SampleProblem, panel: Panel) -> float | None:

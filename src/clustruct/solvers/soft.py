@@ -66,7 +66,7 @@ class Soft:
         point = self._objective.refit(labels, self._places.n_groups, self._tol)
         if not point.value < state.objective:
             return Grouped(state.point, state.labels, 0.0, 0.0, done=True)
-        gain = (state.objective - point.value) / abs(state.objective)
+        gain = (state.objective - point.value) / max(abs(state.objective), np.finfo(float).tiny)
         return Grouped(point, labels, 1.0, gain, done=self._objective.quadratic)
 
     def _model(self, point: Point) -> PartitionProblem:

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
+from clustruct._finite import SMALLEST
 from clustruct.objectives.noise import Noise
 from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.solvers.driver import Solution
@@ -47,7 +48,9 @@ def draw_experts(
     means, variances = objective.design.moments(objective.response.shares)
     squares = variances if objective.response.fit_intercept else variances + means**2
     spread = noise.spread(pooled.value)
-    scales = np.divide(spread, np.sqrt(d * squares), where=squares > 0.0, out=np.zeros(d))
+    # Weights that make a difference on smaller columns could not be squared.
+    seen = squares > SMALLEST**2
+    scales = np.divide(spread, np.sqrt(d * squares), where=seen, out=np.zeros(d))
     away = scales[:, None] * rng.standard_normal((n_experts, d, n_outputs))
     shift = np.zeros((n_experts, n_outputs))
     if objective.response.fit_intercept:

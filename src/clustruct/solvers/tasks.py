@@ -18,7 +18,7 @@ from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
 from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Answer, Budget, Solution, drive
-from clustruct.solvers.outcome import Attempt, Outcome, status_of
+from clustruct.solvers.outcome import Attempt, Outcome, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.starts import best_of, search
 from clustruct.solvers.task_alternation import TaskAlternation, point_of
@@ -160,15 +160,13 @@ def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
 
 
 def _certificate(problem: TaskProblem, answer: Answer, relaxed_bound: float) -> Certificate:
-    """The best lower bound: at the answer, by the relaxation, or that no loss is negative."""
+    """The best lower bound: at the answer, or by the relaxation."""
     point = point_of(answer.point)
     bounds = {
-        "zero": 0.0,
         "residual": residual_bound(problem.objective, point, problem.n_clusters),
         "conditional gradient": relaxed_bound,
     }
-    source = max(bounds, key=lambda name: bounds[name])
-    return Certificate.of(point.value, bounds[source], source)
+    return certify(point.value, bounds, lambda: problem.objective.scale)
 
 
 # ---- Recipes: what is done under each name.

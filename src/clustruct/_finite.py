@@ -1,0 +1,104 @@
+"""Errors for numbers that overflowed or are not numbers, with the step they arose in."""
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "REMEDY",
+    "SMALLEST",
+    "NotFinite",
+    "finite_moments",
+    "require_finite",
+    "require_squares",
+    "without_warnings",
+]
+
+REMEDY = (
+    "The numbers are too large, too small or too far apart for double precision. Scale the columns "
+    "of X (for example with StandardScaler) and the targets to numbers around 1, and give alpha a "
+    "value that suits that scale."
+)
+
+
+# Targets of a size between these can be squared and summed, with room for weights and ridges.
+SMALLEST, LARGEST = 1e-150, 1e150
+
+Floats = NDArray[np.float64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class NotFinite(ValueError):
+    """A quantity that a fit needs is infinite or not a number.
+
+    Parameters
+    ----------
+    quantity : str
+        What it is, such as "the gradient".
+    value : float
+    step : str, default=""
+        Where it arose, such as "solver 'pg', iteration 3".
+    """
+
+    def __init__(self, quantity: str, value: float, step: str = "") -> None:
+        self.quantity = quantity
+        self.value = value
+        where = f" ({step})" if step else ""
+        super().__init__(f"The fit broke down{where}: {quantity} is {value}. {REMEDY}")
+
+    def at(self, step: str) -> "NotFinite":
+        """The same error with the step that it arose in."""
+        return NotFinite(self.quantity, self.value, step)
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        # Errors of worker processes are sent by value, and this class takes more than a message.
+        return ValueError, (str(self),)
+
+
+def require_finite(values: float | NDArray[np.float64], quantity: str, step: str = "") -> None:
+    """Raise `NotFinite` unless all of a number or an array is finite."""
+    finite = math.isfinite(values) if isinstance(values, float) else np.isfinite(values).all()
+    if not finite:
+        array = np.asarray(values)
+        raise NotFinite(quantity, float(array[~np.isfinite(array)].flat[0]), step)
+
+
+def finite_moments(means: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    """Means and variances of columns, unless the squares of one of them overflowed.
+
+    Columns whose means are not finite hold entries that are not: those are told of elsewhere.
+    """
+    bad = np.flatnonzero(np.isfinite(means) & ~np.isfinite(variances))
+    if bad.size:
+        raise ValueError(
+            f"X holds numbers too large to be squared in double precision, in {bad.size} of "
+            f"{variances.size} columns; the first of them has index {bad[0]}. Scale the columns of "
+            "X, for example with StandardScaler."
+        )
+    return means, variances
+
+
+def require_squares(y: NDArray[Any], name: str = "y") -> None:
+    """Raise an error where numbers, NaN among them or not, are too large or too small to square."""
+    size = float(np.fmax.reduce(np.abs(y), axis=None, initial=0.0))
+    if size > LARGEST or 0.0 < size < SMALLEST:
+        what = "large" if size > LARGEST else "small"
+        raise ValueError(
+            f"{name} holds numbers too {what} to be squared in double precision: the largest is "
+            f"{size:.3g}. Divide {name} by its standard deviation, or by any number of that size."
+        )
+
+
+def without_warnings(function: Function) -> Function:
+    """Have NumPy not warn of overflow, where it ends in an error that says more."""
+
+    @wraps(function)
+    def silent(*args: Any, **kwargs: Any) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return function(*args, **kwargs)
+
+    return cast("Function", silent)
