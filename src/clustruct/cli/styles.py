@@ -22,12 +22,16 @@ _DAYS = (
 )
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 DATE_FORMS = (ISO, *(f"{day}{time}" for day in _DAYS for time in _TIMES))
-LONGEST_DATE = 40  # characters
+_LIKE_A_DATE = re.compile(r"(?=.*\d)\s*\w+[-/. ][\w.,/: -]{2,40}")
 _WORDS = {
     **dict.fromkeys(("%Y", "%y"), "year"),
     **dict.fromkeys(("%m", "%b", "%B"), "month"),
     **dict.fromkeys(("%H", "%I"), "hour"),
-    **{"%d": "day", "%M": "minute", "%S": "second", "%f": "fraction", "%p": "am/pm"},
+    "%d": "day",
+    "%M": "minute",
+    "%S": "second",
+    "%f": "fraction",
+    "%p": "am/pm",
 }
 _LEADING_ZERO = re.compile(r"\s*[-+]?0\d+\s*")
 _SIGN = re.compile(rf"({CURRENCY}|%)")
@@ -50,12 +54,12 @@ class Styles:
     def __init__(self, suits: Callable[[Any, str], Any], styles: Sequence[str]) -> None:
         self._suits = suits
         self._styles = styles
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, int] | None = None
         self._wrong: dict[str, tuple[Any, int]] = {}
 
     def add(self, values: Any) -> None:
         """The next values: a series of text, of which none is missing."""
-        if not self._counts:
+        if self._counts is None:
             first = values.iloc[:1]
             self._counts = {s: 0 for s in self._styles if not s or self._suits(first, s).all()}
         for style in self._counts:
@@ -68,21 +72,26 @@ class Styles:
     @property
     def best(self) -> str | None:
         """The style of most values; None if the first value is written in none."""
-        return max(self._counts, key=self._counts.__getitem__, default=None)
+        counts = self._counts or {}
+        return max(counts, key=counts.__getitem__, default=None)
 
     @property
     def n_good(self) -> int:
         """Values that are written in the best style."""
-        return max(self._counts.values(), default=0)
+        return max((self._counts or {}).values(), default=0)
 
     @property
     def wrong(self) -> tuple[Any, int] | None:
         """The first value that is not, and its row; None if all are."""
         return None if self.best is None else self._wrong.get(self.best)
 
+    def is_sought(self, style: str) -> bool:
+        """Whether the first value is written in a style."""
+        return style in (self._counts or {})
+
     def suits_all(self, style: str | None) -> bool:
         """Whether all values are written in a style."""
-        return style in self._counts and style not in self._wrong
+        return style is not None and self.is_sought(style) and style not in self._wrong
 
 
 class Written:
@@ -109,9 +118,8 @@ class Written:
         """The next values: a series of text, of which none is missing."""
         self._n_values += len(values)
         self.numbers.add(values)
-        if self.numbers.wrong is not None or self.numbers.best:
-            self.dates.add(values)
-        if self.numbers.best:
+        self.dates.add(values)
+        if self.numbers.is_sought(".") or self.numbers.is_sought(","):
             signs = values.str.extract(_SIGN, expand=False).dropna()
             self._signs.update(signs.unique())
             self._n_signs += len(signs)
@@ -127,6 +135,11 @@ class Written:
         return len(self._signs) < 2 and (
             PERCENT not in self._signs or self._n_signs == self._n_values
         )
+
+    @property
+    def signs(self) -> list[str]:
+        """Signs of currency, and of percent."""
+        return sorted(self._signs)
 
     @property
     def are_dates(self) -> bool:
@@ -153,7 +166,7 @@ def _suits_number(values: Any, style: str) -> Any:
 def _suits_date(values: Any, form: str) -> Any:
     if form == ISO:
         return values.str.fullmatch(ISO_DATE)
-    if len(values) == 1 and len(values.iloc[0]) > LONGEST_DATE:
+    if not _LIKE_A_DATE.fullmatch(values.iloc[0]):  # saves to try all forms on the first value
         return values.isna()
     return read_dates(values, form).notna()
 
