@@ -167,7 +167,7 @@ def test_blocks_are_those_of_the_columns():
     steps, matrix = prepared(frame)
     levels = ["l: u", "l: v", "l: w", "l: missing"]
     assert matrix.columns.tolist() == ["a", "a: missing", "k: y", *levels]
-    alone = "columns of 0 and 1"
+    alone = "yes-or-no columns"
     assert blocks_of(steps).tolist() == ["numbers", alone, alone, "l", "l", "l", "l"]
     assert set(matrix.dtypes) == {np.dtype(np.float64)}
     steps, _ = prepared(frame[["a"]].dropna())

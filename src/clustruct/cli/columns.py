@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clustruct.cli.messages import did_you_mean, listed
+from clustruct.cli.messages import did_you_mean, in_percent, listed
 from clustruct.cli.styles import Written, date_words, other_way_round
 from clustruct.cli.tables import pandas
 from clustruct.estimators.written import ISO, read_dates, read_numbers
@@ -399,8 +399,8 @@ def _mostly_missing(column: Column) -> str:
     if not column.used or column.share_missing < MOSTLY_MISSING:
         return ""
     return (
-        f"{column.share_missing:.0%} of its values are missing. --drop {column.name!r} leaves it "
-        "out."
+        f"{in_percent(column.share_missing)} of its values are missing. --drop {column.name!r} "
+        "leaves it out."
     )
 
 

@@ -22,6 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from clustruct.cli.columns import KINDS, MOST_LEVELS, Column, rare_below
 from clustruct.cli.large import LargeColumns
+from clustruct.cli.messages import in_percent
 from clustruct.cli.styles import date_words
 from clustruct.cli.words import fit_words
 from clustruct.estimators.columns import (
@@ -35,7 +36,7 @@ from clustruct.estimators.columns import (
 )
 from clustruct.estimators.written import ISO, read_numbers
 
-__all__ = ["SCALES", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
+__all__ = ["SCALES", "STEPS", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
 
 SCALES = {
     "standard": (StandardScaler, "mean 0, deviation 1"),
@@ -45,7 +46,7 @@ SCALES = {
 }
 NUMBERS = "numbers"
 LONG_NAMES = "{transformer_name}: {feature_name}"  # where two features have the same name
-STEPS = "columns of 0 and 1"
+STEPS = "yes-or-no columns"
 MOST_WORDS = 20_000
 FEW_ROWS = 100  # to see what columns are made of a table
 DENSE_LEVELS = 500  # more than that, and zeros are not stored
@@ -61,12 +62,12 @@ def how(column: Column, scale: str, missing: str) -> str:
         return _how_levels(column)
     steps = [SCALES[scale][1]]
     if column.n_missing and missing == "impute":
-        share = f" ({column.share_missing:.0%} missing)" if column.is_flagged else ""
+        share = f" ({in_percent(column.share_missing)} missing)" if column.is_flagged else ""
         steps.insert(0, f"filled with the median{share}")
         if column.is_flagged:
             steps.append("and 1 where it is missing")
     if column.kind == "date":
-        form = f" from {date_words(column.style)}" if column.style else ""
+        form = f" from {date_words(column.style)}" if column.style not in ("", ISO) else ""
         steps.insert(0, f"days{form}")
     elif column.style:
         steps.insert(0, f"read as {_read_example(column)}")
@@ -82,7 +83,7 @@ def _read_example(column: Column) -> str:
 
 def _how_levels(column: Column) -> str:
     """What becomes of a category."""
-    missing = f", one for missing ({column.share_missing:.0%})" if column.n_missing else ""
+    missing = f", one for missing ({in_percent(column.share_missing)})" if column.n_missing else ""
     if column.levels and not missing and not column.has_rare:
         return f"1 for {column.levels[1]}, 0 for {column.levels[0]}"
     if column.has_rare:

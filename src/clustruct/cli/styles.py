@@ -166,7 +166,7 @@ def _suits_number(values: Any, style: str) -> Any:
 def _suits_date(values: Any, form: str) -> Any:
     if form == ISO:
         return values.str.fullmatch(ISO_DATE)
-    if not _LIKE_A_DATE.fullmatch(values.iloc[0]):  # saves to try all forms on the first value
+    if len(values) == 1 and not _LIKE_A_DATE.fullmatch(values.iloc[0]):  # saves trying all forms
         return values.isna()
     return read_dates(values, form).notna()
 

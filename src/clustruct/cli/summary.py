@@ -8,6 +8,7 @@ from scipy import sparse
 from clustruct._console import Console
 from clustruct.cli.columns import ZERO
 from clustruct.cli.messages import listed
+from clustruct.cli.preparation import STEPS
 from clustruct.cli.training import Trained
 from clustruct.inspection import kind_of
 from clustruct.reporting.comparison import Comparison
@@ -171,10 +172,10 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
     elif len(classes) > 2:
         details.append(f"weights are for the classes {listed(classes)}, in this order")
     blocks = (
-        ", shared inside the numbers and inside each category or text, and by columns of 0 and 1"
-        if trained.in_blocks
-        else ""
+        ", shared inside the numbers and inside each category or text" if trained.in_blocks else ""
     )
+    if trained.in_blocks and STEPS in trained.estimator.blocks:
+        blocks += f", and among {STEPS}"
     return f"Model: {what}{blocks} ({', '.join([by, *details])})"
 
 
