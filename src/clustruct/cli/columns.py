@@ -37,7 +37,7 @@ FEW = 10
 WORDS = 4.0  # on average: from here on, values are text and no names of categories
 NUMBERS_ROWS = re.compile(r"(?i)^(index|row|row.?number|unnamed: ?\d+)$")
 # `id`, `row id`, `customer_id`, `userId`, `CustomerID` and `uuid`, but not `paid` or `grid`.
-IDENTIFIES = re.compile(r"(?i:^id$|[_.\- ]id$|[ug]uid$)|[a-z0-9]I[dD]$")
+IDENTIFIES = re.compile(r"(?i:^id$|[_.\- ]id$|[ug]uid$|identifier$)|[a-z0-9]I[dD]$")
 NEARLY = 0.9  # the part of all rows in which an identifier is different
 YEARS = (1700, 2100)  # numbers that rise by one from row to row, and yet do not number the rows
 SAMPLE = 2000  # values that are looked at to tell text from categories
@@ -249,7 +249,10 @@ class _Look:
     def _look_at(self, values: Any) -> None:
         """Values that are text: whether they are numbers, dates or words."""
         self.written.add(values)
-        self.order.add(read_numbers(values).to_numpy())
+        if values.is_unique:
+            self.order.add(read_numbers(values).to_numpy())
+        else:
+            self.order.are_whole = False
         sample = values.head(SAMPLE - self._n_sampled)
         self._n_sampled += len(sample)
         self._n_words += int(sample.str.split().str.len().sum())

@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.tables import pandas
 from clustruct.estimators.written import CURRENCY, ISO, NUMBER, read_dates
@@ -57,14 +60,14 @@ class Styles:
         self._counts: dict[str, int] | None = None
         self._wrong: dict[str, tuple[Any, int]] = {}
 
-    def add(self, values: Any) -> None:
-        """The next values: a series of text, of which none is missing."""
+    def add(self, values: Any, times: NDArray[np.intp]) -> None:
+        """The next values, as a series of text, and how often each of them occurs."""
         if self._counts is None:
             first = values.iloc[:1]
             self._counts = {s: 0 for s in self._styles if not s or self._suits(first, s).all()}
         for style in self._counts:
-            good = self._suits(values, style)
-            self._counts[style] += int(good.sum())
+            good = self._suits(values, style).to_numpy(dtype=bool)
+            self._counts[style] += int(times[good].sum())
             if style not in self._wrong and not good.all():
                 wrong = values[~good]
                 self._wrong[style] = wrong.iloc[0], int(wrong.index[0])
@@ -117,12 +120,13 @@ class Written:
     def add(self, values: Any) -> None:
         """The next values: a series of text, of which none is missing."""
         self._n_values += len(values)
-        self.numbers.add(values)
-        self.dates.add(values)
+        values, times = _distinct(values)
+        self.numbers.add(values, times)
+        self.dates.add(values, times)
         if self.numbers.is_sought(".") or self.numbers.is_sought(","):
-            signs = values.str.extract(_SIGN, expand=False).dropna()
-            self._signs.update(signs.unique())
-            self._n_signs += len(signs)
+            signs = values.str.extract(_SIGN, expand=False)
+            self._signs.update(signs.dropna().unique())
+            self._n_signs += int(times[signs.notna()].sum())
             self._has_thousands |= bool(values.str.contains(_THOUSAND).any())
         if not self.has_leading_zeros:
             self.has_leading_zeros = bool(values.str.fullmatch(_LEADING_ZERO).any())
@@ -155,6 +159,13 @@ class Written:
     def may_be_the_other_way_round(self) -> bool:
         """Whether day and month could as well be exchanged, with other dates then."""
         return self.are_dates and self.dates.suits_all(other_way_round(str(self.dates.best)))
+
+
+def _distinct(values: Any) -> tuple[Any, NDArray[np.intp]]:
+    """Values without repetitions, each with the number of its first row, and their counts."""
+    place, _ = pandas().factorize(values)
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(place), prepend=-1))
+    return values.iloc[first], np.bincount(place)
 
 
 def _suits_number(values: Any, style: str) -> Any:

@@ -25,7 +25,7 @@ MOST_COLUMNS = 10**8
 # A number with a decimal comma, between semicolons or at the ends of a line.
 DECIMAL_COMMA = re.compile(rb"(?:^|;)\s*-?[0-9]+,[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
 # What may be the beginning of a field with zeros before a number, and such a field.
-MAYBE_A_CODE = re.compile(rb"""(?:^|[,;\t|"\s])[-+]?0[0-9]""")
+MAYBE_A_CODE = re.compile(rb"""[,;\t|"\s][-+]?0[0-9]""")
 CODE = re.compile(r"\s*[-+]?0[0-9]+\s*")
 CODE_ROWS = 1 << 16
 DECIMAL_POINT = re.compile(rb"(?:^|;)\s*-?[0-9]+\.[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
@@ -186,7 +186,8 @@ def codes_in(source: Source, encoding: str) -> list[str]:
     read_on = partial(_parsed, source.name, encoding, len(header), partial(next, reader, None))
     while (frame := read_on()) is not None:
         for name in frame.columns:
-            if name not in found and frame[name].dropna().astype(str).str.fullmatch(CODE).any():
+            values = frame[name].drop_duplicates().dropna().astype(str)
+            if name not in found and values.str.fullmatch(CODE).any():
                 found[str(name)] = None
     source.stream.seek(0)
     return list(found)

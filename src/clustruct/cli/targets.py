@@ -90,7 +90,7 @@ def recognise_target(series: Any, name: str, wanted: str | None, source: str) ->
     if wanted is None and found.are_codes:
         kind, reason, question = CLASSIFICATION, "codes with zeros before them", ""
     elif wanted is None:
-        kind, reason, question = _kind(name, found.values, distinct)
+        kind, reason, question = _kind(found.values, distinct)
     else:
         kind, reason, question = wanted, "as asked for", ""
     if kind == REGRESSION:
@@ -131,7 +131,7 @@ class _Numbers:
             self.values = numbers.to_numpy()
 
 
-def _kind(name: str, numbers: NDArray[np.float64] | None, distinct: int) -> tuple[str, str, str]:
+def _kind(numbers: NDArray[np.float64] | None, distinct: int) -> tuple[str, str, str]:
     """What a target is, why, and what to ask about it."""
     if numbers is None:
         return CLASSIFICATION, f"{distinct} different values that are no numbers", ""
@@ -140,11 +140,10 @@ def _kind(name: str, numbers: NDArray[np.float64] | None, distinct: int) -> tupl
     if distinct > FEW or not np.array_equal(numbers, np.round(numbers)):
         return REGRESSION, f"{distinct} different numbers", ""
     values = [f"{value:g}" for value in np.unique(numbers)]
-    shown = listed(values) if distinct < 5 else f"{', '.join(values[:3])}, ... {values[-1]}"
+    shown = listed(values, most=FEW)
     question = (
-        f"is {name!r} a count or a rating, or are its values ({shown}) classes? It is predicted as "
-        "a number; --classification takes the values for classes, --regression says that this is "
-        "meant."
+        f"a count or a rating, or classes? Its values ({shown}) are predicted as numbers; "
+        "--classification takes them for classes, --regression says that this is meant."
     )
     return REGRESSION, f"{distinct} different whole numbers ({shown})", question
 

@@ -213,8 +213,8 @@ class LevelEncoder(OneHotEncoder):
     """scikit-learn's `OneHotEncoder`, with features called ``column: level``.
 
     A missing value is the level ``missing``, and rare levels are together
-    ``other (12 rare levels)``. An unknown level counts as the one without a feature, where there is
-    such a level, or as none; nothing warns of it.
+    ``other (12 rare levels)``, or ``other (its name)`` if there is one. An unknown level counts as
+    the one without a feature, where there is such a level, or as none; nothing warns of it.
 
     Examples
     --------
@@ -223,7 +223,7 @@ class LevelEncoder(OneHotEncoder):
     >>> sizes = pd.DataFrame({"size": ["S", "M", "M", "L", "L", None, None]})
     >>> encoder = LevelEncoder(min_frequency=2, drop="if_binary").fit(sizes)
     >>> encoder.get_feature_names_out().tolist()
-    ['size: L', 'size: M', 'size: missing', 'size: other (1 rare level)']
+    ['size: L', 'size: M', 'size: missing', 'size: other (S)']
     """
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
@@ -248,17 +248,17 @@ class LevelEncoder(OneHotEncoder):
 
     def _levels(self, place: int) -> list[str]:
         """Levels of a column that have a feature."""
-        known = _level_names(self.categories_[place])
-        if self._infrequent_enabled and self.infrequent_categories_[place] is not None:
-            rare = self.infrequent_categories_[place]
-            hidden = {None if _is_missing(value) else value for value in rare}
-            pairs = zip(known, self.categories_[place], strict=True)
-            known = [
-                n for n, value in pairs if (None if _is_missing(value) else value) not in hidden
-            ]
-            known.append(f"other ({len(rare)} rare level{'s' if len(rare) > 1 else ''})")
+        levels = _level_names(self.categories_[place])
+        rare = self.infrequent_categories_[place] if self._infrequent_enabled else None
+        if rare is not None:
+            hidden = {_missing_as_none(value) for value in rare}
+            pairs = list(zip(levels, self.categories_[place], strict=True))
+            apart = [name for name, value in pairs if _missing_as_none(value) in hidden]
+            levels = [name for name, value in pairs if _missing_as_none(value) not in hidden]
+            what = apart[0] if len(apart) == 1 else f"{len(apart)} rare levels"
+            levels.append(f"other ({what})")
         dropped = self.drop_idx_ is not None and self.drop_idx_[place] is not None
-        return known[1:] if dropped else known
+        return levels[1:] if dropped else levels
 
     def _transform(self, X: Any, **options: Any) -> Any:
         if "warn_on_unknown" in options:  # of levels that count as the first of two
@@ -355,6 +355,10 @@ def _level_names(values: Sequence[Any]) -> list[str]:
     return [
         missing if _is_missing(value) else name for name, value in zip(names, values, strict=True)
     ]
+
+
+def _missing_as_none(value: Any) -> Any:
+    return None if _is_missing(value) else value
 
 
 def _is_missing(value: Any) -> bool:
