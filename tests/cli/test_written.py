@@ -313,13 +313,17 @@ def test_gaps_have_features_of_their_own(both_ways):
     frame.loc[[1, 2], "age"] = np.nan
     frame.loc[::10, "since"] = None
     frame.loc[::6, "sex"] = None
+    frame["seen"] = np.where(np.arange(N) % 4, "yes", None)
     found = both_ways(frame)
-    assert {"income: missing", "since: missing", "sex: missing"} < found["features"]
+    flags = {"income: missing", "since: missing", "sex: missing", "seen: missing"}
+    assert flags < found["features"]
+    assert "seen: yes" not in found["features"]
     assert "age: missing" not in found["features"]
     share = f"{100 * gaps.mean():.0f} %"
     prepared = {name: column["prepared"] for name, column in found["by_name"].items()}
     assert f"filled with the median ({share} missing)" in prepared["income"]
     assert "1 where it is missing" in prepared["income"]
+    assert prepared["seen"] == "1 for missing (25 %), 0 for yes"
     assert prepared["sex"] == "3 columns of 0 and 1, one for missing (17 %)"
     (remark,) = found["remarks"]
     assert f"column 'income': {share} of its values are missing" in remark

@@ -73,7 +73,7 @@ class Column:
         How its values are written: for numbers the decimal mark, empty for plain ones; for dates
         the form, empty for dates that are no text.
     levels : tuple of str
-        Its values, in order, if there are two.
+        Its values, in order, if there are two at most.
     has_rare : bool
         Whether some of its values are too rare to be levels of a category.
     remark : str
@@ -287,7 +287,7 @@ class _Look:
             int(distinct.size),
             "" if self._first is None else _example(self._first, self.order.largest),
             n_rows=self._n_rows,
-            levels=tuple(sorted(self._levels)) if distinct.size == 2 else (),
+            levels=tuple(sorted(self._levels)) if distinct.size <= 2 else (),
             has_rare=bool(rare),
         )
 

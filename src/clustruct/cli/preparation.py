@@ -83,9 +83,11 @@ def _read_example(column: Column) -> str:
 
 def _how_levels(column: Column) -> str:
     """What becomes of a category."""
-    missing = f", one for missing ({in_percent(column.share_missing)})" if column.n_missing else ""
-    if column.levels and not missing and not column.has_rare:
-        return f"1 for {column.levels[1]}, 0 for {column.levels[0]}"
+    share = f" ({in_percent(column.share_missing)})" if column.n_missing else ""
+    levels = [*column.levels, *([f"missing{share}"] if share else [])]
+    if len(levels) == 2 and not column.has_rare:
+        return f"1 for {levels[1]}, 0 for {levels[0]}"
+    missing = f", one for missing{share}" if share else ""
     if column.has_rare:
         return f"a column of 0 and 1 for each level, one for rare ones together{missing}"
     return f"{column.n_distinct + bool(column.n_missing)} columns of 0 and 1{missing}"

@@ -99,4 +99,6 @@ def read_dates(series: Any, form: str = ISO) -> Any:
 
 
 def _is_text(series: Any) -> bool:
-    return series.dtype.kind == "O" or str(series.dtype) in ("str", "string", "category")
+    from pandas.api import types
+
+    return not (types.is_numeric_dtype(series) or types.is_datetime64_any_dtype(series))
