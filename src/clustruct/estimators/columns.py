@@ -164,7 +164,35 @@ class WrittenNumbers(_ColumnTransform):
         return np.column_stack(columns)
 
 
-class MissingFlag(MissingIndicator):
+class _PartsOfColumns:
+    """Names of features that stand for parts of columns."""
+
+    def _parts(self, place: int) -> list[str]:
+        """The parts of a column that have a feature."""
+        raise NotImplementedError
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns; those of the fit if not given.
+
+        Returns
+        -------
+        ndarray of str
+            As ``column: part``.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        made = [
+            f"{name}: {part}" for place, name in enumerate(names) for part in self._parts(place)
+        ]
+        return np.asarray(made, dtype=object)
+
+
+class MissingFlag(_PartsOfColumns, MissingIndicator):
     """scikit-learn's `MissingIndicator`, with features called ``column: missing``.
 
     Examples
@@ -192,24 +220,11 @@ class MissingFlag(MissingIndicator):
         """
         return super().transform(X).astype(np.float64)
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the features.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns; those of the fit if not given.
-
-        Returns
-        -------
-        ndarray of str
-            One for each column that is looked at.
-        """
-        names = _check_feature_names_in(self, input_features)[self.features_]
-        return np.asarray([f"{name}: missing" for name in names], dtype=object)
+    def _parts(self, place: int) -> list[str]:
+        return ["missing"] if place in self.features_ else []
 
 
-class LevelEncoder(OneHotEncoder):
+class LevelEncoder(_PartsOfColumns, OneHotEncoder):
     """scikit-learn's `OneHotEncoder`, with features called ``column: level``.
 
     A missing value is the level ``missing``, and rare levels are together
@@ -226,28 +241,7 @@ class LevelEncoder(OneHotEncoder):
     ['size: L', 'size: M', 'size: missing', 'size: other (S)']
     """
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the features.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns; those of the fit if not given.
-
-        Returns
-        -------
-        ndarray of str
-            One for each level, but for the one that all others are compared with.
-        """
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        made = [
-            f"{name}: {level}" for place, name in enumerate(names) for level in self._levels(place)
-        ]
-        return np.asarray(made, dtype=object)
-
-    def _levels(self, place: int) -> list[str]:
-        """Levels of a column that have a feature."""
+    def _parts(self, place: int) -> list[str]:
         levels = _level_names(self.categories_[place])
         rare = self.infrequent_categories_[place] if self._infrequent_enabled else None
         if rare is not None:
