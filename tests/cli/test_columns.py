@@ -36,6 +36,7 @@ def kind_of(values, **wishes):
         (["2020-01-01T10:00:00Z", None] * 20, "date"),
         (pd.date_range("2020-01-01", periods=N), "date"),
         ([f"id{i}" for i in range(N)], "left out"),
+        ([f"name {i}" for i in range(15)], "left out"),
         ([None] * N, "left out"),
         ([7] * N, "left out"),
     ],

@@ -236,6 +236,15 @@ def test_readers_of_numbers_and_dates():
     assert dates.isna().tolist() == [False, True, True]
 
 
+def test_long_values_are_looked_at_quickly():
+    """Patterns that try all ways to share out spaces or digits would not come to an end."""
+    written = Written()
+    for sign in (" ", "1", "1 ", "0", "1,", "a "):
+        written.add(pd.Series([sign * 20_000 + "x", "x" + sign * 20_000]))
+    assert not written.are_numbers
+    assert not written.are_dates
+
+
 def test_styles_do_not_depend_on_stretches():
     values = pd.Series(["2020", "01/02/2020", "$5", "1,234", "x"] * 5).sample(
         frac=1, random_state=0

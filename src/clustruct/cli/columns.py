@@ -367,7 +367,8 @@ def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
         raise ValueError(text_in_a_number(source, column.name, *wrong, n_wrong, kinds))
     if look.n_words >= WORDS and column.n_distinct > FEW:
         return "text", ""
-    if column.n_distinct > max(2 * FEW, 0.5 * look.n_present):
+    are_names = column.n_distinct == look.n_present >= FEW
+    if are_names or column.n_distinct > max(2 * FEW, 0.5 * look.n_present):
         if mostly and not wrong and len(written.signs) > 1:
             return LEFT_OUT, (
                 f"its numbers are of different units ({listed(written.signs)}); --number "

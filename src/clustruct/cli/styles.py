@@ -170,7 +170,7 @@ def _distinct(values: Any) -> tuple[Any, NDArray[np.intp]]:
 
 def _suits_number(values: Any, style: str) -> Any:
     if style:
-        return values.str.fullmatch(NUMBER[style])
+        return values.str.strip().str.fullmatch(NUMBER[style])
     return pandas().to_numeric(values, errors="coerce").notna()
 
 

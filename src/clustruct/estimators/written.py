@@ -21,8 +21,8 @@ def _number(decimal: str) -> re.Pattern[str]:
     between = re.escape("," if decimal == "." else ".")
     digits = rf"(?:\d{{1,3}}(?:[{between}{_SPACES}]\d{{3}})+|\d+)"
     size = rf"(?:{digits}(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)(?:[eE][-+]?\d+)?"
-    signed = rf"[-+\u2212]?\s*{CURRENCY}?\s*[-+\u2212]?\s*{size}\s*(?:{CURRENCY}|%)?"
-    return re.compile(rf"\s*(?:{signed}|\(\s*{signed}\s*\))\s*")
+    signed = rf"[-+\u2212]?\s?{CURRENCY}?\s?[-+\u2212]?\s?{size}\s?(?:{CURRENCY}|%)?"
+    return re.compile(rf"{signed}|\({signed}\)")
 
 
 # Patterns by decimal mark. Brackets around a number make it negative, as in accounts.
@@ -58,7 +58,7 @@ def read_numbers(series: Any, decimal: str = "") -> Any:
     if not decimal or not _is_text(series):
         return pd.to_numeric(series, errors="coerce").astype(np.float64)
     text = series.astype(object)
-    text = text.where(text.notna(), "").map(str)
+    text = text.where(text.notna(), "").map(str).str.strip()
     text = text.where(text.str.fullmatch(NUMBER[decimal]), "")
     sign = np.where(text.str.contains("(", regex=False), -1.0, 1.0)
     text = text.str.replace(_DECORATION, "", regex=True).str.replace("\u2212", "-", regex=False)
