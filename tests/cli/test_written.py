@@ -448,7 +448,7 @@ def test_counts_are_numbers_and_a_question(values, both_ways):
     frame = pd.DataFrame({"a": y + rng.normal(size=N), "b": rng.normal(size=N), "y": y})
     found = both_ways(frame)
     assert found["target"]["kind"] == "regression"
-    assert "--classification takes the values for classes" in found["target"]["question"]
+    assert "--classification takes them for classes" in found["target"]["question"]
     (remark,) = found["remarks"]
     assert found["target"]["question"] in remark
     found = both_ways(frame, "--classification")

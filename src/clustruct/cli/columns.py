@@ -369,16 +369,24 @@ def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
         return "text", ""
     are_names = column.n_distinct == look.n_present >= FEW
     if are_names or column.n_distinct > max(2 * FEW, 0.5 * look.n_present):
-        if mostly and not wrong and len(written.signs) > 1:
-            return LEFT_OUT, (
-                f"its numbers are of different units ({listed(written.signs)}); --number "
-                f"{column.name!r} takes them for one"
-            )
-        return LEFT_OUT, (
-            f"it has {column.n_distinct} different values in {look.n_present} rows; "
-            f"--category {column.name!r} or --text {column.name!r} keeps it"
-        )
+        return LEFT_OUT, _too_many(column, look, are_codes)
     return "category", ""
+
+
+def _too_many(column: Column, look: _Look, are_codes: bool) -> str:
+    """Why a column of text with so many different values is left out."""
+    many = f"it has {column.n_distinct} different values in {look.n_present} rows"
+    signs = look.written.signs
+    if are_codes and not look.written.numbers.wrong:
+        return (
+            f"{many}, codes with zeros before them; --number {column.name!r} takes them for numbers"
+        )
+    if look.written.numbers.n_good == look.n_present and len(signs) > 0:
+        return (
+            f"its numbers are of different units ({listed(signs)}); --number {column.name!r} "
+            "takes them for one"
+        )
+    return f"{many}; --category {column.name!r} or --text {column.name!r} keeps it"
 
 
 def _either_way(look: _Look, column: Column) -> str:
