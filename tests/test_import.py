@@ -46,6 +46,11 @@ def test_public_name_resolves(name):
     assert name in dir(clustruct)
 
 
+def test_dir_shows_public_names_only():
+    shown = [name for name in dir(clustruct) if not name.startswith("__")]
+    assert shown == sorted(set(clustruct.__all__) - {"__version__"})
+
+
 def test_star_import_gives_the_public_names():
     namespace = {}
     exec("from clustruct import *", namespace)

@@ -9,6 +9,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
     from clustruct import datasets, plot
+    from clustruct.estimators.blocks import column_blocks
     from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
     from clustruct.estimators.path import feature_cluster_path
     from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         TaskClusterClassifierCV,
         TaskClusterRegressorCV,
     )
+    from clustruct.estimators.task_scoring import task_scorer
     from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
     from clustruct.persistence.model_files import load, save
     from clustruct.projections import kmeans_1d, project_clustered
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
         Certificate,
         Clustering1D,
         CountSelection,
+        ExpertGroup,
+        ExpertGroups,
         FeatureGroup,
         FeatureGroups,
         FeaturePath,
@@ -54,6 +58,7 @@ _HOMES = {
     "FeatureClusterRegressorCV": "clustruct.estimators.search",
     "FeatureClusterClassifierCV": "clustruct.estimators.search",
     "feature_cluster_path": "clustruct.estimators.path",
+    "column_blocks": "clustruct.estimators.blocks",
     "SampleClusterRegressor": "clustruct.estimators.samples",
     "SampleClusterClassifier": "clustruct.estimators.samples",
     "SampleClusterRegressorCV": "clustruct.estimators.search_samples",
@@ -62,6 +67,7 @@ _HOMES = {
     "TaskClusterClassifier": "clustruct.estimators.tasks",
     "TaskClusterRegressorCV": "clustruct.estimators.search_tasks",
     "TaskClusterClassifierCV": "clustruct.estimators.search_tasks",
+    "task_scorer": "clustruct.estimators.task_scoring",
     "kmeans_1d": "clustruct.projections",
     "project_clustered": "clustruct.projections",
     "Clustering1D": "clustruct.results",
@@ -72,6 +78,8 @@ _HOMES = {
     "SearchResult": "clustruct.results",
     "GateScore": "clustruct.results",
     "CountSelection": "clustruct.results",
+    "ExpertGroup": "clustruct.results",
+    "ExpertGroups": "clustruct.results",
     "Certificate": "clustruct.results",
     "Iteration": "clustruct.results",
     "Status": "clustruct.results",
@@ -91,6 +99,7 @@ __all__ = [
     "FeatureClusterRegressorCV",
     "FeatureClusterClassifierCV",
     "feature_cluster_path",
+    "column_blocks",
     "SampleClusterRegressor",
     "SampleClusterClassifier",
     "SampleClusterRegressorCV",
@@ -99,6 +108,7 @@ __all__ = [
     "TaskClusterClassifier",
     "TaskClusterRegressorCV",
     "TaskClusterClassifierCV",
+    "task_scorer",
     "kmeans_1d",
     "project_clustered",
     "Clustering1D",
@@ -109,6 +119,8 @@ __all__ = [
     "SearchResult",
     "GateScore",
     "CountSelection",
+    "ExpertGroup",
+    "ExpertGroups",
     "Certificate",
     "Iteration",
     "Status",
@@ -139,4 +151,4 @@ if not TYPE_CHECKING:  # so that type checkers complain of names that do not exi
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

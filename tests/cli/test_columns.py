@@ -173,6 +173,8 @@ def test_blocks_are_those_of_the_columns():
     assert set(matrix.dtypes) == {np.dtype(np.float64)}
     steps, _ = prepared(frame[["a"]].dropna())
     assert blocks_of(steps) is None
+    steps, _ = prepared(frame.rename(columns={"k": "dates"}))  # a category by that name
+    assert len(set(blocks_of(steps))) == 3
 
 
 def test_words_become_a_sparse_matrix_with_unique_names():

@@ -160,7 +160,7 @@ def test_experts_on_classes(clustruct, tmp_path):
     args = ("fit", tmp_path / "t.csv", "--target", "y", "--samples", "--clusters", "2")
     status, out, _ = clustruct(*args, "--classification")
     assert status == 0
-    (line,) = [line for line in out.splitlines() if "best of 2 answers" in line]
+    (line,) = [line for line in out.splitlines() if "best of 2 predictions" in line]
     (header,) = [line for line in out.splitlines() if "Accuracy" in line]
     assert line.index("Experts") == header.index("model")
 

@@ -173,7 +173,9 @@ def test_report_says_that_it_shows_some_rows(clustruct, folder, quick, monkeypat
     args = ("--target", "fare", "--drop", "kind", "code", *quick, "--report", page)
     status, out, err = clustruct("fit", folder, *args, "--out-of-core", "yes")
     assert status == 0, err
-    assert "On 120 rows held out; plain models fitted to 200 of 477 rows, drawn at random" in out
+    assert (
+        "On 120 rows held out; other models were fitted to 200 of 477 rows, drawn at random" in out
+    )
     assert "320 of 597 rows, drawn at random" in page.read_text()
 
 

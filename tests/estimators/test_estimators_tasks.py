@@ -505,3 +505,19 @@ def test_a_failed_fit_leaves_nothing_behind(rows):
         model.fit(X, y, tasks=tasks)
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+@pytest.mark.parametrize("kind", [cs.TaskClusterRegressor, cs.TaskClusterRegressorCV])
+def test_a_vector_of_numbers_needs_tasks(kind):
+    problem = cs.datasets.make_clustered_tasks(n_tasks=4, n_clusters=2, random_state=0)
+    X, y, _ = problem.rows()
+    with pytest.raises(ValueError, match=r"Give tasks, .* one column\s+for each task"):
+        kind(1).fit(X, y)
+    assert kind(1).fit(X, y.reshape(-1, 1)).predict(X).shape == (y.size, 1)
+
+
+def test_a_vector_of_classes_needs_no_tasks():
+    X, _ = cs.datasets.make_clustered_tasks(n_tasks=4, n_clusters=2, random_state=0).columns()
+    names = np.array(["a", "b", "c"])[np.digitize(X[:, 0], (-0.5, 0.5))]
+    assert cs.TaskClusterClassifier(2).fit(X, names).tasks_.tolist() == ["a", "b", "c"]
+    assert cs.TaskClusterClassifier(2).fit(X, names == "a").predict(X).shape == names.shape

@@ -122,7 +122,8 @@ def test_classes_as_tasks(loss):
 
 def test_one_task_and_tasks_of_any_kind(problem):
     X, y, tasks = problem
-    assert_same(made("squared").fit(in_pieces(X), y), made("squared").fit(X, y))
+    column = y.reshape(-1, 1)
+    assert_same(made("squared").fit(in_pieces(X), column), made("squared").fit(X, column))
     pairs = [(name, len(name)) for name in tasks]
     whole = made("squared").fit(X, y, tasks=pairs)
     pieces = made("squared").fit(in_pieces(X), y, tasks=pairs)
@@ -321,7 +322,9 @@ def test_mistakes_in_predictions_and_classes_are_told(problem):
     with pytest.raises(ValueError, match=r"tasks has shape \(479,\)"):
         model.predict(in_pieces(X), tasks=later(tasks[:-1]))
     with pytest.raises(ValueError, match="fit` was called without tasks"):
-        made("squared").fit(in_pieces(X), y).predict(in_pieces(X), tasks=tasks)
+        made("logistic").fit(in_pieces(X), y > 0.0).predict(in_pieces(X), tasks=tasks)
+    with pytest.raises(ValueError, match="one column for each task"):
+        made("squared").fit(in_pieces(X), y)
     with pytest.raises(ValueError, match="one class only"):
         made("logistic").fit(in_pieces(X), np.zeros(N, dtype=int), tasks=tasks)
     with pytest.raises(ValueError, match="3 classes"):
@@ -335,7 +338,7 @@ def test_too_many_numbers_are_told_before_any_work(passes):
         lambda block: np.zeros((block.shape[0], 25_000)), chunks=((15_000,) * 2, (25_000,))
     )
     with pytest.raises(ValueError, match="1 tasks with 25000 features"):
-        made("squared").fit(wide, np.zeros(30_000))
+        made("squared").fit(wide, np.zeros((30_000, 1)))
     assert passes() == 0
 
 

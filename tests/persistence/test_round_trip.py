@@ -175,3 +175,42 @@ def test_equal_arrays_are_stored_once():
     first, second, _ = round_trip([np.arange(3), np.arange(3), np.arange(3.0)])
     first[0] = 7
     assert second[0] == 0
+
+
+def test_scores_come_back_as_attributes_and_columns():
+    for model, _ in MODELS:
+        if hasattr(model, "cv_results_"):
+            again = round_trip(model)
+            assert same(dict(again.cv_results_), dict(model.cv_results_))
+            assert again.best_index_ == model.best_index_
+
+
+def test_files_from_before_a_field_was_added_are_read():
+    found = next(model for model, _ in MODELS if isinstance(model, cs.SampleClusterClassifierCV))
+    encoder = Encoder()
+    encoded = encoder.encode(found.selection_, "value")
+    del encoded["object"][1]["fold_values"]
+    again = Decoder(encoder.members).decode(encoded)
+    assert again.fold_values is None
+    assert again.best_index == found.best_index_
+    columns = again.as_cv_results()
+    np.testing.assert_allclose(columns["mean_test_score"], -found.selection_.values)
+    assert np.isnan(columns["std_test_score"]).any()  # of folds that the file does not hold
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fold_scores", [1.0, 2.0]),
+        ("best_index", {"tuple": [9, 0, 0]}),
+        ("n_clusters", {"tuple": [1] * 10}),
+        ("alphas", None),
+    ],
+)
+def test_impossible_scores_are_refused(name, value):
+    model = next(model for model, _ in MODELS if isinstance(model, cs.FeatureClusterRegressorCV))
+    encoder = Encoder()
+    encoded = encoder.encode(model.cv_results_, "value")
+    encoded["object"][1][name] = value
+    with pytest.raises(ValueError, match="scores of a SearchResult in it are impossible"):
+        Decoder(encoder.members).decode(encoded)

@@ -8,14 +8,13 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import Ridge, RidgeCV
-from sklearn.metrics import r2_score
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
-from clustruct.reporting.comparison import Data, _linear, compare, frozen, long
 from clustruct.reporting.content import describe
+from clustruct.reporting.samples import Data
 from clustruct.reporting.svg import nice_ticks, shown, tick_texts
 from tests.reporting.conftest import ENDING, EVIL, embedded
 
@@ -74,7 +73,7 @@ def test_samples_show_who_belongs_where(read, samples):
         assert answer == pytest.approx(y[sample], rel=1e-4)
         assert expert == model.labels_[sample]
         assert answers == pytest.approx(model.predict_experts(X[[sample]])[0], rel=1e-4)
-    assert "Experts, best of 3 answers" in text
+    assert "Experts, best of 3 predictions" in text
 
 
 def test_classes(read):
@@ -96,7 +95,7 @@ def test_classes_of_experts(read):
     model = cs.SampleClusterClassifier(2, n_init=1, random_state=0).fit(problem.X, names)
     text = read(model, problem.X, names)
     assert EVIL not in text
-    assert "Experts, best of 2 answers" in text
+    assert "Experts, best of 2 predictions" in text
 
 
 def test_several_outputs(read, features):
@@ -169,54 +168,6 @@ def test_classes_as_tasks(read, rng):
 # ---- How well it does.
 
 
-def test_the_model_is_judged_on_samples_it_has_not_seen(features):
-    model, X, y = features
-    found = compare(model, Data(X, y), None, test_size=0.25, seed=0)
-    assert found.refitted
-    assert (found.n_train, found.n_test) == (120, 40)
-    assert found.metrics == ("R²", "RMSE")
-    assert len(found.entries) == 3
-    assert found.mine.scores[0] > 0.9
-    lead, error = found.lead
-    assert lead == pytest.approx(1 - found.mine.losses.mean() / found.rival.losses.mean())
-    assert error > 0.0
-
-
-def test_given_samples_judge_the_model_as_it_is(read, features):
-    _, X, y = features
-    half = cs.FeatureClusterRegressor(3).fit(X[:80], y[:80])
-    held = Data(X[80:], y[80:])
-    found = compare(half, Data(X[:80], y[:80]), held, test_size=0.0, seed=0)
-    assert not found.refitted
-    assert found.mine.scores[0] == pytest.approx(r2_score(y[80:], half.predict(X[80:])))
-    text = visible(read(half, X[:80], y[:80], X_test=X[80:], y_test=y[80:]))
-    assert "judged on 80 samples that were held out for it" in text
-
-
-def test_a_search_is_not_repeated(features):
-    model, _, _ = features
-    copy = frozen(model)
-    assert copy.n_clusters == model.best_params_["n_clusters"]
-    assert copy.alphas == model.alpha_
-    assert not hasattr(copy, "coef_")
-
-
-def test_preprocessing_is_fitted_without_the_held_out_samples():
-    problem = cs.datasets.make_clustered_features(80, 6, 2, random_state=0)
-    seen = []
-
-    class Spy(StandardScaler):
-        def fit(self, X, y=None, sample_weight=None):
-            seen.append(len(X))
-            return super().fit(X, y, sample_weight)
-
-    model = make_pipeline(Spy(), cs.FeatureClusterRegressor(2)).fit(problem.X, problem.y)
-    seen.clear()
-    found = compare(model, Data(problem.X, problem.y), None, test_size=0.25, seed=0)
-    assert set(seen) == {60}
-    assert found.n_test == 20
-
-
 def test_blocks_are_of_the_columns_that_the_model_was_fitted_to(read, rng):
     """A category that no sample has but the held-out ones would leave a column out."""
     pandas = pytest.importorskip("pandas")
@@ -228,32 +179,6 @@ def test_blocks_are_of_the_columns_that_the_model_was_fitted_to(read, rng):
     estimator = cs.FeatureClusterRegressor(3, blocks=["a", *(["b"] * 12)])
     model = make_pipeline(steps, estimator).fit(X, y)
     assert "Grouped features" in read(model, X, y)
-
-
-def test_best_answers_are_the_nearest(samples):
-    model, X, y = samples
-    found = compare(model, Data(X, y), None, test_size=0.25, seed=0)
-    best = next(entry for entry in found.entries if entry.remark)
-    assert best.scores[0] > 0.99 > found.mine.scores[0]
-    assert found.rival.name == "One ridge regression for all samples"
-
-
-def test_rivals_are_not_handicapped_by_the_scale_of_the_columns(features):
-    """The strength is chosen among some that suit the columns, finely enough."""
-    _, X, y = features
-    X = X.to_numpy()
-    fine = RidgeCV(np.logspace(-3, 5, 200), scoring="neg_mean_squared_error", cv=3).fit(X, y)
-    for scale in (1e-4, 1.0, 1e4):
-        rival = _linear(Data(X * scale, y), classes=False)
-        np.testing.assert_allclose(rival.predict(X * scale), fine.predict(X), rtol=0.05, atol=0.2)
-
-
-def test_tasks_in_columns_become_rows():
-    Y = np.array([[1.0, np.nan], [2.0, 3.0]])
-    rows = long(Data(np.array([[7.0], [8.0]]), Y))
-    assert rows.y.tolist() == [1.0, 2.0, 3.0]
-    assert rows.X[:, 0].tolist() == [7.0, 8.0, 8.0]
-    assert rows.tasks.tolist() == [0, 0, 1]
 
 
 def test_too_few_samples_are_not_compared(read):
@@ -313,7 +238,7 @@ def test_many_samples_are_drawn_and_it_says_so(read, rng):
     problem = cs.datasets.make_clustered_features(60_000, 4, 2, random_state=0)
     model = cs.FeatureClusterRegressor(2).fit(problem.X, problem.y)
     text = visible(read(model, problem.X, problem.y))
-    assert "drawn from 60,000 samples at random" in text
+    assert "rows were drawn at random from 60,000" in text
     assert "fitted anew to 15,000 samples" in text
 
 

@@ -25,6 +25,7 @@ from clustruct.cli.large import LargeColumns
 from clustruct.cli.messages import in_percent
 from clustruct.cli.styles import date_words
 from clustruct.cli.words import fit_words
+from clustruct.estimators.blocks import column_blocks
 from clustruct.estimators.columns import (
     DateToDays,
     FilledText,
@@ -211,14 +212,13 @@ def _parts(
     for kind, title in (("number", NUMBERS), ("date", "dates")):
         for style in sorted({column.style for column in of_kind[kind]}):
             names = [column.name for column in of_kind[kind] if column.style == style]
-            add(
-                f"{title} {style}".rstrip(), _numeric(scale, missing, *_reader(kind, style)), *names
-            )
+            steps = _numeric(scale, missing, *_reader(kind, style))
+            parts.append((f"{title} {style}".rstrip(), steps, names))
     for column in (*of_kind["number"], *of_kind["date"]):
         if column.is_flagged and missing == "impute":
             flag = MissingFlag(features="all", sparse=False)
-            steps = [*_reader(column.kind, column.style), flag]
-            add(f"{column.name} missing", make_pipeline(*steps), column.name)
+            flagged = make_pipeline(*_reader(column.kind, column.style), flag)
+            add(f"{column.name} missing", flagged, column.name)
     for column in of_kind["category"]:
         encoder = LevelEncoder(
             handle_unknown="infrequent_if_exist",
@@ -269,7 +269,7 @@ def _vectorizer(n_rows: int, kind: type[TfidfVectorizer]) -> TfidfVectorizer:
 def _part_name(name: str, parts: Sequence[tuple[str, Any, Any]]) -> str:
     """The name of a column as that of its part, where scikit-learn allows it."""
     plain = name.replace("__", "_")
-    taken = {part[0] for part in parts}
+    taken = {NUMBERS, STEPS, *(part[0] for part in parts)}
     return plain if plain not in taken else f"{plain} ({len(parts)})"
 
 
@@ -304,14 +304,13 @@ def blocks_of(transformer: Any) -> NDArray[np.object_] | None:
     a column of text. Columns of 0 and 1 that stand alone, for a category with two levels or for
     missing values, are one block together.
     """
-    places = transformer.output_indices_
-    ids = np.empty(max(place.stop for place in places.values()), dtype=object)
+    ids = column_blocks(transformer)
     for name, step, _ in transformer.transformers_:
-        place = places[name]
+        place = transformer.output_indices_[name]
         last = step[-1] if isinstance(step, Pipeline) else step
-        if isinstance(last, LevelEncoder | TfidfVectorizer):
-            alone = isinstance(last, LevelEncoder) and place.stop - place.start == 1
-            ids[place] = STEPS if alone else name
-        else:
-            ids[place] = STEPS if isinstance(last, MissingFlag) else NUMBERS
+        is_level = isinstance(last, LevelEncoder)
+        if isinstance(last, MissingFlag) or (is_level and place.stop - place.start == 1):
+            ids[place] = STEPS
+        elif not is_level and not isinstance(last, TfidfVectorizer):
+            ids[place] = NUMBERS
     return ids if len(set(ids)) > 1 else None

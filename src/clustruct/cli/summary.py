@@ -12,6 +12,7 @@ from clustruct.cli.preparation import STEPS
 from clustruct.cli.training import Trained
 from clustruct.inspection import kind_of
 from clustruct.reporting.comparison import Comparison
+from clustruct.reporting.verdict import verdict_on
 
 __all__ = ["model_values", "print_model", "print_scores", "score_values"]
 
@@ -118,14 +119,19 @@ def score_values(trained: Trained) -> dict[str, Any] | None:
     found = trained.comparison
     if found is None:
         return None
+    told = verdict_on(trained.model, found)
     return {
         "rows": found.n_test,
         "plain_models_fitted_to": found.n_train,
+        "verdict": told.headline,
+        "support": list(told.support),
         "scores": [
             {
                 "model": entry.name,
                 "ours": entry.ours,
-                **dict(zip(found.metrics, entry.scores, strict=False)),
+                "rows": entry.n_train,
+                **({} if entry.n_wrong is None else {"wrong": entry.n_wrong}),
+                **entry.scores,
             }
             for entry in found.entries
         ],
@@ -135,6 +141,8 @@ def score_values(trained: Trained) -> dict[str, Any] | None:
 def print_model(trained: Trained, console: Console) -> None:
     """The model as tables."""
     values = model_values(trained)
+    console.say(verdict_on(trained.model, trained.comparison).headline)
+    console.say()
     console.say(_headline(trained, values))
     header, rows = _TABLES[values["use"]](values["groups"])
     console.table(header, rows)
@@ -236,20 +244,28 @@ def print_scores(trained: Trained, console: Console) -> None:
     found = trained.comparison
     if found is None:
         return
+    counted = found.mine.n_wrong is not None
     console.table(
-        (*found.metrics, "model"),
+        (*(["wrong"] if counted else []), *found.metrics, "model"),
         [
-            [f"{score:.4f}" for score in entry.scores]
-            + [""] * (len(found.metrics) - len(entry.scores))
-            + [entry.name]
+            [
+                *([f"{entry.n_wrong:,}"] if counted else []),
+                *(f"{entry.scores[m]:.4f}" if m in entry.scores else "" for m in found.metrics),
+                f"{entry.name} ({entry.remark})" if entry.remark else entry.name,
+            ]
             for entry in found.entries
         ],
-        f"On {found.n_test} rows held out{_plainly(found)}",
+        f"On {found.n_test:,} rows held out{_plainly(found)}",
     )
+    told = verdict_on(trained.model, found)
+    for sentence in told.support[:-1]:  # the last one says what the title of the table says
+        console.say(sentence)
+    console.say()
 
 
 def _plainly(found: Comparison) -> str:
-    """What plain models were fitted to, where it is not all that ours was."""
-    if found.n_train >= found.n_available:
+    """What other models were fitted to, where it is not all that ours was."""
+    if found.n_train >= found.mine.n_train:
         return ""
-    return f"; plain models fitted to {found.n_train} of {found.n_available} rows, drawn at random"
+    some = f"{found.n_train:,} of {found.mine.n_train:,} rows"
+    return f"; other models were fitted to {some}, drawn at random"

@@ -1,6 +1,6 @@
 """Fitting: hold rows out, prepare columns, choose and fit the model, see how well it does."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from tempfile import gettempdir
 from typing import Any, NamedTuple
 
@@ -114,10 +114,8 @@ def train(
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
     before = [] if ready.steps is None else [("columns", ready.steps)]
     model = Pipeline([*before, ("model", estimator)])
-    with console.progress("comparing with plain models"):
-        comparison = _compare(model, ready.data, problem, held, settings.seed)
-    if comparison is not None:
-        comparison = replace(comparison, n_available=fitted.size)
+    with console.progress("comparing with other models"):
+        comparison = _compare(model, ready, problem, fitted.size, held, settings.seed)
     in_blocks = getattr(estimator, "blocks", None) is not None
     return Trained(model, ready.shown, ready.names, ready.data, comparison, in_blocks)
 
@@ -139,13 +137,13 @@ def _fit(
 
 
 def _compare(
-    model: Any, data: Data, problem: Problem, held: Indices, seed: int
+    model: Any, ready: "_Ready", problem: Problem, n_fitted: int, held: Indices, seed: int
 ) -> Comparison | None:
     """Scores on the rows held out, if there are any."""
     if not held.size:
         return None
     held_out = _data(problem, _drawn(problem, held, seed))
-    return compare(model, data, held_out, test_size=0.0, seed=seed)
+    return compare(model, ready.data, held_out, seed=seed, matrix=ready.shown, n_fitted=n_fitted)
 
 
 def _split(problem: Problem, test_size: float, seed: int) -> tuple[Indices, Indices]:
@@ -233,5 +231,7 @@ def _drawn(problem: Problem, rows: Indices, seed: int) -> Indices:
 
 def _data(problem: Problem, rows: Indices) -> Data:
     """Some rows, in memory."""
-    tasks = None if problem.tasks is None else problem.tasks[rows]
-    return Data(problem.rows(rows), problem.target.values[rows], tasks)
+    tasks, weights = (
+        None if part is None else part[rows] for part in (problem.tasks, problem.weights)
+    )
+    return Data(problem.rows(rows), problem.target.values[rows], tasks, weights)

@@ -1,11 +1,15 @@
-"""From the arguments of an estimator to the constraint they stand for."""
+"""Blocks of features: made from the columns they came from, and turned into a constraint."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import check_is_fitted
 
 from clustruct.constraints import (
     BlockClustered,
@@ -17,7 +21,7 @@ from clustruct.constraints import (
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.rows import Cluster
 
-__all__ = ["choose_constraint"]
+__all__ = ["choose_constraint", "column_blocks"]
 
 Labels = NDArray[np.intp]
 
@@ -132,3 +136,95 @@ def _counts(names: list[Any], n_clusters: int | Mapping[Any, int]) -> int | Labe
             f"n_clusters holds {wrong[0]!r}; give each block an integer of at least 1."
         )
     return np.array(counts, dtype=np.intp)
+
+
+# ---- From columns
+
+
+def column_blocks(
+    transformer: ColumnTransformer,
+    *,
+    together: str | Iterable[str] = (),
+    alone: str | Iterable[str] = (),
+) -> NDArray[np.object_]:
+    """The block of each column that a fitted ``ColumnTransformer`` makes.
+
+    Every part of the transformer is a block under its name; of a ``OneHotEncoder`` for several
+    columns, each of these is a block under its own name.
+
+    Parameters
+    ----------
+    transformer : ColumnTransformer
+        Fitted. Its parts may be pipelines.
+    together : str or iterable of str, default=()
+        Names of parts that form one block, named after the first of them.
+    alone : str or iterable of str, default=()
+        Names of parts whose columns share no weights: each keeps its own.
+
+    Returns
+    -------
+    ndarray of str, shape (n_columns,)
+        For the parameter `blocks` of `FeatureClusterRegressor` and the like.
+
+    Raises
+    ------
+    ValueError
+        If it is no ``ColumnTransformer``, or has no part of a name that was given.
+
+    See Also
+    --------
+    FeatureClusterRegressor : Groups features inside blocks.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    >>> rows = [[1.0, "red", "S"], [2.0, "blue", "M"], [4.0, "red", "L"]]
+    >>> columns = make_column_transformer((StandardScaler(), [0]), (OneHotEncoder(), [1, 2]))
+    >>> cs.column_blocks(columns.fit(rows), alone=["standardscaler"]).tolist()
+    ['-1', 'onehotencoder__0', 'onehotencoder__0', 'onehotencoder__1', ...]
+    """
+    if not isinstance(transformer, ColumnTransformer):
+        raise ValueError(
+            f"transformer must be a fitted ColumnTransformer, got {type(transformer).__name__}. "
+            "Give the step of the pipeline that makes the columns."
+        )
+    check_is_fitted(transformer)
+    joined, lonely = ([x] if isinstance(x, str) else list(x) for x in (together, alone))
+    parts = transformer.output_indices_
+    unknown = [name for name in (*joined, *lonely) if name not in parts]
+    if unknown:
+        raise ValueError(
+            f"together and alone hold {unknown[0]!r}, which is no part of the transformer. Give "
+            f"some of {list(parts)!r:.200}."
+        )
+    blocks = np.empty(max(place.stop for place in parts.values()), dtype=object)
+    for name, place in parts.items():
+        if name in lonely:
+            blocks[place] = str(ALONE)
+        elif name in joined:
+            blocks[place] = joined[0]
+        else:
+            sources = _sources(name, transformer.named_transformers_.get(name), parts)
+            blocks[place] = sources if len(sources) == place.stop - place.start else name
+    return blocks
+
+
+def _sources(part: str, step: Any, taken: Iterable[str]) -> list[str]:
+    """For each column of one-hot encoded columns the one it came from; nothing for other parts."""
+    encoder = step[-1] if isinstance(step, Pipeline) and len(step) else step
+    if not isinstance(encoder, OneHotEncoder) or len(encoder.categories_) < 2:
+        return []
+    counts = [len(levels) for levels in encoder.categories_]
+    if getattr(encoder, "infrequent_categories_", None) is not None:
+        rare = [0 if levels is None else len(levels) for levels in encoder.infrequent_categories_]
+        counts = [n - max(0, few - 1) for n, few in zip(counts, rare, strict=True)]
+    if encoder.drop_idx_ is not None:
+        dropped = [int(level is not None) for level in encoder.drop_idx_]
+        counts = [n - gone for n, gone in zip(counts, dropped, strict=True)]
+    names = getattr(step, "feature_names_in_", None)
+    if names is None or len(names) != len(counts):
+        names = [f"{part}__{j}" for j in range(len(counts))]
+    names = [f"{part}__{name}" if name in taken else str(name) for name in names]
+    return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]

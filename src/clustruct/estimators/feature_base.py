@@ -23,6 +23,7 @@ from clustruct.estimators.inputs import (
     check_options,
     check_start,
     conclude,
+    names_of_features,
     watcher,
 )
 from clustruct.estimators.intake import Intake, map_rows, take_matrix
@@ -168,15 +169,13 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
             label -1. ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
+        names = names_of_features(self)
         order = np.argsort(self.labels_, kind="stable")
         bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
         groups = [self._group(members, names) for members in np.split(order, bounds)]
         if groups[0].label < 0:
             groups = [*groups[1:], groups[0]]
-        return FeatureGroups(groups)
+        return FeatureGroups(groups, map(str, getattr(self, "classes_", ())))
 
     def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
         """The group of some features, which share a label."""

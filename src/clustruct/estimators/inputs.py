@@ -28,6 +28,7 @@ __all__ = [
     "class_weights",
     "conclude",
     "counter",
+    "names_of_features",
     "printer",
     "total_weight",
     "watcher",
@@ -243,3 +244,11 @@ def conclude(verbose: int | bool, status: Status, certificate: Certificate) -> N
     """Print how a fit ended, and what is proved of it."""
     if verbose:
         print(f"{status.message}\n{certificate.in_words}")
+
+
+def names_of_features(estimator: Any) -> NDArray[Any]:
+    """Names of the features that an estimator was fitted to, or ``x0``, ``x1``, ..."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)
+    return np.asarray(names)

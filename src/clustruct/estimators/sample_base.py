@@ -15,13 +15,14 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from clustruct.arrays import beside, count_true, look_up, namespace, totals_by_code
+from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, Rows, any_design, as_design
 from clustruct.design.kinds import is_partitioned
 from clustruct.estimators.gate import Gate, fit_gate
 from clustruct.estimators.inputs import (
     check_options,
     conclude,
+    names_of_features,
     watcher,
 )
 from clustruct.estimators.intake import Intake, loaded, map_samples, mean_of, take_samples
@@ -29,7 +30,7 @@ from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples import Panel, SampleObjective
 from clustruct.objectives.streamed_samples import StreamedSampleObjective
-from clustruct.results import GateScore
+from clustruct.results import ExpertGroup, ExpertGroups, GateScore
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.samples import OPTIONS, RECIPES, SampleProblem, panel_of, solve
 
@@ -70,6 +71,10 @@ class HostScore:
 
 class SampleCluster(BaseEstimator, ABC):
     """What regression and classification share."""
+
+    experts_: Any
+    intercepts_: Any
+    labels_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -284,6 +289,32 @@ class SampleCluster(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         return mean_of(map_samples(self, self._best_losses, X, y), sample_weight)
+
+    def clusters(self) -> ExpertGroups:
+        """The experts as a table: share, size, intercept and weights of each.
+
+        Returns
+        -------
+        ExpertGroups
+            A list of `ExpertGroup`, that with the most samples first.
+            ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
+        """
+        check_is_fitted(self)
+        names = tuple(str(name) for name in names_of_features(self))
+        coefs, intercepts = to_host(self.experts_), to_host(self.intercepts_)
+        sizes = np.bincount(to_host(loaded(self.labels_)), minlength=self.n_clusters_)
+        experts = (
+            ExpertGroup(
+                label=q,
+                share=float(self._weights[q]),
+                size=int(sizes[q]),
+                intercept=intercepts[q].copy() if intercepts.ndim > 1 else float(intercepts[q]),
+                coef=coefs[q].copy(),
+                features=names,
+            )
+            for q in range(self.n_clusters_)
+        )
+        return ExpertGroups(experts, map(str, getattr(self, "classes_", ())))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

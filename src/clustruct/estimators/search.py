@@ -96,12 +96,14 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         What was chosen: ``n_clusters``, ``alpha``, ``n_nonzero`` and ``relax``.
     best_score_ : float
         Mean score of it over the folds, or its negative BIC.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
     relax_ : float
         The fraction chosen.
     cv_results_ : SearchResult
-        All scores.
+        All scores, ``pandas.DataFrame(model.cv_results_)``.
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Weights.
     intercept_ : float or ndarray of shape (n_outputs,)
@@ -335,12 +337,14 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         What was chosen: ``n_clusters``, ``alpha``, ``n_nonzero`` and ``relax``.
     best_score_ : float
         Mean score of it over the folds, or its negative BIC.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
     relax_ : float
         The fraction chosen.
     cv_results_ : SearchResult
-        All scores.
+        All scores, ``pandas.DataFrame(model.cv_results_)``.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights.
     intercept_ : ndarray of shape (1,) or (n_classes,)

@@ -156,13 +156,13 @@ class Search(FeatureCluster):
         self.cv_results_ = found
         self.alpha_ = float(found.alphas[a])
         self.best_score_ = float(found.mean_scores[found.best_index])
-        self.best_params_ = {
-            "n_clusters": found.n_clusters[q],
-            "alpha": self.alpha_,
-            "n_nonzero": found.n_nonzero[k],
-            "relax": self.relax_,
-        }
+        self.best_params_ = found.points()[found.flat_index]
         conclude(self.verbose, self.status_, self.certificate_)
+
+    @property
+    def best_index_(self) -> int:
+        """Index of the point chosen into the columns of `cv_results_`."""
+        return self.cv_results_.flat_index
 
     def _as_plain(self) -> Any:
         """The same model without a search, which stands for a fit on a fold."""

@@ -59,7 +59,8 @@ class _CountSearch(BaseEstimator):
         _, answers = self._check_data(X, y)
         counts = self._counts(answers)
         if self.criterion == "cv":
-            values, errors, losses = self._held_out(counts, X, y, sample_weight, seed)
+            folds, losses = self._held_out(counts, X, y, sample_weight, seed)
+            values, errors = folds.mean(axis=1), _errors(folds)
             best = _fewest(values, errors[values.argmin()])
             model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
         else:
@@ -70,6 +71,7 @@ class _CountSearch(BaseEstimator):
                 criteria.append(self._criterion(models[-1], X, y, sample_weight))
                 tell()
             values = np.array(criteria)
+            folds = values[:, None]
             losses = np.array([m.best_loss(X, y, sample_weight) for m in models])
             errors = np.zeros_like(values)
             best = _fewest(values, BARE_MENTION)
@@ -78,9 +80,32 @@ class _CountSearch(BaseEstimator):
                 model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
         self._adopt(model)
         conclude(self.verbose, self.status_, self.certificate_)
+        numbers = np.array(counts, dtype=np.intp)
         self.selection_ = CountSelection(
-            self.criterion, np.array(counts, dtype=np.intp), values, errors, losses, counts[best]
+            self.criterion, numbers, values, errors, losses, counts[best], folds
         )
+
+    # Derived from `selection_`, which model files hold.
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """The criterion for every number of experts, as scikit-learn's searches have it."""
+        return self.selection_.as_cv_results()
+
+    @property
+    def best_index_(self) -> int:
+        """Index of the number of experts that was chosen into the columns of `cv_results_`."""
+        return self.selection_.best_index
+
+    @property
+    def best_params_(self) -> dict[str, int]:
+        """The number of experts that was chosen."""
+        return {"n_clusters": self.selection_.best}
+
+    @property
+    def best_score_(self) -> float:
+        """The negative criterion of that number."""
+        return 0.0 - float(self.selection_.values[self.best_index_])
 
     def _search_on_part(self, X: Any, y: Any, sample_weight: Any, seed: int) -> None:
         """Choose the number on samples drawn by weight, and fit so many experts to all of them."""
@@ -134,8 +159,8 @@ class _CountSearch(BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         seed: int,
-    ) -> tuple[Floats, Floats, Floats]:
-        """Criterion, its standard error and the best-of-Q loss, over the folds."""
+    ) -> tuple[Floats, Floats]:
+        """Criterion of each number on each fold, and the mean best-of-Q loss."""
         matrix, answers = _indexable(X), np.asarray(y)
         weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
         folds = check_cv(self.cv, answers, classifier=self._stratified).split(matrix, answers)
@@ -153,8 +178,7 @@ class _CountSearch(BaseEstimator):
                 losses[f, c] = model.best_loss(*sample)
                 values[f, c] = self._compared(model, single, *sample)
                 tell()
-        errors = values.std(axis=0, ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
-        return values.mean(axis=0), errors * np.ones(len(counts)), losses.mean(axis=0)
+        return values.T, losses.mean(axis=0)
 
     def _counts(self, y: NDArray[Any]) -> list[int]:
         """The numbers to try."""
@@ -219,6 +243,15 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     ----------
     selection_ : CountSelection
         The criterion for every number of experts.
+    cv_results_ : dict
+        The same with the columns of scikit-learn's searches, the negative criterion as the score:
+        ``pandas.DataFrame(model.cv_results_)``.
+    best_params_ : dict
+        What was chosen: ``n_clusters``.
+    best_score_ : float
+        The negative criterion there.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
         Weights of the experts; this and all other attributes are those of
         `SampleClusterRegressor`.
@@ -374,6 +407,15 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
     ----------
     selection_ : CountSelection
         The criterion for every number of experts.
+    cv_results_ : dict
+        The same with the columns of scikit-learn's searches, the negative criterion as the score:
+        ``pandas.DataFrame(model.cv_results_)``.
+    best_params_ : dict
+        What was chosen: ``n_clusters``.
+    best_score_ : float
+        The negative criterion there.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     classes_ : ndarray of shape (n_classes,)
         The classes; this and all other attributes are those of `SampleClusterClassifier`.
 
@@ -478,6 +520,14 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         answers = single.classes_[order[:, : model.n_clusters_]]
         missed = (answers != np.asarray(y)[:, None]).all(axis=1)
         return model.best_error(X, y, weights) - float(np.average(missed, weights=weights))
+
+
+def _errors(folds: Floats) -> Floats:
+    """Standard errors of means over folds, one row each; zero where there is one fold only."""
+    n_folds = folds.shape[1]
+    if n_folds == 1:
+        return np.zeros(folds.shape[0])
+    return np.asarray(folds.std(axis=1, ddof=1) / np.sqrt(n_folds))
 
 
 def _indexable(X: Any) -> Any:

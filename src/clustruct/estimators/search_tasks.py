@@ -86,13 +86,12 @@ class _TaskSearch(TaskCluster):
         self.cv_results_ = found
         self.alpha_ = grid[s].alpha
         self.best_score_ = float(found.mean_scores[q, s])
-        self.best_params_ = {
-            "n_clusters": counts[q],
-            "alpha": grid[s].alpha,
-            "alpha_mean": grid[s].mean,
-            "alpha_between": grid[s].between,
-            "alpha_within": grid[s].within,
-        }
+        self.best_params_ = found.points()[found.flat_index]
+
+    @property
+    def best_index_(self) -> int:
+        """Index of the point chosen into the columns of `cv_results_`."""
+        return self.cv_results_.flat_index
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
         """The problem of a fit; its steps are printed only where more than folds are wanted."""
@@ -196,11 +195,13 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     Attributes
     ----------
     cv_results_ : TaskSelection
-        Scores of all points of the grid on all folds.
+        Scores of all points of the grid on all folds, ``pandas.DataFrame(model.cv_results_)``.
     best_params_ : dict
         The number of groups and the strengths that were chosen.
     best_score_ : float
         Mean score at that point.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge that was chosen.
     coef_ : ndarray of shape (n_tasks, n_features)
@@ -296,7 +297,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Answers: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample.
+            Id of each sample's task, any hashable; needed for `y` with one answer a sample.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; an integer weight counts as that many repetitions.
 
@@ -366,11 +367,13 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     Attributes
     ----------
     cv_results_ : TaskSelection
-        Scores of all points of the grid on all folds.
+        Scores of all points of the grid on all folds, ``pandas.DataFrame(model.cv_results_)``.
     best_params_ : dict
         The number of groups and the strengths that were chosen.
     best_score_ : float
         Mean score at that point.
+    best_index_ : int
+        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge that was chosen.
     coef_ : ndarray of shape (n_tasks, n_features)
@@ -470,7 +473,8 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Classes: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample.
+            Id of each sample's task, any hashable; for `y` with one answer a sample. None takes a
+            vector for classes to tell apart: the classes are the tasks, two of them one task.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; an integer weight counts as that many repetitions.
 

@@ -35,7 +35,7 @@ class Reading:
     names : ndarray of shape (K,)
         Ids of the tasks.
     layout : {"single", "rows", "columns", "classes"}
-        No tasks, one task a sample, one column a task, or one task a class.
+        Two classes without tasks, one task a sample, one column a task, or one task a class.
     """
 
     entries: Entries
@@ -106,7 +106,14 @@ def _read(
     if _has_columns(estimator, y, tasks):
         taken = take_answers(estimator, X, y, None, weights, columns=True)
         return _columns(taken, y)
-    return _one_a_sample(take_answers(estimator, X, y, tasks, weights, columns=False))
+    taken = take_answers(estimator, X, y, tasks, weights, columns=False)
+    if tasks is None and is_regressor(estimator):
+        raise ValueError(
+            f"y is a vector of {taken.design.shape[0]} answers, and tasks=None says of none which "
+            "task it belongs to. Give tasks, one id for each sample, or a 2-D y with one column "
+            "for each task. For a single task, give y.reshape(-1, 1)."
+        )
+    return _one_a_sample(taken)
 
 
 def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:

@@ -211,7 +211,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Answers: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample.
+            Id of each sample's task, any hashable; needed for `y` with one answer a sample.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; an integer weight counts as that many repetitions.
 
@@ -237,7 +237,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
-            Answers; one a sample if `fit` knew of no tasks.
+            Answers.
         """
         return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
 
@@ -281,6 +281,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False  # a vector needs tasks, which no tag can say
         return tags
 
 
@@ -458,7 +459,8 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Classes: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample.
+            Id of each sample's task, any hashable; for `y` with one answer a sample. None takes a
+            vector for classes to tell apart: the classes are the tasks, two of them one task.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; an integer weight counts as that many repetitions.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 import clustruct.estimators
 from clustruct.estimators.feature_base import FeatureCluster
+from clustruct.results.scores import ScoreTable
 
 __all__ = ["class_of", "make", "name_of", "state_of"]
 
@@ -139,22 +140,39 @@ def state_of(value: Any) -> dict[str, Any]:
 def make(kind: type, state: Mapping[str, Any]) -> Any:
     """An object with that state; nothing of its class is called but what makes it empty.
 
+    Fields that the class has gained since have their defaults. The columns of a table of scores are
+    derived from its checked attributes.
+
     Raises
     ------
     ValueError
         If no object that was saved can have that state.
     """
+    state = {**state, **_missing_defaults(kind, state)}
     _check_state(kind, state)
     if issubclass(kind, tuple):
         return tuple.__new__(kind, state.values())
-    made: Any = object.__new__(kind)
+    made: Any = (dict if issubclass(kind, dict) else object).__new__(kind)
     for name, value in state.items():
         object.__setattr__(made, name, value)  # which frozen dataclasses have, too
     if isinstance(made, FeatureCluster):
         _check_groups(made)
+    if isinstance(made, ScoreTable):
+        _fill_scores(made)
     if "vocabulary_" in state:
         _check_vocabulary(kind, state["vocabulary_"])
     return made
+
+
+def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults of the last fields of a dataclass, where an older file does not have them."""
+    if not dataclasses.is_dataclass(kind):
+        return {}
+    return {
+        field.name: field.default
+        for field in dataclasses.fields(kind)
+        if field.default is not dataclasses.MISSING and field.name not in state
+    }
 
 
 def _check_state(kind: type, state: Mapping[str, Any]) -> None:
@@ -193,6 +211,24 @@ def _check_groups(model: FeatureCluster) -> None:
         or not all(-1 <= label < counts[1] for label in (labels.min(), labels.max()))
     ):
         raise ValueError(f"the groups of a {type(model).__name__} in it are impossible")
+
+
+def _fill_scores(table: ScoreTable) -> None:
+    """Derive the columns of a table of scores, as many as the scores that it holds."""
+    scores, index = table.fold_scores, table.best_index
+    axes = [getattr(table, name) for name in type(table).axes]
+    try:
+        shape = tuple(map(len, axes))
+        good = scores.dtype == np.float64 and scores.size > 0 and scores.shape[:-1] == shape
+        if not good or len(index) != len(shape) or not all(map(_is_within, index, shape)):
+            raise ValueError("shapes differ")
+        table.fill()
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"the scores of a {type(table).__name__} in it are impossible") from error
+
+
+def _is_within(index: Any, length: int) -> bool:
+    return isinstance(index, int | np.integer) and 0 <= int(index) < length
 
 
 def _check_vocabulary(kind: type, vocabulary: Any) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
 from clustruct.inspection import final_estimator, kind_of
-from clustruct.reporting.comparison import Comparison, Data, compare
+from clustruct.reporting.comparison import Comparison, Data, compare, hold_out
 from clustruct.reporting.content import Page, describe
 
 __all__ = ["report", "write_page"]
@@ -63,7 +64,8 @@ def report(
         Their tasks.
     test_size : float, default=0.25
         Without held-out samples, this part of ``X`` is held out, and a copy of the model is fitted
-        to the rest. 0 leaves the comparison out.
+        to the rest, its search included, which takes as long as the fit did. 0 leaves the
+        comparison out.
     feature_names : sequence of str, default=None
         Names of the features; those that the model knows if None.
     title : str, default=None
@@ -104,8 +106,11 @@ def report(
         _check_fits(model, held_out, "y_test")
     size = as_number(test_size, "test_size", "at least 0 and less than 1", lambda s: 0 <= s < 1)
     comparison = None
-    if held_out is not None or size > 0.0:
-        comparison = compare(model, data, held_out, test_size=size, seed=random_state)
+    if held_out is not None:
+        comparison = compare(model, data, held_out.drawn(random_state), seed=random_state)
+    elif size > 0.0 and (parts := hold_out(model, data, size, random_state)) is not None:
+        comparison = compare(model, *parts, seed=random_state, refit=True)
+        comparison = replace(comparison, n_available=data.n)
     return write_page(
         model,
         data,

@@ -63,13 +63,13 @@ def _of_the_comparison(found: Comparison | None) -> list[str]:
     if found is None:
         return []
     texts = []
-    if found.lead[0] < 0.0 and not found.within_noise:
+    if found.rival is not None and found.against(found.rival).worse:
         texts.append(
             f"“{found.rival.name}” does better on held-out samples. Try more groups, another "
             "alpha, or a search (the estimators whose names end in CV)."
         )
-    if found.n_answers < FEW_HELD_OUT:
-        texts.append(f"Only {found.n_answers} answers were held out: scores are rough guides.")
+    if found.n_targets < FEW_HELD_OUT:
+        texts.append(f"Only {found.n_targets} targets were held out: scores are rough guides.")
     return texts
 
 

@@ -32,12 +32,19 @@ BINS = 60
 
 
 def comparison_chart(found: Comparison) -> str:
-    """The first score of every model as a bar."""
+    """How much of the constant model's loss every model removes, as bars.
+
+    For numbers that is R² up to the mean of the training rows; with probabilities it is the share
+    of the log loss.
+    """
+    constant = next(entry for entry in found.entries if entry.role == "constant").loss or 1.0
+    same = [entry for entry in found.entries if len(entry.scores) >= len(found.mine.scores)]
+    shares = [(entry, 1.0 - entry.loss / constant) for entry in same if entry.role != "constant"]
     rows = [
-        (entry.name, entry.scores[0], shown(entry.scores[0]), "fill ours" if entry.ours else "fill")
-        for entry in found.entries
+        (entry.name, max(-0.2, share), f"{share:.1%}", "fill ours" if entry.ours else "fill")
+        for entry, share in shares
     ]
-    return bars(rows, label=f"{found.metrics[0]} of each model on held-out samples")
+    return bars(rows, label="Share of the constant model's loss that each model removes")
 
 
 def levels_chart(levels: Levels, reference: NDArray[np.float64] | None) -> str:

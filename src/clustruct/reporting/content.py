@@ -23,6 +23,7 @@ from clustruct.inspection import (
 from clustruct.reporting import charts
 from clustruct.reporting.caveats import caveats
 from clustruct.reporting.comparison import Comparison, Data
+from clustruct.reporting.quality import Confusion, calibration_chart, confusion_of
 from clustruct.reporting.svg import shown
 from clustruct.reporting.tables import (
     Group,
@@ -31,6 +32,7 @@ from clustruct.reporting.tables import (
     sample_tables,
     task_tables,
 )
+from clustruct.reporting.verdict import verdict_on
 
 __all__ = ["Page", "describe"]
 
@@ -48,6 +50,9 @@ class Page:
     warnings: list[str] = field(default_factory=list)
     comparison: Comparison | None = None
     verdict: str = ""
+    support: list[str] = field(default_factory=list)
+    confusion: Confusion | None = None
+    calibration: tuple[str, str] = ("", "")
     groups: list[Group] = field(default_factory=list)
     n_groups: int = 0
     group_columns: tuple[str, str, str] = ("weight", "size", "features")
@@ -76,7 +81,7 @@ def describe(
     page = Page(title or _default_title(estimator, data, kind), kind)
     _add_groups(page, model, data, names)
     _add_pictures(page, model, data, names, comparison)
-    _add_comparison(page, comparison)
+    _add_comparison(page, model, comparison)
     _add_choice(page, model, search)
     _add_convergence(page, model)
     page.warnings = caveats(model, data, comparison, search)
@@ -187,38 +192,15 @@ def _add_expert_lines(page: Page, model: Any, data: Data, names: Sequence[str] |
 # ---- How well it does.
 
 
-def _add_comparison(page: Page, found: Comparison | None) -> None:
+def _add_comparison(page: Page, model: Any, found: Comparison | None) -> None:
+    verdict = verdict_on(model, found)
+    page.verdict, page.support = verdict.headline, list(verdict.support)
     if found is None:
-        page.verdict = "Nothing was held out, so that nothing can be said about new samples."
         return
     page.comparison = found
     page.comparison_chart = charts.comparison_chart(found)
-    mine = found.mine
-    page.cards.append((shown(mine.scores[0]), f"{found.metrics[0]} on held-out samples"))
-    lead, _ = found.lead
-    loss = "squared error" if found.metrics[0] != "Accuracy" else "error rate"
-    rival = found.rival
-    amount = f"{abs(lead):.1%}"
-    noise = f"the noise of {found.n_test:,} held-out samples"
-    page.verdict = (
-        f"Its {loss} is {amount} {'lower' if lead > 0 else 'higher'} than that of the best of the "
-        f"others, “{rival.name}”, "
-        f"{'which is within' if found.within_noise else 'more than'} {noise}."
-    )
-    for entry in found.entries:
-        if entry.remark:
-            page.verdict += f" {entry.name}: {found.metrics[0]} {shown(entry.scores[0])}."
-    how = (
-        f"fitted anew to {found.n_train:,} samples with the same parameters, and judged on "
-        f"{found.n_test:,} others"
-        if found.refitted
-        else f"judged on {found.n_test:,} samples that were held out for it"
-    )
-    page.verdict += f" The model was {how}."
-    if found.n_available > found.n_train + found.n_test * found.refitted:
-        page.verdict += (
-            f" To be quick, these were drawn from {found.n_available:,} samples at random."
-        )
+    page.confusion = confusion_of(found)
+    page.calibration = calibration_chart(found)
 
 
 # ---- How it was chosen and found.

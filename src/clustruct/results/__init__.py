@@ -2,7 +2,7 @@
 
 from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
 from clustruct.results.projections import Clustering1D, Projection
-from clustruct.results.samples import CountSelection, GateScore
+from clustruct.results.samples import CountSelection, ExpertGroup, ExpertGroups, GateScore
 from clustruct.results.solving import Certificate, Iteration, Status
 from clustruct.results.tasks import TaskGroup, TaskGroups, TaskSelection
 
@@ -10,6 +10,8 @@ __all__ = [
     "Certificate",
     "Clustering1D",
     "CountSelection",
+    "ExpertGroup",
+    "ExpertGroups",
     "FeatureGroup",
     "FeatureGroups",
     "FeaturePath",

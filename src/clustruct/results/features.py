@@ -1,15 +1,28 @@
 """Groups of features, and fits along a grid."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._html import table
-from clustruct.results.tables import scores_table, shown_weight, some_of, table_of
+from clustruct.results.scores import ScoreTable
+from clustruct.results.tables import (
+    ClassTable,
+    classes_note,
+    counted,
+    largest,
+    scores_table,
+    shown_weight,
+    some_of,
+    table_of,
+)
 
 __all__ = ["FeatureGroup", "FeatureGroups", "FeaturePath", "SearchResult"]
+
+MOST_CLASSES = 6  # that have a column of weights each
+MOST_LARGEST = 3  # weights that are shown of more classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +60,15 @@ class FeatureGroup:
         return FeatureGroups([self])._repr_html_()
 
 
-class FeatureGroups(list[FeatureGroup]):
-    """The table of groups: a list of `FeatureGroup` that notebooks show as a table.
+class FeatureGroups(ClassTable[FeatureGroup]):
+    """The table of groups: a list of `FeatureGroup` that is shown as a table.
 
     Parameters
     ----------
     iterable : iterable of FeatureGroup, default=()
         The groups.
+    classes : iterable of str, default=()
+        Names of the classes that the weights tell apart: two for one weight, else one for each.
 
     See Also
     --------
@@ -62,23 +77,44 @@ class FeatureGroups(list[FeatureGroup]):
     Examples
     --------
     >>> import clustruct as cs
-    >>> groups = cs.FeatureGroups([cs.FeatureGroup(0, -1.5, 2, ("bad", "awful"))])
-    >>> "awful" in groups._repr_html_()
-    True
+    >>> groups = [
+    ...     cs.FeatureGroup(0, -1.5, 2, ("bad", "awful")),
+    ...     cs.FeatureGroup(1, 2.0, 1, ("good",)),
+    ... ]
+    >>> print(cs.FeatureGroups(groups, classes=("pan", "praise")))
+    3 features in 2 groups; positive weights speak for praise, negative ones for pan
+    <BLANKLINE>
+    group  weight  size  features
+    -------------------------------
+        0    -1.5     2  bad, awful
+        1       2     1  good
     """
 
-    def _repr_html_(self) -> str:
-        rows = [
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        n_outputs = max((np.size(group.weight) for group in self), default=1)
+        by_class = n_outputs > 1 and len(self.classes) == n_outputs
+        apart = by_class and n_outputs <= MOST_CLASSES
+        weights = self.classes if apart else ("largest weights" if by_class else "weight",)
+
+        def shown(group: FeatureGroup) -> Sequence[object]:
+            if apart:
+                return [float(value) for value in np.atleast_1d(group.weight)]
+            if by_class:
+                return [largest(np.atleast_1d(group.weight), self.classes, MOST_LARGEST)]
+            return [shown_weight(group.weight)]
+
+        rows: list[Sequence[object]] = [
             (
                 group.label if group.label >= 0 else "zero",
-                shown_weight(group.weight),
+                *shown(group),
                 group.size,
                 some_of(group.features),
             )
             for group in self
         ]
-        title = f"{sum(group.size for group in self)} features in {len(self)} groups"
-        return table(title, ("group", "weight", "size", "features"), rows)
+        size = counted(sum(group.size for group in self), "feature")
+        title = f"{size} in {counted(len(self), 'group')}{classes_note(self.classes, n_outputs)}"
+        return title, ("group", *weights, "size", "features"), rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +203,13 @@ class FeaturePath:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
+class SearchResult(ScoreTable):
     """Scores of a search for the number of groups, alpha and the number of nonzero weights.
+
+    It is also a dictionary with the columns of scikit-learn's ``cv_results_``, one entry for each
+    point of the grid: ``param_n_clusters``, ``param_alpha``, ``param_n_nonzero``, ``param_relax``,
+    ``params``, ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
+    ``rank_test_score``. ``pandas.DataFrame(result)`` makes a data frame of it.
 
     Attributes
     ----------
@@ -204,7 +245,11 @@ class SearchResult:
     >>> found = model.fit(problem.X, problem.y).cv_results_
     >>> found.fold_scores.shape, found.mean_scores.shape, len(found.rows())
     ((3, 2, 1, 5), (3, 2, 1), 6)
+    >>> found["mean_test_score"].shape, found["params"][model.best_index_] == model.best_params_
+    ((6,), True)
     """
+
+    axes: ClassVar[tuple[str, ...]] = ("n_clusters", "alphas", "n_nonzero")
 
     n_clusters: tuple[Any, ...]
     alphas: NDArray[np.float64]
@@ -234,6 +279,22 @@ class SearchResult:
         n_folds = self.fold_scores.shape[-1]
         return self.std_scores / np.sqrt(max(1, n_folds - 1))
 
+    def points(self) -> list[dict[str, Any]]:
+        """The parameters at every point of the grid.
+
+        Returns
+        -------
+        list of dict
+            The column ``params``.
+        """
+        return [
+            {
+                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
+                "relax": float(self.relax[place]),
+            }
+            for place in np.ndindex(self.relax.shape)
+        ]
+
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each point of the grid.
 
@@ -245,15 +306,14 @@ class SearchResult:
         means, deviations, errors = self.mean_scores, self.std_scores, self.standard_errors
         return [
             {
-                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
-                "relax": float(self.relax[place]),
+                **point,
                 "mean_score": float(means[place]),
                 "std_score": float(deviations[place]),
                 "standard_error": float(errors[place]),
                 **{f"fold{f}_score": float(s) for f, s in enumerate(self.fold_scores[place])},
                 "chosen": place == self.best_index,
             }
-            for place in np.ndindex(means.shape)
+            for place, point in zip(np.ndindex(means.shape), self.points(), strict=True)
         ]
 
     def _repr_html_(self) -> str:

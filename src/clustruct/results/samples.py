@@ -1,13 +1,126 @@
-"""What a gate is worth, and how many experts there are."""
+"""Experts, what a gate is worth, and how the number of experts was chosen."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._html import table
+from clustruct.results.scores import score_columns
+from clustruct.results.tables import ClassTable, classes_note, counted, largest
 
-__all__ = ["CountSelection", "GateScore"]
+__all__ = ["CountSelection", "ExpertGroup", "ExpertGroups", "GateScore"]
+
+MOST_WEIGHTS = 6  # that a table shows of an expert, half as many for each of several outputs
+MOST_OUTPUTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertGroup:
+    """One row of the table of experts.
+
+    Attributes
+    ----------
+    label : int
+        Number of the expert.
+    share : float
+        Its share of the weight of all samples.
+    size : int
+        How many samples it has in the fit.
+    intercept : float or ndarray of shape (n_outputs,)
+        Its intercept.
+    coef : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Its weights.
+    features : tuple of str
+        Names of the features.
+
+    See Also
+    --------
+    SampleClusterRegressor : Its method ``clusters`` returns a list of them.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_experts(300, 3, 2, random_state=0)
+    >>> model = cs.SampleClusterRegressor(2, random_state=0).fit(problem.X, problem.y)
+    >>> sum(expert.size for expert in model.clusters())
+    300
+    """
+
+    label: int
+    share: float
+    size: int
+    intercept: float | NDArray[np.float64]
+    coef: NDArray[np.float64]
+    features: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        return ExpertGroups([self])._repr_html_()
+
+
+class ExpertGroups(ClassTable[ExpertGroup]):
+    """The table of experts: a list of `ExpertGroup` that is shown as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of ExpertGroup, default=()
+        The experts.
+    classes : iterable of str, default=()
+        Names of the classes that the weights tell apart: two for one output, else one for each.
+
+    See Also
+    --------
+    SampleClusterRegressor : Its method ``clusters`` returns one.
+
+    Examples
+    --------
+    >>> import clustruct as cs, numpy as np
+    >>> names = ("age", "height")
+    >>> experts = [
+    ...     cs.ExpertGroup(0, 0.75, 30, 1.5, np.array([2.0, -1.0]), names),
+    ...     cs.ExpertGroup(1, 0.25, 10, -0.5, np.array([0.0, 3.0]), names),
+    ... ]
+    >>> print(cs.ExpertGroups(experts))
+    2 experts of 40 samples
+    <BLANKLINE>
+    expert  share  size  intercept  largest weights
+    -------------------------------------------------
+         0   0.75    30        1.5  age +2, height -1
+         1   0.25    10       -0.5  height +3
+    """
+
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        n_outputs = max((np.size(expert.intercept) for expert in self), default=1)
+        outputs = [f"output {k}" for k in range(n_outputs)]
+        if len(self.classes) == n_outputs:
+            outputs = list(self.classes)
+        header: Sequence[str] = ("expert", "share", "size", "intercept", "largest weights")
+        if n_outputs > 1:
+            header = ("expert", "share", "size", "intercepts and largest weights")
+        rows: list[Sequence[object]] = [
+            (expert.label, expert.share, expert.size, *_linear(expert, outputs)) for expert in self
+        ]
+        samples = counted(sum(expert.size for expert in self), "sample")
+        title = f"{counted(len(self), 'expert')} of {samples}"
+        return title + classes_note(self.classes, n_outputs), header, rows
+
+
+def _linear(expert: ExpertGroup, outputs: Sequence[str]) -> tuple[object, ...]:
+    """Intercept and largest weights of an expert, for one output, or one text for several."""
+    coef = expert.coef.reshape(len(outputs), -1)
+    intercept = np.atleast_1d(expert.intercept)
+    if len(outputs) == 1:
+        return float(intercept[0]), largest(coef[0], expert.features, MOST_WEIGHTS)
+    order = np.argsort(-np.square(coef).sum(axis=1), kind="stable")[:MOST_OUTPUTS]
+    parts = []
+    for k in sorted(order):
+        weights = largest(coef[k], expert.features, MOST_WEIGHTS // 2)
+        ends = [f"{outputs[k]}: intercept {intercept[k]:+.3g}", *([weights] if weights else [])]
+        parts.append(", ".join(ends))
+    left_out = len(outputs) - order.size
+    return ("; ".join([*parts, *([f"and {left_out} more"] if left_out else [])]),)
 
 
 @dataclass(frozen=True)
@@ -70,6 +183,9 @@ class CountSelection:
         Mean loss of the best expert of each sample, out of the fold for ``"cv"``.
     best : int
         The number that was chosen.
+    fold_values : ndarray of shape (n_counts, n_folds), default=None
+        The criterion on each fold, one column without folds; None in model files that were written
+        before it was kept.
 
     See Also
     --------
@@ -90,6 +206,26 @@ class CountSelection:
     standard_errors: NDArray[np.float64]
     losses: NDArray[np.float64]
     best: int
+    fold_values: NDArray[np.float64] | None = None
+
+    @property
+    def best_index(self) -> int:
+        """Index of the number that was chosen."""
+        return int(np.flatnonzero(self.n_clusters == self.best)[0])
+
+    def as_cv_results(self) -> dict[str, Any]:
+        """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score.
+
+        Returns
+        -------
+        dict
+            ``pandas.DataFrame(selection.as_cv_results())`` makes a data frame of it.
+        """
+        points = [{"n_clusters": int(count)} for count in self.n_clusters]
+        if self.fold_values is not None:
+            return score_columns(points, 0.0 - self.fold_values)
+        unknown = np.where(self.standard_errors > 0.0, np.nan, 0.0)
+        return score_columns(points, 0.0 - self.values[:, None], unknown)
 
     def _repr_html_(self) -> str:
         rows = [

@@ -1,16 +1,77 @@
-"""What results show of themselves in a notebook."""
+"""What results show of themselves, in a notebook and as text."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._html import table
+from clustruct._console import Console, plain_table
+from clustruct._html import MOST_ROWS, number, table
 
-__all__ = ["group_rows", "scores_table", "shown_weight", "some_of", "table_of"]
+__all__ = [
+    "ClassTable",
+    "GroupTable",
+    "classes_note",
+    "counted",
+    "group_rows",
+    "largest",
+    "scores_table",
+    "shown_weight",
+    "some_of",
+    "table_of",
+]
 
 MOST_MEMBERS = 20  # names of a group that a table shows
+
+Group = TypeVar("Group")
+
+
+class GroupTable(list[Group]):
+    """A list of groups that is shown as a table, in notebooks and as text."""
+
+    @abstractmethod
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        """Title, header and rows."""
+
+    def _repr_html_(self) -> str:
+        return table(*self._table())
+
+    def __repr__(self) -> str:
+        title, header, rows = self._table()
+        cells = [[number(value) for value in row] for row in rows]
+        if len(cells) > MOST_ROWS:
+            half = MOST_ROWS // 2
+            left_out = [*["..."] * (len(header) - 1), f"{len(cells) - 2 * half} more"]
+            cells = [*cells[:half], left_out, *cells[-half:]]
+        return "\n".join([title, "", *plain_table(header, cells, Console().width)]).rstrip()
+
+
+class ClassTable(GroupTable[Group]):
+    """The same for groups with weights, which may tell classes apart."""
+
+    def __init__(self, iterable: Iterable[Group] = (), classes: Iterable[str] = ()) -> None:
+        super().__init__(iterable)
+        self.classes = tuple(classes)
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things, such as "1 group" or "3 groups"."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def classes_note(classes: Sequence[str], n_outputs: int) -> str:
+    """What the sign of weights says of the classes, to be put after a title."""
+    if n_outputs == 1 and len(classes) == 2:
+        return f"; positive weights speak for {classes[1]}, negative ones for {classes[0]}"
+    return "; positive weights speak for a class, negative ones against it" if classes else ""
+
+
+def largest(values: NDArray[Any], names: Sequence[str], most: int) -> str:
+    """The values that are farthest from zero, with their names."""
+    order = np.argsort(-np.abs(values), kind="stable")[:most]
+    return ", ".join(f"{names[j]} {values[j]:+.3g}" for j in order if values[j])
 
 
 def shown_weight(weight: float | NDArray[Any]) -> float | str:

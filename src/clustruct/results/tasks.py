@@ -1,13 +1,14 @@
 """Groups of tasks, and how many there are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._html import table
-from clustruct.results.tables import scores_table, some_of
+from clustruct.results.scores import ScoreTable
+from clustruct.results.tables import GroupTable, counted, scores_table, some_of
 
 __all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
 
@@ -52,8 +53,8 @@ class TaskGroup:
         return TaskGroups([self])._repr_html_()
 
 
-class TaskGroups(list[TaskGroup]):
-    """The table of groups of tasks: a list of `TaskGroup` that notebooks show as a table.
+class TaskGroups(GroupTable[TaskGroup]):
+    """The table of groups of tasks: a list of `TaskGroup` that is shown as a table.
 
     Parameters
     ----------
@@ -69,19 +70,31 @@ class TaskGroups(list[TaskGroup]):
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
     >>> groups = cs.TaskClusterRegressor(2).fit(*problem.columns()).clusters()
-    >>> groups._repr_html_().count("<tr>")
-    3
+    >>> print(groups)
+    8 tasks in 2 groups
+    <BLANKLINE>
+    group  size  tasks
+    -----------------------------
+        0     6  1, 2, 4, 5, 6, 7
+        1     2  0, 3
     """
 
-    def _repr_html_(self) -> str:
-        rows = [(group.label, group.size, some_of(map(str, group.tasks))) for group in self]
-        title = f"{sum(group.size for group in self)} tasks in {len(self)} groups"
-        return table(title, ("group", "size", "tasks"), rows)
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        rows: list[Sequence[object]] = [
+            (group.label, group.size, some_of(map(str, group.tasks))) for group in self
+        ]
+        size = counted(sum(group.size for group in self), "task")
+        return f"{size} in {counted(len(self), 'group')}", ("group", "size", "tasks"), rows
 
 
 @dataclass(frozen=True, eq=False)
-class TaskSelection:
+class TaskSelection(ScoreTable):
     """Scores of a search for the number of groups of tasks and the strengths of the penalty.
+
+    It is also a dictionary with the columns of scikit-learn's ``cv_results_``, one entry for each
+    point of the grid: ``param_n_clusters``, ``param_alpha``, ``param_alpha_within`` and so on,
+    ``params``, ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
+    ``rank_test_score``. ``pandas.DataFrame(result)`` makes a data frame of it.
 
     Attributes
     ----------
@@ -110,7 +123,11 @@ class TaskSelection:
     >>> found = model.fit(*problem.columns()).cv_results_
     >>> found.fold_scores.shape, len(found.rows())
     ((2, 2, 5), 4)
+    >>> found["mean_test_score"].shape, found["params"][model.best_index_] == model.best_params_
+    ((4,), True)
     """
+
+    axes: ClassVar[tuple[str, ...]] = ("n_clusters", "strengths")
 
     n_clusters: tuple[int, ...]
     strengths: tuple[tuple[float, float, float, float], ...]
@@ -125,6 +142,21 @@ class TaskSelection:
         means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
         return means
 
+    def points(self) -> list[dict[str, Any]]:
+        """The parameters at every point of the grid.
+
+        Returns
+        -------
+        list of dict
+            The column ``params``.
+        """
+        names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
+        return [
+            {"n_clusters": count, **dict(zip(names, strengths, strict=True))}
+            for count in self.n_clusters
+            for strengths in self.strengths
+        ]
+
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each point of the grid.
 
@@ -133,17 +165,15 @@ class TaskSelection:
         list of dict
             ``pandas.DataFrame(result.rows())`` makes a data frame of it.
         """
-        names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
         means = self.mean_scores
         return [
             {
-                "n_clusters": self.n_clusters[q],
-                **dict(zip(names, self.strengths[s], strict=True)),
+                **point,
                 "mean_score": float(means[q, s]),
                 **{f"fold{f}_score": float(v) for f, v in enumerate(self.fold_scores[q, s])},
                 "chosen": (q, s) == self.best_index,
             }
-            for q, s in np.ndindex(means.shape)
+            for (q, s), point in zip(np.ndindex(means.shape), self.points(), strict=True)
         ]
 
     def _repr_html_(self) -> str:

@@ -1,0 +1,127 @@
+"""Samples with their targets, as models are fitted to them and judged by them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+
+__all__ = ["MOST_ROWS", "Data", "is_missing", "long"]
+
+MOST_ROWS = 20_000
+MOST_ENTRIES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Samples and targets.
+
+    Attributes
+    ----------
+    X : array, sparse matrix or DataFrame
+    y : ndarray
+        Targets; several columns for several outputs or tasks.
+    tasks : ndarray or None
+        The task of each row, where every task has rows of its own.
+    weights : ndarray or None
+        Weights of the rows.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    tasks: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.y)
+
+    def rows(self, index: NDArray[np.intp]) -> "Data":
+        """Some of the samples."""
+        parts = (None if part is None else part[index] for part in (self.tasks, self.weights))
+        return Data(_safe_indexing(self.X, index), self.y[index], *parts)
+
+    def with_matrix(self, X: Any) -> "Data":
+        """The same targets with other columns."""
+        return Data(X, self.y, self.tasks, self.weights)
+
+    def routed(self) -> dict[str, Any]:
+        """What goes to `predict` beside the samples."""
+        return {} if self.tasks is None else {"tasks": self.tasks}
+
+    def routed_to_fit(self) -> dict[str, Any]:
+        """What goes to `fit` beside samples and targets."""
+        weights = {} if self.weights is None else {"sample_weight": self.weights}
+        return {**self.routed(), **weights}
+
+    def drawn(self, seed: int) -> "Data":
+        """At most `MOST_ROWS` samples, fewer where they are wide, drawn at random in their order.
+
+        Parameters
+        ----------
+        seed : int
+
+        Returns
+        -------
+        Data
+        """
+        shape = getattr(self.X, "shape", (self.n, 1))
+        entries = self.X.nnz if issparse(self.X) else int(np.prod(shape))
+        limit = max(200, min(MOST_ROWS, int(MOST_ENTRIES * self.n / max(1, entries))))
+        if self.n <= limit:
+            return self
+        index = np.random.default_rng(seed).choice(self.n, limit, replace=False)
+        return self.rows(np.sort(index))
+
+    def split(self, test_size: float, seed: int, *, classes: bool) -> tuple["Data", "Data"]:
+        """Samples to fit and samples to hold out, with all classes or tasks in both if possible.
+
+        Parameters
+        ----------
+        test_size : float
+            Share to hold out.
+        seed : int
+        classes : bool
+            Whether targets are classes.
+
+        Returns
+        -------
+        tuple of Data
+        """
+        strata = self.y if self.tasks is None and classes and self.y.ndim == 1 else self.tasks
+        index = np.arange(self.n)
+        options: dict[str, Any] = {"test_size": test_size, "random_state": seed}
+        try:
+            fit, held = train_test_split(index, stratify=strata, **options)
+        except ValueError:  # a class or task with one sample
+            fit, held = train_test_split(index, **options)
+        return self.rows(np.sort(fit)), self.rows(np.sort(held))
+
+
+def long(data: Data, names: NDArray[Any]) -> Data:
+    """One row for each sample and task, where a column of the targets is a task.
+
+    Parameters
+    ----------
+    data : Data
+    names : ndarray
+        Of the tasks, in the order of the columns.
+
+    Returns
+    -------
+    Data
+    """
+    if data.y.ndim == 1:
+        return data
+    rows, columns = np.nonzero(~is_missing(data.y))
+    weights = None if data.weights is None else data.weights[rows]
+    return Data(_safe_indexing(data.X, rows), data.y[rows, columns], names[columns], weights)
+
+
+def is_missing(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which targets are missing."""
+    return np.isnan(y) if y.dtype.kind == "f" else np.asarray(y == None)  # noqa: E711

@@ -1,0 +1,92 @@
+"""Scores of a search in the form of scikit-learn's ``cv_results_``."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+__all__ = ["ScoreTable", "score_columns"]
+
+Floats = NDArray[np.float64]
+
+
+def score_columns(
+    points: Sequence[dict[str, Any]], folds: Floats, deviations: Floats | None = None
+) -> dict[str, Any]:
+    """Parameters and scores of a search as columns, as ``GridSearchCV.cv_results_`` has them.
+
+    Parameters
+    ----------
+    points : sequence of dict
+        The parameters that were tried, all with the same names.
+    folds : ndarray of shape (n_points, n_folds)
+        Scores; larger is better.
+    deviations : ndarray of shape (n_points,), default=None
+        Standard deviations over the folds; None computes them.
+
+    Returns
+    -------
+    dict
+        ``param_*`` for each parameter, ``params``, ``split*_test_score`` for each fold,
+        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
+    """
+    means = folds.mean(axis=1)
+    return {
+        **{f"param_{name}": _column([point[name] for point in points]) for name in points[0]},
+        "params": list(points),
+        **{f"split{f}_test_score": folds[:, f].copy() for f in range(folds.shape[1])},
+        "mean_test_score": means,
+        "std_test_score": folds.std(axis=1) if deviations is None else deviations,
+        "rank_test_score": rankdata(-means, method="min").astype(np.int32),
+    }
+
+
+def _column(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
+    """Values as a masked array with nothing masked, which is what scikit-learn has."""
+    if all(isinstance(value, int | float | np.number) for value in values):
+        return np.ma.array(values, mask=np.zeros(len(values), dtype=bool))
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))
+
+
+class ScoreTable(dict[str, Any]):
+    """Scores of a search: attributes of its own, and the columns of scikit-learn's ``cv_results_``.
+
+    It is a dictionary, and not only a mapping, because ``pandas.DataFrame`` takes no other.
+    """
+
+    axes: ClassVar[tuple[str, ...]]  # attributes that the axes of the scores but the last stand for
+    fold_scores: Floats
+    best_index: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        self.fill()
+
+    @abstractmethod
+    def points(self) -> list[dict[str, Any]]:
+        """The parameters at every point of the grid, in the order of its last axis first."""
+
+    def fill(self) -> None:
+        """Derive the columns from the attributes."""
+        points = self.points()
+        n_folds = self.fold_scores.shape[-1]
+        self.update(score_columns(points, self.fold_scores.reshape(len(points), n_folds)))
+
+    @property
+    def flat_index(self) -> int:
+        """Index of the point chosen into each column."""
+        return int(np.ravel_multi_index(self.best_index, self.fold_scores.shape[:-1]))
+
+    # Columns are arrays, whose equality is no truth value: tables are equal to themselves only.
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
