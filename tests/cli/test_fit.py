@@ -158,7 +158,7 @@ def test_experts_on_classes(clustruct, tmp_path):
     frame = pd.DataFrame(made.X, columns=list("abc")).assign(y=made.y)
     frame.to_csv(tmp_path / "t.csv", index=False)
     args = ("fit", tmp_path / "t.csv", "--target", "y", "--samples", "--clusters", "2")
-    status, out, _ = clustruct(*args)
+    status, out, _ = clustruct(*args, "--classification")
     assert status == 0
     (line,) = [line for line in out.splitlines() if "best of 2 predictions" in line]
     (header,) = [line for line in out.splitlines() if "Accuracy" in line]
@@ -231,8 +231,12 @@ def test_rows_without_target_are_left_out_and_counted(clustruct, flats, tmp_path
     frame.loc[:4, "rent"] = np.nan
     frame.to_csv(tmp_path / "t.csv", index=False)
     args = ("fit", tmp_path / "t.csv", "--target", "rent", *quick, "--drop", "advert", "area")
-    _, _, err = clustruct(*args, "--json")
-    assert "column 'rent': 5 rows without a target are left out" in err
+    _, out, _ = clustruct(*args)
+    assert "t.csv (CSV): 60 rows, 5 left out because the target is missing." in out
+    _, out, _ = clustruct(*args, "--json")
+    found = json.loads(out)
+    assert (found["rows_read"], found["rows"]) == (60, 55)
+    assert found["rows_left_out"] == [{"rows": 5, "reason": "the target is missing"}]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def _assert_same_words(mine, theirs):
     found = 0
     for (name, one, columns), other in zip(mine.transformers_, theirs.transformers_, strict=True):
         assert (name, columns) == (other[0], other[2])
-        if "tfidfvectorizer" in getattr(one, "named_steps", {}):
+        if hasattr(one, "steps") and isinstance(one[-1], TfidfVectorizer):
             vectorizer, known = one[-1], other[1][-1]
             assert vectorizer.vocabulary_ == known.vocabulary_
             assert vectorizer.get_params() == known.get_params()

@@ -131,7 +131,14 @@ def test_another_encoding(tmp_path):
         ("t.parquet", b"PAR1" + bytes(100), "cannot be read as Parquet"),
         ("t.arrow", b"ARROW1" + bytes(100), "cannot be read as Arrow"),
         ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2: no JSON. Give one object a line"),
-        ("t.jsonl", b'[{"a": 1}]\n', "line 1: no JSON object"),
+        ("t.jsonl", b'{"a": 1}\n[1]\n', "line 2: no JSON object"),
+        ("t.json", b'[{"a": 1}, 2]', "record 2: no JSON object. Give an array of objects"),
+        ("t.json", b'[{"a": 1} {"a": 2}]', "record 2: no JSON object"),
+        ("t.json", b'[{"a": 1}, {"a": ', "record 2: no JSON object"),
+        ("t.json", b'[{"a": 1}', "record 2: no JSON object"),
+        ("t.json", b'[{"a": "\xff"}]', "is not text in utf-8"),
+        ("t.json", b"17", "record 1: no JSON object"),
+        ("t.json", b"[]", "has columns but no rows"),
         ("t.xyz", b"a,b\n1,2\n", "no ending that tells its format. Give --format"),
     ],
 )
@@ -204,7 +211,9 @@ def test_sparse_files_that_are_none(tmp_path, text, message):
 
 
 @given(data=st.binary(max_size=200) | st.text('a1,;:\t\n{}[] ".-#', max_size=80).map(str.encode))
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow", "csv.gz", "svm"])
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "jsonl", "json", "parquet", "arrow", "csv.gz", "svm"]
+)
 def test_any_bytes_are_read_or_refused(tmp_path_factory, ending, data):
     path = tmp_path_factory.getbasetemp() / f"any.{ending}"
     path.write_bytes(data)

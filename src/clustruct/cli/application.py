@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._console import Console
-from clustruct.cli.columns import as_kind, check_missing
+from clustruct.cli.columns import as_kind, check_missing, find
 from clustruct.cli.large import LargeFrame, frames_of
-from clustruct.cli.messages import did_you_mean, listed
+from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.opening import open_data
 from clustruct.cli.parts import PartedTable
 from clustruct.cli.shelf import Shelf
-from clustruct.cli.streams import Source
+from clustruct.cli.streams import Source, format_of
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.persistence.model_files import read_model_file
 
@@ -42,6 +42,8 @@ class Saved:
         The column that tells tasks apart.
     base : int or None
         For libsvm, the number of the first column.
+    styles : dict of str
+        How numbers and dates of columns, and of the target, are written, by name.
     """
 
     path: str
@@ -52,6 +54,11 @@ class Saved:
     missing: str
     tasks: str | None
     base: int | None
+    styles: dict[str, str] = field(default_factory=dict)
+
+    def as_kind(self, series: Any, kind: str, source: str) -> Any:
+        """Values of a column as they were in the fit."""
+        return as_kind(series, kind, source, self.styles.get(series.name, ""))
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -74,6 +81,8 @@ class Rows:
     tasks : ndarray or None
     n_all : int
         Rows of the table that these are from.
+    kept : DataFrame or None
+        Columns to write beside the answers.
     """
 
     source: str
@@ -81,6 +90,7 @@ class Rows:
     y: NDArray[Any] | None
     tasks: NDArray[Any] | None
     n_all: int
+    kept: Any = None
 
 
 def load_model(path: str) -> Saved:
@@ -90,7 +100,7 @@ def load_model(path: str) -> Saved:
         raise ValueError(f"{path} {what}. Name a model file that `clustruct fit --out` wrote.")
     found = read_model_file(path)
     names = {"target", "kind", "columns", "missing", "tasks", "base"}
-    if set(found.notes) != names:
+    if set(found.notes) - {"styles"} != names:  # which files of older releases do not have
         raise ValueError(
             f"{path} holds a model, but not what the command line needs to know of its table. Use "
             "clustruct.load in Python, or fit it with `clustruct fit --out`."
@@ -143,17 +153,21 @@ def read_pieces(
     Rows
     """
     texts = [name for name, kind in saved.columns.items() if kind != "number"]
+    texts += [name for name, style in saved.styles.items() if style and name not in texts]
     texts += [] if saved.tasks is None else [saved.tasks]
+    kept = getattr(args, "keep", [])
+    if (args.format or format_of(args.data)) in ("csv", "tsv"):  # where numbers would be rewritten
+        texts += [name for name in kept if name not in saved.columns and name != saved.target]
     with open_data(args, texts, shelf, console) as data:
         if isinstance(data, Source):
-            yield _read(saved, data, texts, args.encoding, console)
+            yield _read(saved, data, texts, args.encoding, console, kept)
             return
         table = data.table
         _check_form(saved, table.name, table.format_name, is_sparse=False)
         if data.in_pieces:
-            yield from _read_in_pieces(saved, table, _drawn(table.n_rows, most), console)
+            yield from _read_in_pieces(saved, table, _drawn(table.n_rows, most), console, kept)
         else:
-            yield _understand(saved, data.frame, table.name, console)
+            yield _understand(saved, data.frame, table.name, console, kept)
 
 
 def _drawn(n_rows: int, most: int | None) -> NDArray[np.intp] | None:
@@ -164,27 +178,32 @@ def _drawn(n_rows: int, most: int | None) -> NDArray[np.intp] | None:
 
 
 def _read_in_pieces(
-    saved: Saved, table: PartedTable, numbers: NDArray[np.intp] | None, console: Console
+    saved: Saved,
+    table: PartedTable,
+    numbers: NDArray[np.intp] | None,
+    console: Console,
+    kept: Sequence[str],
 ) -> Iterator[Rows]:
     """A table that does not fit into memory."""
-    _check_columns(saved, table, table.name, console)
+    _check_columns(saved, table, table.name, console, kept)
     _check_missing(saved, LargeFrame(table), table.name)
     kinds = (
         dict(saved.columns) if saved.tasks is None else saved.columns | {saved.tasks: "category"}
     )
     columns = [name for name in (*kinds, saved.target) if name in table.columns]
+    columns += [name for name in kept if name not in columns]
     # Missing numbers anywhere in a column change how its whole numbers are written.
     types = {
         name: table.column(name).dtype
-        for name, kind in kinds.items()
-        if kind in ("category", "text") and not table.is_text(name)
+        for name in columns
+        if (kinds.get(name) in ("category", "text") or name in kept) and not table.is_text(name)
     }
     if numbers is not None and saved.target in columns and table.column(saved.target).isna().any():
         columns.remove(saved.target)  # of which all are needed, whatever is drawn
     new = _NewCategories(saved)
     tasks: set[str] = set()
     for frame in frames_of(table, columns, numbers):
-        rows = _rows(saved, frame.astype(types), table.name, table.n_rows)
+        rows = _rows(saved, frame.astype(types), table.name, table.n_rows, kept)
         new.count(rows.X)
         tasks.update(() if rows.tasks is None else np.unique(rows.tasks).tolist())
         yield rows
@@ -203,19 +222,28 @@ def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -
 
 
 def _read(
-    saved: Saved, source: Source, texts: Sequence[str], encoding: str, console: Console
+    saved: Saved,
+    source: Source,
+    texts: Sequence[str],
+    encoding: str,
+    console: Console,
+    kept: Sequence[str],
 ) -> Rows:
     _check_form(saved, source.name, source.format_name, is_sparse=source.format == "svm")
     if saved.base is not None:
+        if kept:
+            raise BadUsage(f"--keep names columns, and those of {source.name} have no names.")
         return _sparse_rows(saved, source)
-    return _understand(saved, read_table(source, texts, encoding), source.name, console)
+    return _understand(saved, read_table(source, texts, encoding), source.name, console, kept)
 
 
-def _understand(saved: Saved, frame: Any, source: str, console: Console) -> Rows:
+def _understand(
+    saved: Saved, frame: Any, source: str, console: Console, kept: Sequence[str]
+) -> Rows:
     """A table in memory, for a model."""
-    _check_columns(saved, frame, source, console)
+    _check_columns(saved, frame, source, console, kept)
     _check_missing(saved, frame, source)
-    rows = _rows(saved, frame, source, len(frame))
+    rows = _rows(saved, frame, source, len(frame), kept)
     tasks = set() if rows.tasks is None else set(rows.tasks.tolist())
     _note_new_tasks(saved, tasks, source, console)
     new = _NewCategories(saved)
@@ -232,15 +260,16 @@ def _check_missing(saved: Saved, frame: Any, source: str) -> None:
         check_missing(frame, [saved.tasks], source, "the model of tasks")
 
 
-def _rows(saved: Saved, frame: Any, source: str, n_all: int) -> Rows:
+def _rows(saved: Saved, frame: Any, source: str, n_all: int, kept: Sequence[str]) -> Rows:
     """Values as the model takes them."""
     X = pandas().DataFrame(
-        {name: as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
+        {name: saved.as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
     )
     tasks = None
     if saved.tasks is not None:
         tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
-    return Rows(source, X, _answers(saved, frame, source), tasks, n_all)
+    carried = frame[list(kept)].reset_index(drop=True)
+    return Rows(source, X, _answers(saved, frame, source), tasks, n_all, carried)
 
 
 def _sparse_rows(saved: Saved, source: Source) -> Rows:
@@ -252,7 +281,9 @@ def _sparse_rows(saved: Saved, source: Source) -> Rows:
     return Rows(source.name, table.X, answers, None, table.X.shape[0])
 
 
-def _check_columns(saved: Saved, frame: Any, source: str, console: Console) -> None:
+def _check_columns(
+    saved: Saved, frame: Any, source: str, console: Console, kept: Sequence[str]
+) -> None:
     needed = [*saved.columns, *([] if saved.tasks is None else [saved.tasks])]
     missing = [name for name in needed if name not in frame.columns]
     if missing:
@@ -261,7 +292,9 @@ def _check_columns(saved: Saved, frame: Any, source: str, console: Console) -> N
             f"{source} has no column {listed(map(repr, missing))}, which {saved.path} needs. "
             f"{did_you_mean(missing[0], others or frame.columns)} Rename or add it."
         )
-    known = {*needed, saved.target}
+    for name in kept:
+        find(frame, name, source, "--keep")
+    known = {*needed, saved.target, *kept}
     unknown = [name for name in frame.columns if name not in known]
     if unknown:
         console.note(
@@ -286,29 +319,40 @@ class _NewCategories:
 
     def __init__(self, saved: Saved) -> None:
         self._encoders = [
-            (name, known)
+            (names[0], encoder)
             for _, encoder, names in saved.model[0].transformers_
-            for name, known in zip(names, getattr(encoder, "categories_", ()), strict=False)
+            if hasattr(encoder, "categories_")
         ]
         self._counts: dict[str, int] = {}
         self._examples: dict[str, Any] = {}
 
     def count(self, X: Any) -> None:
         """Those of some rows."""
-        for name, known in self._encoders:
-            present = X[name].dropna()
-            new = present[~present.isin(known)]
+        for name, encoder in self._encoders:
+            new = X[name][~X[name].isin(encoder.categories_[0])]
             if len(new):
                 self._counts[name] = self._counts.get(name, 0) + len(new)
                 self._examples.setdefault(name, new.iloc[0])
 
     def tell(self, source: str, console: Console) -> None:
         """What was counted."""
-        for name, count in self._counts.items():
-            console.note(
-                f"clustruct: {source}, column {name!r}: {count} rows hold categories that "
-                f"were not in the fit, as {self._examples[name]!r:.40}; they count as none of them."
-            )
+        for name, encoder in self._encoders:
+            if name in self._counts:
+                example = self._examples[name]
+                shown = "a missing one" if example != example else f"{example!r:.40}"
+                console.note(
+                    f"clustruct: {source}, column {name!r}: {self._counts[name]} rows hold "
+                    f"categories that were not in the fit, as {shown}; they count as "
+                    f"{_counts_as(encoder)}."
+                )
+
+
+def _counts_as(encoder: Any) -> str:
+    """What an encoder takes an unknown level for."""
+    if encoder.infrequent_categories_[0] is not None:
+        return "other rare ones do"
+    dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[0]
+    return "none of them" if dropped is None else f"{encoder.categories_[0][dropped]!r}"
 
 
 def _answers(saved: Saved, frame: Any, source: str) -> NDArray[Any] | None:
@@ -316,7 +360,9 @@ def _answers(saved: Saved, frame: Any, source: str) -> NDArray[Any] | None:
     if saved.target not in frame.columns or frame[saved.target].isna().any():
         return None
     if saved.kind == "regression":
-        numbers: NDArray[np.float64] = as_kind(frame[saved.target], "number", source).to_numpy()
+        numbers: NDArray[np.float64] = saved.as_kind(
+            frame[saved.target], "number", source
+        ).to_numpy()
         return numbers
     classes = np.asarray(saved.model.classes_)
     if classes.dtype.kind in "iuf":

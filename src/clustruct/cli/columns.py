@@ -7,18 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from clustruct.cli.messages import did_you_mean, listed
+from clustruct.cli.messages import did_you_mean, in_percent, listed
+from clustruct.cli.styles import Written, date_words, other_way_round
 from clustruct.cli.tables import pandas
+from clustruct.estimators.written import ISO, read_dates, read_numbers
 
 __all__ = [
     "FEW",
     "KINDS",
     "MOSTLY",
+    "MOST_LEVELS",
+    "ZERO",
     "Column",
     "as_kind",
     "check_missing",
     "find",
     "infinite_number",
+    "rare_below",
     "recognise",
     "stretches",
     "text_in_a_number",
@@ -30,9 +35,22 @@ LEFT_OUT = "left out"
 MOSTLY = 0.8
 FEW = 10
 WORDS = 4.0  # on average: from here on, values are text and no names of categories
-IDENTIFIER = re.compile(r"(?i)^(id|index|row|row.?(id|number)|unnamed: ?\d+)$")
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+NUMBERS_ROWS = re.compile(r"(?i)^(index|row|row.?number|unnamed: ?\d+)$")
+# `id`, `row id`, `customer_id`, `userId`, `CustomerID` and `uuid`, but not `paid` or `grid`.
+IDENTIFIES = re.compile(r"(?i:^id$|[_.\- ]id$|[ug]uid$|identifier$)|[a-z0-9]I[dD]$")
+NEARLY = 0.9  # the part of all rows in which an identifier is different
+YEARS = (1700, 2100)  # numbers that rise by one from row to row, and yet do not number the rows
 SAMPLE = 2000  # values that are looked at to tell text from categories
+MOST_LEVELS = 100
+# Missing numbers are filled, and from so many on a feature says which; from half of all rows on,
+# the column is named.
+FLAGGED_ROWS, FLAGGED_SHARE, MOSTLY_MISSING = 5, 0.05, 0.5
+ZERO = 1e-9  # what is smaller, relative to the largest number beside it, is rounding
+
+
+def rare_below(n_rows: int) -> int:
+    """Rows that a level of a category has at least, or it is put together with other rare ones."""
+    return max(1, min(5, n_rows // 100))
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,16 @@ class Column:
         Its first value.
     reason : str
         Why it is left out.
+    n_rows : int
+    style : str
+        How its values are written: for numbers the decimal mark, empty for plain ones; for dates
+        the form, empty for dates that are no text.
+    levels : tuple of str
+        Its values, in order, if there are two at most.
+    has_rare : bool
+        Whether some of its values are too rare to be levels of a category.
+    remark : str
+        What a person should know of it, or decide.
     """
 
     name: str
@@ -58,11 +86,27 @@ class Column:
     n_distinct: int
     example: str
     reason: str = ""
+    n_rows: int = 0
+    style: str = ""
+    levels: tuple[str, ...] = ()
+    has_rare: bool = False
+    remark: str = ""
 
     @property
     def used(self) -> bool:
         """Whether the model sees it."""
         return self.kind != LEFT_OUT
+
+    @property
+    def share_missing(self) -> float:
+        """The part of all rows in which it is missing."""
+        return self.n_missing / max(1, self.n_rows)
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether a feature tells where a number or a date is missing."""
+        enough = self.n_missing >= max(FLAGGED_ROWS, FLAGGED_SHARE * self.n_rows)
+        return enough and self.kind in ("number", "date")
 
 
 def find(frame: Any, name: str, source: str, option: str) -> str:
@@ -75,7 +119,12 @@ def find(frame: Any, name: str, source: str, option: str) -> str:
 
 
 def recognise(
-    frame: Any, names: Sequence[str], wishes: Mapping[str, str], source: str
+    frame: Any,
+    names: Sequence[str],
+    wishes: Mapping[str, str],
+    source: str,
+    styles: Mapping[str, str] | None = None,
+    n_left_out: int = 0,
 ) -> list[Column]:
     """The kinds of some columns.
 
@@ -88,6 +137,10 @@ def recognise(
         Kinds that were asked for, by the name of the column.
     source : str
         Name of the file, for messages.
+    styles : mapping, default=None
+        How numbers or dates are written that were asked for, by the name of the column.
+    n_left_out : int, default=0
+        Rows of the file that are not in the frame, and leave gaps in numbers of rows.
 
     Returns
     -------
@@ -100,15 +153,20 @@ def recognise(
     """
     columns = []
     for name in names:
-        look = _Look(name, source, closely=name not in wishes)
+        look = _Look(name, source, wishes.get(name, ""))
         for series in stretches(frame, name):
             look.add(series)
-        seen = look.column(wishes.get(name, ""))
-        if reason := _useless(seen, look.n_present):
+        seen = look.column()
+        if reason := _useless(seen, look, n_left_out):
             columns.append(replace(seen, kind=LEFT_OUT, reason=reason))
             continue
+        style = (styles or {}).get(name)
         kind, reason = (seen.kind, "") if seen.kind else _kind(look, seen, source)
-        columns.append(replace(seen, kind=kind, reason=reason))
+        seen = replace(seen, kind=kind, reason=reason)
+        if kind in ("number", "date"):
+            seen = replace(seen, style=look.style(kind) if style is None else style)
+        remark = "" if style is not None else _either_way(look, seen)
+        columns.append(replace(seen, remark=remark or _mostly_missing(seen)))
     return columns
 
 
@@ -127,42 +185,56 @@ class _Look:
     ----------
     name, source : str
         For messages.
-    closely : bool
-        Whether values are looked at, too: what they are is not known.
+    wish : str
+        The kind that was asked for, or an empty string.
     """
 
-    def __init__(self, name: str, source: str, *, closely: bool) -> None:
-        self._name, self._source, self._closely = name, source, closely
+    def __init__(self, name: str, source: str, wish: str) -> None:
+        self._name, self._source, self._wish = name, source, wish
         self._hashes: list[Any] = []  # of different values, 64 bits each
-        self._example = ""
+        self._counts: list[Any] = []  # of rows that have them, where they may be levels
+        self._first: Any = None
+        self._levels: set[str] = set()
         self._n_rows = self.n_present = 0
         self.dtype: Any = None
-        self.n_numeric = 0
-        self.wrong: tuple[Any, int] | None = None  # the first value that is no number, its row
-        self.all_dates = True
+        self.written = Written()
+        self.order = _Order()
         self._n_sampled = self._n_words = 0
 
     def add(self, series: Any) -> None:
         """The next stretch."""
         present = series.dropna()
         self._n_rows += len(series)
-        self._hashes.append(self._hashed(present))
         if not len(present):
             return
         if not self.n_present:
-            self.dtype, self._example = present.dtype, _example(present.iloc[0])
+            self.dtype, self._first = present.dtype, present.iloc[0]
         self.n_present += len(present)
-        if self._closely and not self.kind_of_type:
-            self._look_at(present.astype(str))
+        self._count(present)
+        if self._wish in ("category", "text"):
+            return
+        if not self.kind_of_type:
+            self._look_at(present.astype(str).astype(object))
+        elif self.kind_of_type == "number":
+            self.order.add(present.to_numpy(dtype=np.float64))
 
-    def _hashed(self, present: Any) -> Any:
+    def _count(self, present: Any) -> None:
         try:
-            return pandas().util.hash_array(present.unique(), categorize=False)
-        except TypeError:
+            if self.kind_of_type in ("number", "date") and self._wish != "category":
+                values = present.unique()
+            else:
+                found = present.value_counts(sort=False)
+                found = found[found > 0]
+                values = found.index.to_numpy()
+                self._counts.append(found.to_numpy())
+            self._hashes.append(pandas().util.hash_array(values, categorize=False))
+        except (TypeError, ValueError):  # the latter from arrays
             raise ValueError(
                 f"{self._source}, column {self._name!r}: its values are lists or objects. Spread "
                 f"them over columns of their own, or leave the column out: --drop {self._name!r}."
             ) from None
+        if len(self._levels) < 3:
+            self._levels.update(str(value) for value in values[:3])
 
     @property
     def kind_of_type(self) -> str:
@@ -176,13 +248,11 @@ class _Look:
 
     def _look_at(self, values: Any) -> None:
         """Values that are text: whether they are numbers, dates or words."""
-        numeric = pandas().to_numeric(values, errors="coerce").notna()
-        self.n_numeric += int(numeric.sum())
-        if self.wrong is None and not numeric.all():
-            wrong = values[~numeric]
-            self.wrong = wrong.iloc[0], int(wrong.index[0])
-        if self.all_dates:
-            self.all_dates = bool(values.str.fullmatch(ISO_DATE).all())
+        self.written.add(values)
+        if values.is_unique:
+            self.order.add(read_numbers(values).to_numpy())
+        else:
+            self.order.are_whole = False
         sample = values.head(SAMPLE - self._n_sampled)
         self._n_sampled += len(sample)
         self._n_words += int(sample.str.split().str.len().sum())
@@ -192,44 +262,158 @@ class _Look:
         """Words of a value, on average over the first of them."""
         return self._n_words / max(1, self._n_sampled)
 
-    def column(self, kind: str) -> Column:
+    def style(self, kind: str) -> str:
+        """How numbers or dates are written; empty where they are no text."""
+        if self.kind_of_type:
+            return ""
+        return (self.written.numbers.best or "") if kind == "number" else self._form
+
+    @property
+    def _form(self) -> str:
+        return self.written.dates.best or ISO
+
+    def column(self) -> Column:
         """What was seen."""
-        distinct = np.unique(np.concatenate(self._hashes)).size
-        missing = self._n_rows - self.n_present
-        return Column(self._name, kind, missing, int(distinct), self._example)
+        hashes = np.concatenate(self._hashes) if self._hashes else np.empty(0, np.uint64)
+        distinct, place = np.unique(hashes, return_inverse=True)
+        rare = distinct.size > MOST_LEVELS
+        if self._counts:
+            counts = np.bincount(place, np.concatenate(self._counts))
+            rare |= bool((counts < rare_below(self._n_rows)).any())
+        return Column(
+            self._name,
+            self._wish,
+            self._n_rows - self.n_present,
+            int(distinct.size),
+            "" if self._first is None else _example(self._first, self.order.largest),
+            n_rows=self._n_rows,
+            levels=tuple(sorted(self._levels)) if distinct.size <= 2 else (),
+            has_rare=bool(rare),
+        )
 
 
-def _useless(column: Column, n_present: int) -> str:
+class _Order:
+    """Whether numbers count the rows, from some of them after the others."""
+
+    def __init__(self) -> None:
+        self.are_whole, self._rise = True, True
+        self._low, self._high = np.inf, -np.inf
+        self._last = -np.inf
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value."""
+        return float(max(abs(self._low), abs(self._high))) if self._high >= self._low else 0.0
+
+    def add(self, numbers: Any) -> None:
+        """The next ones; NaN for what is no number."""
+        finite = numbers[np.isfinite(numbers)]
+        if finite.size:
+            self._low = min(self._low, float(finite.min()))
+            self._high = max(self._high, float(finite.max()))
+        self.are_whole &= finite.size == numbers.size and bool((np.floor(finite) == finite).all())
+        if self.are_whole and self._rise:
+            self._rise = bool((np.diff(numbers, prepend=self._last) > 0).all())
+            self._last = float(numbers[-1])
+
+    def counts(self, n_rows: int, n_left_out: int) -> bool:
+        """Whether different numbers count these rows, but for gaps of others that were left out."""
+        if not self.are_whole or self._high - self._low + 1 > n_rows + n_left_out:
+            return False
+        if 0 <= self._low <= 1 + n_left_out:
+            return True
+        return self._rise and not (YEARS[0] <= self._low and self._high <= YEARS[1])
+
+
+def _useless(column: Column, look: _Look, n_left_out: int) -> str:
     """Why a column can tell a model nothing, or an empty string."""
-    if not n_present:
+    if not look.n_present:
         return "it has no values"
     if column.n_distinct == 1 and not column.n_missing:
         return "it has the same value in every row"
-    if IDENTIFIER.match(column.name) and column.n_distinct == n_present and not column.kind:
-        return "it numbers the rows; --category or --columns keep it"
+    if column.kind or look.kind_of_type == "date" or not _may_identify(look):
+        return ""
+    keep = f"--number {column.name!r} or --category {column.name!r} keeps it"
+    unique = column.n_distinct == look.n_present
+    is_long = look.n_present >= FEW and not column.n_missing
+    counts = is_long and look.order.counts(column.n_rows, n_left_out)
+    if unique and (counts or NUMBERS_ROWS.match(column.name)):
+        return f"it numbers the rows; {keep}"
+    if IDENTIFIES.search(column.name) and column.n_distinct >= NEARLY * look.n_present:
+        return f"it is an identifier, by its name and as nearly all rows differ; {keep}"
     return ""
+
+
+def _may_identify(look: _Look) -> bool:
+    """Whether values are whole numbers or text: fractions name nothing."""
+    return look.order.are_whole or not look.kind_of_type
 
 
 def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
     """The kind of a column with values in it, or why it is left out."""
     if look.kind_of_type:
         return look.kind_of_type, ""
-    if look.wrong is None:
+    written = look.written
+    are_codes = written.has_leading_zeros and not written.numbers.best
+    if written.are_numbers and not are_codes:
         return "number", ""
-    if look.n_numeric / look.n_present >= MOSTLY and column.n_distinct > FEW:
-        kinds = f", or say what the column is: --category {column.name!r}, --drop {column.name!r}"
-        n_wrong = look.n_present - look.n_numeric
-        raise ValueError(text_in_a_number(source, column.name, *look.wrong, n_wrong, kinds))
-    if look.all_dates:
+    if written.are_dates:
         return "date", ""
+    wrong = written.numbers.wrong
+    mostly = written.numbers.n_good >= MOSTLY * look.n_present
+    if mostly and wrong and column.n_distinct > FEW and not are_codes:
+        kinds = f", or say what the column is: --category {column.name!r}, --drop {column.name!r}"
+        n_wrong = look.n_present - written.numbers.n_good
+        raise ValueError(text_in_a_number(source, column.name, *wrong, n_wrong, kinds))
     if look.n_words >= WORDS and column.n_distinct > FEW:
         return "text", ""
-    if column.n_distinct > max(2 * FEW, 0.5 * look.n_present):
-        return LEFT_OUT, (
-            f"it has {column.n_distinct} different values in {look.n_present} rows; "
-            "--category or --text keep it"
-        )
+    are_names = column.n_distinct == look.n_present >= FEW
+    if are_names or column.n_distinct > max(2 * FEW, 0.5 * look.n_present):
+        return LEFT_OUT, _too_many(column, look, are_codes)
     return "category", ""
+
+
+def _too_many(column: Column, look: _Look, are_codes: bool) -> str:
+    """Why a column of text with so many different values is left out."""
+    many = f"it has {column.n_distinct} different values in {look.n_present} rows"
+    signs = look.written.signs
+    if are_codes and not look.written.numbers.wrong:
+        return (
+            f"{many}, codes with zeros before them; --number {column.name!r} takes them for numbers"
+        )
+    if look.written.numbers.n_good == look.n_present and len(signs) > 0:
+        return (
+            f"its numbers are of different units ({listed(signs)}); --number {column.name!r} "
+            "takes them for one"
+        )
+    return f"{many}; --category {column.name!r} or --text {column.name!r} keeps it"
+
+
+def _either_way(look: _Look, column: Column) -> str:
+    """The question that the values of a column leave open, with how it was answered."""
+    written, value = look.written, column.example
+    if column.kind == "number" and column.style and written.may_have_a_decimal_comma:
+        return (
+            "commas and points could be taken either way in every value; the point was taken for "
+            f"the decimal mark, as in 1,234.5. --decimal-comma {column.name!r} takes the comma."
+        )
+    if column.kind == "date" and written.may_be_the_other_way_round:
+        other = other_way_round(column.style)
+        return (
+            f"day and month could be either way round in every value; {value!r} was read as "
+            f"{date_words(column.style)}. --date-format {f'{column.name}={other}'!r} reads it as "
+            f"{date_words(other)}."
+        )
+    return ""
+
+
+def _mostly_missing(column: Column) -> str:
+    if not column.used or column.share_missing < MOSTLY_MISSING:
+        return ""
+    return (
+        f"{in_percent(column.share_missing)} of its values are missing. --drop {column.name!r} "
+        "leaves it out."
+    )
 
 
 def text_in_a_number(
@@ -252,12 +436,14 @@ def infinite_number(source: str, name: str, row: int) -> str:
     )
 
 
-def _example(value: Any) -> str:
-    """A value, as short as it can be."""
-    return f"{value:.6g}" if isinstance(value, float) else f"{value!s:.30}"
+def _example(value: Any, largest: float) -> str:
+    """A value, as short as it can be; zero where it differs from that by rounding only."""
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) > ZERO * largest else "0"
+    return f"{value!s:.30}"
 
 
-def as_kind(series: Any, kind: str, source: str) -> Any:
+def as_kind(series: Any, kind: str, source: str, style: str = "") -> Any:
     """The values of a column as the transformers of its kind take them.
 
     Parameters
@@ -267,14 +453,15 @@ def as_kind(series: Any, kind: str, source: str) -> Any:
         One of `KINDS`.
     source : str
         Name of the file, for messages.
+    style : str, default=""
+        How numbers and dates are written, as `Column` has it.
 
     Returns
     -------
     Series
     """
-    pd = pandas()
     if kind == "number":
-        numbers = pd.to_numeric(series, errors="coerce").astype(np.float64)
+        numbers = read_numbers(series, style)
         wrong = series[numbers.isna() & series.notna()]
         if len(wrong):
             first = wrong.iloc[0], wrong.index[0]
@@ -284,14 +471,17 @@ def as_kind(series: Any, kind: str, source: str) -> Any:
             raise ValueError(infinite_number(source, series.name, infinite[0]))
         return numbers
     if kind == "date":
-        dates = pd.to_datetime(series, errors="coerce", utc=True, format="ISO8601")
+        form = style or ISO
+        dates = read_dates(series, form)
         wrong = series[dates.isna() & series.notna()]
         if len(wrong):
+            example = "2024-12-31" if form == ISO else date_words(form)
             raise ValueError(
                 f"{source}, column {series.name!r}: {wrong.iloc[0]!r:.40} in row "
-                f"{wrong.index[0] + 1} is no date. Write dates as 2024-12-31."
+                f"{wrong.index[0] + 1} is no date. Write all of them as {example}, or leave the "
+                "field empty."
             )
-        return dates.dt.tz_localize(None)
+        return dates
     values = series.astype(object)
     return values.where(values.isna(), values.map(str)).where(values.notna(), np.nan)
 

@@ -12,7 +12,7 @@ from clustruct.cli.messages import BadUsage
 from clustruct.cli.parquet import ParquetTable
 from clustruct.cli.shelf import Shelf
 from clustruct.cli.streams import Source
-from clustruct.cli.tables import pandas, read_lines
+from clustruct.cli.tables import codes_in, pandas, read_lines
 
 __all__ = ["as_parquet"]
 
@@ -89,8 +89,10 @@ def _lines(source: Source, as_text: Collection[str], encoding: str) -> Iterator[
     """The content of a file of lines, in columns of the types that all of their values have."""
     import pyarrow as pa
 
-    line = len(source.start) / max(1, source.start.count(b"\n"))
+    ends = b"}" if source.format == "json" else b"\n"
+    line = len(source.start) / max(1, source.start.count(ends))
     n_rows = max(1, int(PIECE_BYTES / line))
+    as_text = [*as_text, *codes_in(source, encoding)]
     kinds = _kinds(read_lines(source, as_text, encoding, n_rows))
     if not kinds:
         raise ValueError(f"{source.name} has no rows. Give a table with rows.")

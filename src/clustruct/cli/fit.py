@@ -103,6 +103,14 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--category", **several, help="these are categories")
     columns.add_argument("--number", **several, help="these are numbers")
     columns.add_argument("--date", **several, help="these are dates")
+    columns.add_argument(
+        "--date-format",
+        **{**several, "metavar": "COL=FORMAT"},
+        help="how the dates of a column are written, such as 'sold=%%d/%%m/%%Y'",
+    )
+    columns.add_argument(
+        "--decimal-comma", **several, help="these are numbers such as 1.234,5 or 3,50"
+    )
     columns.add_argument("--weights", metavar="COL", help="weights of the rows")
     columns.add_argument(
         "--missing",
@@ -174,7 +182,7 @@ def _fit(args: argparse.Namespace, problem: "Problem", shelf: "Shelf", console: 
     from clustruct.cli.models import Settings
 
     _check_loss(args.loss, problem.target.kind)
-    scale = args.scale or ("standard" if problem.base is None else "maxabs")
+    scale = _scale(args, problem)
     if not args.json:
         _print_problem(problem, scale, args.missing, console)
     for remark in problem.remarks:
@@ -220,17 +228,40 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
             if kinds.get(name, kind) != kind:
                 raise BadUsage(f"--{kind} {name} and --{kinds[name]} {name} cannot both be meant.")
             kinds[name] = kind
+    styles = _styles(args, kinds)
     return Wanted(
         target=args.target,
         kind=args.kind,
         only=args.columns,
         drop=args.drop,
         kinds=kinds,
+        styles=styles,
         weights=args.weights,
         tasks=args.tasks,
         missing=args.missing,
         encoding=args.encoding,
     )
+
+
+def _styles(args: argparse.Namespace, kinds: dict[str, str]) -> dict[str, str]:
+    """How columns are written, which says what kinds they are of, too."""
+    from clustruct.cli.styles import check_date_form
+
+    styles = {}
+    for text in args.date_format:
+        name, equals, form = text.rpartition("=")
+        if not equals or not name:
+            raise BadUsage(f"--date-format {text!r} names no column. Give COL=FORMAT.")
+        styles[name] = check_date_form(form, f"--date-format {text!r}")
+        if kinds.setdefault(name, "date") != "date":
+            raise BadUsage(f"--date-format {name} and --{kinds[name]} {name} cannot both be meant.")
+    for name in args.decimal_comma:
+        styles[name] = ","
+        if kinds.setdefault(name, "number") != "number":
+            raise BadUsage(
+                f"--decimal-comma {name} and --{kinds[name]} {name} cannot both be meant."
+            )
+    return styles
 
 
 def _check_loss(loss: str | None, kind: str) -> None:
@@ -252,6 +283,7 @@ def _write(
             "missing": args.missing,
             "tasks": args.tasks,
             "base": problem.base,
+            "styles": _all_styles(problem),
         }
         save(trained.model, args.out, notes=notes)
     if args.report is not None:
@@ -269,6 +301,13 @@ def _write(
             )
 
 
+def _all_styles(problem: "Problem") -> dict[str, str]:
+    """How columns and target are written, where that is in no plain way."""
+    styles = {column.name: column.style for column in problem.used}
+    styles[problem.target.name] = problem.target.style
+    return {name: style for name, style in styles.items() if style}
+
+
 def _title(problem: "Problem", trained: "Trained") -> str:
     """Of the report; it says so if that shows some rows only."""
     title = f"{problem.target.name} from {problem.source}"
@@ -278,19 +317,30 @@ def _title(problem: "Problem", trained: "Trained") -> str:
     return f"{title} ({shown:,} of {problem.n_rows:,} rows, drawn at random)"
 
 
+def _scale(args: argparse.Namespace, problem: "Problem") -> str:
+    """How numbers are scaled."""
+    return args.scale or ("standard" if problem.base is None else "maxabs")
+
+
 def _values(args: argparse.Namespace, problem: "Problem", trained: "Trained") -> dict[str, Any]:
     """All that is printed, as plain values."""
+    from clustruct.cli.preparation import how
     from clustruct.cli.summary import model_values, score_values
 
     return {
         "version": __version__,
         "data": problem.source,
         "rows": problem.n_rows,
+        "rows_read": problem.n_read,
+        "rows_left_out": [
+            {"rows": count, "reason": reason} for reason, count in problem.left_out.items()
+        ],
         "out_of_core": problem.is_large,
         "target": {
             "name": problem.target.name,
             "kind": problem.target.kind,
             "reason": problem.target.reason,
+            "question": problem.target.question,
         },
         "columns": [
             {
@@ -299,6 +349,8 @@ def _values(args: argparse.Namespace, problem: "Problem", trained: "Trained") ->
                 "missing": column.n_missing,
                 "distinct": column.n_distinct,
                 "reason": column.reason,
+                "style": column.style,
+                "prepared": how(column, _scale(args, problem), args.missing),
             }
             for column in problem.columns
         ],
@@ -319,13 +371,15 @@ def _print_problem(problem: "Problem", scale: str, missing: str, console: Consol
     from clustruct.cli.preparation import SCALES, how
 
     target = problem.target
-    console.say(f"Read {problem.source} ({problem.format_name}): {problem.n_rows} rows.")
+    rows = [f"{problem.n_read} rows"]
+    rows += [f"{count} left out because {reason}" for reason, count in problem.left_out.items()]
+    console.say(f"Read {problem.source} ({problem.format_name}): {', '.join(rows)}.")
     console.say(f"Target: {target.name}, {target.reason}: {target.kind}.")
     if problem.base is not None:
         console.say(f"{problem.X.shape[1]} columns, each scaled: {SCALES[scale][1]}.")
         console.say()
         return
-    rows = [
+    table = [
         (
             column.name,
             column.kind,
@@ -335,7 +389,7 @@ def _print_problem(problem: "Problem", scale: str, missing: str, console: Consol
         )
         for column in problem.columns[:MOST_COLUMNS]
     ]
-    console.table(("column", "kind", "missing", "example", "prepared"), rows)
+    console.table(("column", "kind", "missing", "example", "prepared"), table)
     rest = len(problem.columns) - MOST_COLUMNS
     if rest > 0:
         console.say(f"... and {rest} more columns.")

@@ -109,6 +109,7 @@ class LargeColumns:
         self._frame = frame
         self.name = frame.table.name
         self._kinds = {column.name: column.kind for column in columns}
+        self._styles = {column.name: column.style for column in columns}
         # The type of a whole column, which that of a piece may differ from: missing numbers make
         # fractions of whole ones, and other text of categories.
         self._types: dict[str, Any] = {}
@@ -123,7 +124,7 @@ class LargeColumns:
         """Some rows of a column, as a frame."""
         series = self._frame[name]
         self._types[name] = series.dtype
-        values = as_kind(series, self._kinds[name], self.name)
+        values = self._as_kind(series)
         return values.iloc[rows].to_frame()
 
     def stretches(self, name: str, rows: Indices) -> Iterator[Any]:
@@ -132,7 +133,7 @@ class LargeColumns:
             yield self.column(name, rows)
             return
         for frame in frames_of(self._frame.table, [name], self._frame.index[rows]):
-            yield as_kind(frame[name], self._kinds[name], self.name).to_frame()
+            yield self._as_kind(frame[name]).to_frame()
 
     def take(self, rows: Indices) -> Any:
         """Some rows, in ascending order, as a frame."""
@@ -166,9 +167,11 @@ class LargeColumns:
 
     def _as_kinds(self, frame: Any) -> Any:
         frame = frame.astype(self._types)
-        return pandas().DataFrame(
-            {name: as_kind(frame[name], kind, self.name) for name, kind in self._kinds.items()}
-        )
+        return pandas().DataFrame({name: self._as_kind(frame[name]) for name in self._kinds})
+
+    def _as_kind(self, series: Any) -> Any:
+        name = series.name
+        return as_kind(series, self._kinds[name], self.name, self._styles[name])
 
 
 def frames_of(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["BadUsage", "as_json", "did_you_mean", "listed", "needs_extra"]
+__all__ = ["BadUsage", "as_json", "did_you_mean", "in_percent", "listed", "needs_extra"]
 
 
 class BadUsage(ValueError):
@@ -48,6 +48,12 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     every = [str(name) for name in names]
     rest = len(every) - most
     return ", ".join(every[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def in_percent(share: float) -> str:
+    """A share in percent; what is more than none and less than all is never rounded to these."""
+    percent = min(max(100.0 * share, 1.0), 99.0) if 0.0 < share < 1.0 else 100.0 * share
+    return f"{percent:.0f} %"
 
 
 def needs_extra(package: str, purpose: str, extra: str) -> ImportError:

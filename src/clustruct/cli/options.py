@@ -57,8 +57,9 @@ def add_table_options(parser: argparse.ArgumentParser, formats: Sequence[str]) -
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="CSV, TSV, Parquet, Arrow, JSON lines or libsvm (.svm) file, compressed or not; a "
-        "folder of Parquet files; a NumPy matrix (.npy); - for standard input",
+        help="CSV, TSV, Parquet, Arrow, JSON (lines, or an array of records) or libsvm (.svm) "
+        "file, compressed or not; a folder of Parquet files; a NumPy matrix (.npy); - for standard "
+        "input",
     )
     parser.add_argument("--format", choices=formats, help="format, where the name does not tell")
     parser.add_argument(

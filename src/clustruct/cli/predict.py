@@ -1,7 +1,7 @@
 """``clustruct predict``: answers of a saved model."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from clustruct._console import Console
@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         run,
         "predict with a saved model, one line for each row of a table",
         "clustruct predict flats.clustruct new.csv --out rents.csv",
-        "clustruct predict flats.clustruct new.csv | head",
+        "clustruct predict flats.clustruct new.csv --keep address | head",
         "clustruct predict trips.clustruct trips/ --out fares.parquet",
     )
     parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
@@ -37,10 +37,19 @@ def add(commands: Any) -> None:
         help="CSV, TSV, Parquet, Arrow or JSON lines file to write (default: CSV to standard "
         "output)",
     )
+    parser.add_argument(
+        "--keep",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COL",
+        help="columns of the table to write before the predictions",
+    )
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Load, read, predict, write."""
+    args.keep = list(dict.fromkeys(args.keep))
     with console.progress("reading"):
         from clustruct.cli.application import load_model, read_pieces
         from clustruct.cli.shelf import Shelf
@@ -98,7 +107,19 @@ def _answers(saved: "Saved", rows: "Rows") -> Any:
         chances = saved.model.predict_proba(rows.X, **routed)
         for name, chance in zip(saved.model.classes_, chances.T, strict=True):
             columns[f"probability {name}"] = chance
-    return pandas().DataFrame(columns)
+    answers = pandas().DataFrame(columns)
+    if rows.kept is None or not rows.kept.shape[1]:
+        return answers
+    return pandas().concat([_renamed(rows.kept, columns), answers], axis=1)
+
+
+def _renamed(kept: Any, taken: Collection[str]) -> Any:
+    """Columns of a table, by names that no column of the answers has."""
+    names = {name: name for name in kept.columns}
+    for name in names:
+        while names[name] in taken or list(names.values()).count(names[name]) > 1:
+            names[name] += " in the table"
+    return kept.rename(columns=names)
 
 
 class _Tally:

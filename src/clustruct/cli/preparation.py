@@ -3,7 +3,8 @@
 Numbers and dates (as days) are filled with the median and scaled to mean 0 and deviation 1: a
 weight is then what a deviation of its column changes, which is what makes weights of different
 columns comparable enough to be shared. Categories become columns of zeros and ones, text becomes
-TF-IDF.
+TF-IDF. A category with two levels is one column of zeros and ones, as is what tells where numbers
+are missing; weights of these are shared with each other and with no others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,15 +18,26 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, RobustScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
-from clustruct.cli.columns import KINDS, Column
+from clustruct.cli.columns import KINDS, MOST_LEVELS, Column, rare_below
 from clustruct.cli.large import LargeColumns
+from clustruct.cli.messages import in_percent
+from clustruct.cli.styles import date_words
 from clustruct.cli.words import fit_words
 from clustruct.estimators.blocks import column_blocks
-from clustruct.estimators.columns import DateToDays, FilledText
+from clustruct.estimators.columns import (
+    DateToDays,
+    FilledText,
+    LevelEncoder,
+    MissingFlag,
+    WordsOfColumn,
+    WrittenDates,
+    WrittenNumbers,
+)
+from clustruct.estimators.written import ISO, read_numbers
 
-__all__ = ["SCALES", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
+__all__ = ["SCALES", "STEPS", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
 
 SCALES = {
     "standard": (StandardScaler, "mean 0, deviation 1"),
@@ -33,8 +45,9 @@ SCALES = {
     "maxabs": (MaxAbsScaler, "largest 1"),
     "none": (None, "as it is"),
 }
-NUMBERS, DATES = "numbers", "dates"
-MOST_LEVELS = 100
+NUMBERS = "numbers"
+LONG_NAMES = "{transformer_name}: {feature_name}"  # where two features have the same name
+STEPS = "yes-or-no columns"
 MOST_WORDS = 20_000
 FEW_ROWS = 100  # to see what columns are made of a table
 DENSE_LEVELS = 500  # more than that, and zeros are not stored
@@ -42,15 +55,43 @@ DENSE_LEVELS = 500  # more than that, and zeros are not stored
 
 def how(column: Column, scale: str, missing: str) -> str:
     """What is done to a column, in words."""
-    filled = "filled with the median, " if column.n_missing and missing == "impute" else ""
-    if column.kind == "number":
-        return filled + SCALES[scale][1]
-    if column.kind == "date":
-        return f"days, {filled}{SCALES[scale][1]}"
+    if not column.used:
+        return column.reason
+    if column.kind == "text":
+        return "TF-IDF of its words"
     if column.kind == "category":
-        levels = min(column.n_distinct + bool(column.n_missing), MOST_LEVELS)
-        return f"{levels} columns of 0 and 1"
-    return "TF-IDF of its words" if column.kind == "text" else column.reason
+        return _how_levels(column)
+    steps = [SCALES[scale][1]]
+    if column.n_missing and missing == "impute":
+        share = f" ({in_percent(column.share_missing)} missing)" if column.is_flagged else ""
+        steps.insert(0, f"filled with the median{share}")
+        if column.is_flagged:
+            steps.append("and 1 where it is missing")
+    if column.kind == "date":
+        form = f" from {date_words(column.style)}" if column.style not in ("", ISO) else ""
+        steps.insert(0, f"days{form}")
+    elif column.style:
+        steps.insert(0, f"read as {_read_example(column)}")
+    return ", ".join(steps)
+
+
+def _read_example(column: Column) -> str:
+    """What the example of a column is read as."""
+    from clustruct.cli.tables import pandas
+
+    return f"{read_numbers(pandas().Series([column.example]), column.style)[0]:.12g}"
+
+
+def _how_levels(column: Column) -> str:
+    """What becomes of a category."""
+    share = f" ({in_percent(column.share_missing)})" if column.n_missing else ""
+    levels = [*column.levels, *([f"missing{share}"] if share else [])]
+    if len(levels) == 2 and not column.has_rare:
+        return f"1 for {levels[1]}, 0 for {levels[0]}"
+    missing = f", one for missing{share}" if share else ""
+    if column.has_rare:
+        return f"a column of 0 and 1 for each level, one for rare ones together{missing}"
+    return f"{column.n_distinct + bool(column.n_missing)} columns of 0 and 1{missing}"
 
 
 def fit_columns(
@@ -164,21 +205,40 @@ def _parts(
     levels = sum(min(column.n_distinct, MOST_LEVELS) for column in of_kind["category"])
     sparse = bool(of_kind["text"]) or levels > DENSE_LEVELS
     parts: list[tuple[str, Any, Any]] = []
-    if of_kind["number"]:
-        names = [column.name for column in of_kind["number"]]
-        parts.append((NUMBERS, _numeric(scale, missing), names))
-    if of_kind["date"]:
-        names = [column.name for column in of_kind["date"]]
-        parts.append((DATES, _numeric(scale, missing, DateToDays()), names))
+
+    def add(name: str, step: Any, *names: str) -> None:
+        parts.append((_part_name(name, parts), step, list(names)))
+
+    for kind, title in (("number", NUMBERS), ("date", "dates")):
+        for style in sorted({column.style for column in of_kind[kind]}):
+            names = [column.name for column in of_kind[kind] if column.style == style]
+            steps = _numeric(scale, missing, *_reader(kind, style))
+            parts.append((f"{title} {style}".rstrip(), steps, names))
+    for column in (*of_kind["number"], *of_kind["date"]):
+        if column.is_flagged and missing == "impute":
+            flag = MissingFlag(features="all", sparse=False)
+            flagged = make_pipeline(*_reader(column.kind, column.style), flag)
+            add(f"{column.name} missing", flagged, column.name)
     for column in of_kind["category"]:
-        encoder = OneHotEncoder(
-            handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS, sparse_output=sparse
+        encoder = LevelEncoder(
+            handle_unknown="infrequent_if_exist",
+            drop="if_binary",
+            max_categories=MOST_LEVELS,
+            min_frequency=rare_below(n_rows),
+            sparse_output=sparse,
         )
-        parts.append((_part_name(column.name, parts), encoder, [column.name]))
+        add(column.name, encoder, column.name)
     for column in of_kind["text"]:
-        pipeline = make_pipeline(FilledText(), _vectorizer(n_rows))
-        parts.append((_part_name(column.name, parts), pipeline, [column.name]))
+        words = _vectorizer(n_rows, TfidfVectorizer if len(columns) == 1 else WordsOfColumn)
+        add(column.name, make_pipeline(FilledText(), words), column.name)
     return parts, sparse
+
+
+def _reader(kind: str, style: str) -> list[Any]:
+    """What makes numbers of values that are written in a style."""
+    if kind == "date":
+        return [WrittenDates(style) if style not in ("", ISO) else DateToDays()]
+    return [WrittenNumbers(style)] if style else []
 
 
 def _assembled(parts: Sequence[tuple[str, Any, Any]], sparse: bool) -> ColumnTransformer:
@@ -200,16 +260,16 @@ def _numeric(scale: str, missing: str, *first: Any) -> Any:
     return make_pipeline(*steps) if steps else "passthrough"
 
 
-def _vectorizer(n_rows: int) -> TfidfVectorizer:
+def _vectorizer(n_rows: int, kind: type[TfidfVectorizer]) -> TfidfVectorizer:
     """Words neither rare nor in half of all texts, which are those of the language itself."""
     rare = 1 if n_rows < 50 else 2 if n_rows < 1000 else 5
-    return TfidfVectorizer(min_df=rare, max_df=0.5, max_features=MOST_WORDS, sublinear_tf=True)
+    return kind(min_df=rare, max_df=0.5, max_features=MOST_WORDS, sublinear_tf=True)
 
 
 def _part_name(name: str, parts: Sequence[tuple[str, Any, Any]]) -> str:
     """The name of a column as that of its part, where scikit-learn allows it."""
     plain = name.replace("__", "_")
-    taken = {NUMBERS, DATES, *(part[0] for part in parts)}
+    taken = {NUMBERS, STEPS, *(part[0] for part in parts)}
     return plain if plain not in taken else f"{plain} ({len(parts)})"
 
 
@@ -219,11 +279,11 @@ def _fitted(transformer: Any, frame: Any, words: Sequence[Column], source: str) 
     except ValueError as error:
         if "not unique" not in str(error):
             raise _no_words(error, source, *(column.name for column in words)) from error
-        transformer.set_params(verbose_feature_names_out=True).fit(frame)
+        transformer.set_params(verbose_feature_names_out=LONG_NAMES).fit(frame)
     try:
         transformer.get_feature_names_out()
     except ValueError:  # the same name from two columns
-        transformer.set_params(verbose_feature_names_out=True).fit(frame)
+        transformer.set_params(verbose_feature_names_out=LONG_NAMES).fit(frame)
     return transformer
 
 
@@ -240,9 +300,17 @@ def _no_words(error: ValueError, source: str, *names: str) -> ValueError:
 def blocks_of(transformer: Any) -> NDArray[np.object_] | None:
     """For each column of the matrix the block in which weights are shared; None if there is one.
 
-    Numbers and dates are one block, the columns of a category are another, and so are the words of
-    a column of text.
+    Numbers and dates are one block. The columns of a category are another, and so are the words of
+    a column of text. Columns of 0 and 1 that stand alone, for a category with two levels or for
+    missing values, are one block together.
     """
-    together = [name for name in (NUMBERS, DATES) if name in transformer.output_indices_]
-    ids = column_blocks(transformer, together=together)
+    ids = column_blocks(transformer)
+    for name, step, _ in transformer.transformers_:
+        place = transformer.output_indices_[name]
+        last = step[-1] if isinstance(step, Pipeline) else step
+        is_level = isinstance(last, LevelEncoder)
+        if isinstance(last, MissingFlag) or (is_level and place.stop - place.start == 1):
+            ids[place] = STEPS
+        elif not is_level and not isinstance(last, TfidfVectorizer):
+            ids[place] = NUMBERS
     return ids if len(set(ids)) > 1 else None

@@ -1,6 +1,6 @@
 """A table read and understood: what to predict, from what, and what was left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct.cli.columns import Column, as_kind, check_missing, find, recognise
 from clustruct.cli.large import LargeColumns, LargeFrame
-from clustruct.cli.messages import BadUsage
+from clustruct.cli.messages import BadUsage, listed
 from clustruct.cli.streams import Source
 from clustruct.cli.tables import pandas, read_sparse, read_table
 from clustruct.cli.targets import Target, recognise_target
@@ -33,6 +33,8 @@ class Wanted:
         Columns to use, and not to use; all if there are none.
     kinds : mapping
         Kinds of columns, by name.
+    styles : mapping
+        How numbers or dates of columns are written, by name, as `Column` has it.
     weights, tasks : str or None
         Columns with weights of rows, and with tasks.
     missing : str
@@ -46,6 +48,7 @@ class Wanted:
     only: Sequence[str] = ()
     drop: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    styles: Mapping[str, str] = field(default_factory=dict)
     weights: str | None = None
     tasks: str | None = None
     missing: str = "impute"
@@ -74,6 +77,8 @@ class Problem:
         Task of each row.
     base : int or None
         For libsvm, the number of the first column.
+    left_out : dict of int
+        Numbers of rows that are not used, by the reason.
     """
 
     source: str
@@ -85,6 +90,7 @@ class Problem:
     weights: NDArray[np.float64] | None = None
     tasks: NDArray[Any] | None = None
     base: int | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def used(self) -> list[Column]:
@@ -93,8 +99,13 @@ class Problem:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows that are used."""
         return int(self.X.shape[0])
+
+    @property
+    def n_read(self) -> int:
+        """Number of rows of the file."""
+        return self.n_rows + sum(self.left_out.values())
 
     def rows(self, index: NDArray[np.intp]) -> Any:
         """Some of the samples."""
@@ -146,17 +157,15 @@ def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Pro
     """
     name = _check_target(wanted)
     roles = _check_names(frame, wanted, source)
-    remarks: list[str] = []
-    frame = _with_target(frame, name, wanted.missing, source, remarks)
+    frame, left_out = _with_target(frame, name, wanted.missing, source)
     target = recognise_target(frame[name], name, wanted.kind, source)
+    if target.kept is not None:
+        frame = frame[target.kept]
+    left_out |= _rare_rows(target)
     names = [column for column in wanted.only or frame.columns if column not in roles]
-    columns = recognise(frame, names, dict(wanted.kinds), source)
-    for column in columns:
-        if not column.used:
-            remarks.append(
-                f"{source}, column {column.name!r}: left out, as {column.reason}. "
-                f"--drop {column.name!r} says that this is meant."
-            )
+    n_left_out = sum(left_out.values())
+    columns = recognise(frame, names, dict(wanted.kinds), source, wanted.styles, n_left_out)
+    remarks = [f"{source}, {remark}" for remark in _remarks(target, columns)]
     used = [column for column in columns if column.used]
     if not used:
         raise ValueError(
@@ -174,7 +183,30 @@ def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Pro
         remarks,
         _weights(frame, wanted.weights, source),
         None if wanted.tasks is None else _tasks(frame, wanted.tasks, source),
+        left_out=left_out,
     )
+
+
+def _remarks(target: Target, columns: Sequence[Column]) -> Iterator[str]:
+    """What a person should know of the columns, or decide."""
+    if target.question:
+        yield f"column {target.name!r}: {target.question}"
+    for column in columns:
+        if not column.used:
+            yield (
+                f"column {column.name!r}: left out, as {column.reason}. "
+                f"--drop {column.name!r} says that this is meant."
+            )
+        elif column.remark:
+            yield f"column {column.name!r}: {column.remark}"
+
+
+def _rare_rows(target: Target) -> dict[str, int]:
+    """Rows that are the only ones of their class, by what is told of them."""
+    if not target.rare:
+        return {}
+    one = "it is the only one of its class" if len(target.rare) == 1 else "their class has no other"
+    return {f"{one} ({listed(target.rare)})": len(target.rare)}
 
 
 def _check_target(wanted: Wanted) -> str:
@@ -187,13 +219,14 @@ def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
     """The columns that the model sees; where they do not fit into memory, they are read later."""
     if isinstance(frame, LargeFrame):
         return LargeColumns(frame, used)
-    values = {column.name: as_kind(frame[column.name], column.kind, source) for column in used}
+    values = {c.name: as_kind(frame[c.name], c.kind, source, c.style) for c in used}
     return pandas().DataFrame(values).reset_index(drop=True)
 
 
 def written_as_they_are(wanted: Wanted) -> list[str]:
     """Columns whose values stay text, even where they look like numbers."""
-    kept = [name for name, kind in wanted.kinds.items() if kind in ("category", "text", "date")]
+    kept = [name for name, kind in wanted.kinds.items() if kind != "number"]
+    kept += [name for name in wanted.styles if name not in kept]
     return kept if wanted.tasks is None else [*kept, wanted.tasks]
 
 
@@ -223,11 +256,11 @@ def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
     return roles | set(wanted.drop)
 
 
-def _with_target(frame: Any, name: str, missing: str, source: str, remarks: list[str]) -> Any:
-    """The rows that have a target."""
+def _with_target(frame: Any, name: str, missing: str, source: str) -> tuple[Any, dict[str, int]]:
+    """The rows that have a target, and how many have none."""
     absent = frame[name].isna()
     if not absent.any():
-        return frame
+        return frame, {}
     if absent.all():
         raise ValueError(
             f"{source}, column {name!r}: the target has no values. "
@@ -235,9 +268,7 @@ def _with_target(frame: Any, name: str, missing: str, source: str, remarks: list
         )
     if missing == "refuse":
         check_missing(frame, [name], source)
-    count = int(absent.sum())
-    remarks.append(f"{source}, column {name!r}: {count} rows without a target are left out.")
-    return frame[~absent]
+    return frame[~absent], {"the target is missing": int(absent.sum())}
 
 
 def _weights(frame: Any, name: str | None, source: str) -> NDArray[np.float64] | None:
@@ -276,4 +307,15 @@ def _read_svm(source: Source, wanted: Wanted) -> Problem:
     if not table.X.nnz:
         raise ValueError(f"{source.name} has no values to predict from. Give column:value pairs.")
     target = recognise_target(pandas().Series(table.y), "target", wanted.kind, source.name)
-    return Problem(source.name, source.format_name, table.X, target, [], [], base=table.base)
+    X = table.X if target.kept is None else table.X[target.kept]
+    remarks = [f"{source.name}, {remark}" for remark in _remarks(target, ())]
+    return Problem(
+        source.name,
+        source.format_name,
+        X,
+        target,
+        [],
+        remarks,
+        base=table.base,
+        left_out=_rare_rows(target),
+    )

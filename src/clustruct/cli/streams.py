@@ -30,6 +30,7 @@ ENDINGS = {
     ".ipc": "arrow",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".svm": "svm",
     ".libsvm": "svm",
     ".svmlight": "svm",
@@ -41,6 +42,7 @@ NAMES = {
     "parquet": "Parquet",
     "arrow": "Arrow",
     "jsonl": "JSON lines",
+    "json": "JSON",
     "svm": "libsvm",
 }
 PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -244,6 +246,7 @@ def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:
             )
         return found
     assert said is not None
+    said = _kind_of_json(said, start)
     other = next((what for magic, what in OTHER_MAGIC.items() if start.startswith(magic)), None)
     if other is None and said in TABLE_MAGIC.values():
         other = "something else"
@@ -255,3 +258,11 @@ def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:
             f"{label} is no {NAMES[said]} file but {other}. {remedy}, or save the table as CSV."
         )
     return said
+
+
+def _kind_of_json(said: str, start: bytes) -> str:
+    """JSON lines, or one array of records: both are called either, and the first sign tells."""
+    if said not in ("json", "jsonl"):
+        return said
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return {b"[": "json", b"{": "jsonl"}.get(first, said)

@@ -7,7 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from clustruct._console import Console
+from clustruct.cli.columns import ZERO
 from clustruct.cli.messages import listed
+from clustruct.cli.preparation import STEPS
 from clustruct.cli.training import Trained
 from clustruct.inspection import kind_of
 from clustruct.reporting.comparison import Comparison
@@ -182,6 +184,8 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
     blocks = (
         ", shared inside the numbers and inside each category or text" if trained.in_blocks else ""
     )
+    if trained.in_blocks and STEPS in trained.estimator.blocks:
+        blocks += f", and among {STEPS}"
     return f"Model: {what}{blocks} ({', '.join([by, *details])})"
 
 
@@ -191,26 +195,38 @@ def _shown(names: list[str], size: int) -> str:
     return ", ".join(names[:SHOWN]) + (f", ... ({rest} more)" if rest > 0 else "")
 
 
-def _weight(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(f"{one:+.3g}" for one in value)
-    return f"{value:+.4g}" if value else "0"
+def _number(value: float, largest: float) -> str:
+    """A number beside others of which this is the largest: zero if it is so up to rounding."""
+    return f"{value:+.4g}" if abs(value) > ZERO * largest else "0"
+
+
+def _weight(value: Any, largest: float) -> str:
+    values = value if isinstance(value, list) else [value]
+    return " ".join(_number(one, largest) for one in values)
+
+
+def _largest(values: Any) -> float:
+    """The largest absolute value of numbers and lists of numbers."""
+    return max((float(np.abs(value).max()) for value in values if np.size(value)), default=0.0)
 
 
 def _feature_table(groups: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[list[str]]]:
     rows = []
+    largest = _largest(group["weight"] for group in groups)
     for group in groups:
         label = str(group["group"]) if group["group"] >= 0 else "zero"
         names = _shown(group["features"], group["size"])
-        rows.append([label, _weight(group["weight"]), str(group["size"]), names])
+        rows.append([label, _weight(group["weight"], largest), str(group["size"]), names])
     return ("group", "weight", "size", "features, those that matter most first"), rows
 
 
 def _expert_table(groups: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[list[str]]]:
     rows = []
+    numbers = [[group["intercept"], *group["weights"].values()] for group in groups]
+    largest = max(map(_largest, numbers), default=0.0)
     for group in groups:
-        weights = [f"{name} {_weight(value)}" for name, value in group["weights"].items()]
-        intercept = " ".join(f"{value:+.4g}" for value in group["intercept"])
+        weights = [f"{name} {_weight(value, largest)}" for name, value in group["weights"].items()]
+        intercept = _weight(group["intercept"], largest)
         rows.append(
             [str(group["group"]), f"{group['share']:.1%}", intercept, _shown(weights, len(weights))]
         )

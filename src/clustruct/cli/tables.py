@@ -1,8 +1,7 @@
-"""Reading tables: CSV, TSV, Parquet, Arrow, JSON lines and libsvm."""
+"""Reading tables: CSV, TSV, Parquet, Arrow, JSON and libsvm."""
 
 import csv
 import io
-import json
 import re
 import warnings
 from collections import Counter
@@ -16,14 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.cli.messages import listed, needs_extra
+from clustruct.cli.records import json_array, json_lines
 from clustruct.cli.streams import START, Source
 
-__all__ = ["SparseTable", "pandas", "read_lines", "read_sparse", "read_table"]
+__all__ = ["SparseTable", "codes_in", "pandas", "read_lines", "read_sparse", "read_table"]
 
 SEPARATORS = (",", ";", "\t", "|")
 MOST_COLUMNS = 10**8
 # A number with a decimal comma, between semicolons or at the ends of a line.
 DECIMAL_COMMA = re.compile(rb"(?:^|;)\s*-?[0-9]+,[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
+# What may be the beginning of a field with zeros before a number, and such a field.
+MAYBE_A_CODE = re.compile(rb"""[,;\t|"\s][-+]?0[0-9]""")
+CODE = re.compile(r"\s*[-+]?0[0-9]+\s*")
+CODE_ROWS = 1 << 16
 DECIMAL_POINT = re.compile(rb"(?:^|;)\s*-?[0-9]+\.[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
 
 
@@ -66,6 +70,7 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
         frame = readers[source.format]()
         _check_names(source.name, _name_columns(frame))
     else:
+        as_text = [*as_text, *codes_in(source, encoding)]
         frame = next(read_lines(source, as_text, encoding), None)
     if frame is None or not len(frame):
         raise ValueError(f"{source.name} has columns but no rows. Give a table with rows.")
@@ -75,7 +80,7 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
 def read_lines(
     source: Source, as_text: Collection[str], encoding: str, n_rows: int | None = None
 ) -> Iterator[Any]:
-    """A table of one line, or field between quotes, after the other: CSV, TSV or JSON lines.
+    """A table of one row after the other: CSV, TSV, JSON lines or a JSON array of records.
 
     Parameters
     ----------
@@ -90,8 +95,8 @@ def read_lines(
         Rows that follow each other; the type of a column is that of its values in these.
     """
     frames = (
-        _read_json_lines(source, as_text, n_rows)
-        if source.format == "jsonl"
+        _read_json(source, as_text, n_rows)
+        if source.format in ("json", "jsonl")
         else _read_csv(source, as_text, encoding, n_rows)
     )
     for frame in frames:
@@ -120,26 +125,8 @@ def _check_names(name: str, columns: list[str]) -> None:
 def _read_csv(
     source: Source, as_text: Collection[str], encoding: str, n_rows: int | None
 ) -> Iterator[Any]:
-    pd = pandas()
-    header, separator = _header(source, encoding)
-    _check_names(source.name, header)
-    _check_header(source.name, header)
-    known = [name for name in as_text if name in header]
-    comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
-        DECIMAL_POINT.findall(source.start)
-    )
-    parse = partial(
-        pd.read_csv,
-        source.stream,
-        sep=separator,
-        decimal="," if comma else ".",
-        dtype=dict.fromkeys(known, str),
-        encoding=_with_mark(encoding),
-        index_col=False,
-        low_memory=False,
-        skipinitialspace=True,
-        chunksize=n_rows,
-    )
+    header, parse = _csv_parser(source, as_text, encoding)
+    parse = partial(parse, chunksize=n_rows)
     parsed = _parsed(source.name, encoding, len(header), parse)
     if n_rows is None:
         yield parsed
@@ -149,6 +136,75 @@ def _read_csv(
             frame := _parsed(source.name, encoding, len(header), partial(next, parsed, None))
         ) is not None:
             yield frame
+
+
+def _csv_parser(
+    source: Source, as_text: Collection[str], encoding: str
+) -> tuple[list[str], Callable[..., Any]]:
+    """The names of the columns, and what reads the rows."""
+    header, separator = _header(source, encoding)
+    _check_names(source.name, header)
+    _check_header(source.name, header)
+    known = [name for name in as_text if name in header]
+    comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
+        DECIMAL_POINT.findall(source.start)
+    )
+    parse = partial(
+        pandas().read_csv,
+        source.stream,
+        sep=separator,
+        decimal="," if comma else ".",
+        dtype=dict.fromkeys(known, str),
+        encoding=_with_mark(encoding),
+        index_col=False,
+        low_memory=False,
+        skipinitialspace=True,
+    )
+    return header, parse
+
+
+def codes_in(source: Source, encoding: str) -> list[str]:
+    """Columns of CSV and TSV with zeros before numbers, such as 04554, which a number would lose.
+
+    Parameters
+    ----------
+    source : Source
+        At its beginning, where it is again afterwards.
+    encoding : str
+
+    Returns
+    -------
+    list of str
+    """
+    if source.format not in ("csv", "tsv") or not _may_have_codes(source):
+        return []
+    header, parse = _csv_parser(source, (), encoding)
+    found: dict[str, None] = {}
+    reader = _parsed(
+        source.name, encoding, len(header), partial(parse, chunksize=CODE_ROWS, dtype=object)
+    )
+    read_on = partial(_parsed, source.name, encoding, len(header), partial(next, reader, None))
+    while (frame := read_on()) is not None:
+        for name in frame.columns:
+            values = frame[name].drop_duplicates().dropna().astype(str)
+            if name not in found and values.str.fullmatch(CODE).any():
+                found[str(name)] = None
+    source.stream.seek(0)
+    return list(found)
+
+
+def _may_have_codes(source: Source) -> bool:
+    """Whether some field may begin with zeros before a number; most tables have none."""
+    before = b"\n"
+    found = False
+    try:
+        while not found and (block := source.stream.read(START)):
+            found = MAYBE_A_CODE.search(before + block) is not None
+            before = block[-3:]
+    except (EOFError, OSError):
+        found = False  # is complained of where the table is read
+    source.stream.seek(0)
+    return found
 
 
 def _parsed(name: str, encoding: str, n_columns: int, parse: Callable[[], Any]) -> Any:
@@ -237,36 +293,24 @@ def _ragged(name: str, reason: str, n_columns: int) -> str:
     return f"{name} is no table: {reason.strip()}. Mend the file."
 
 
-# ---- JSON lines, Parquet, Arrow
+# ---- JSON, Parquet, Arrow
 
 
-def _read_json_lines(source: Source, as_text: Collection[str], n_rows: int | None) -> Iterator[Any]:
-    rows = _json_rows(source, as_text)
+def _read_json(source: Source, as_text: Collection[str], n_rows: int | None) -> Iterator[Any]:
+    records = json_lines(source) if source.format == "jsonl" else json_array(source)
+    rows = (_with_text(row, as_text) for row in records)
     while some := list(islice(rows, n_rows)):
         yield pandas().DataFrame(some)
 
 
-def _json_rows(source: Source, as_text: Collection[str]) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(source.stream, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{source.name}, line {number}: no JSON. Give one object a line, such as "
-                '{"age": 31, "city": "Lyon"}.'
-            ) from error
-        if not isinstance(row, dict):
-            raise ValueError(
-                f"{source.name}, line {number}: no JSON object. Give one object a line."
-            )
-        texts = {
-            name: str(row[name])
-            for name in as_text
-            if row.get(name) is not None and row[name] == row[name]
-        }
-        yield row | texts
+def _with_text(row: dict[str, Any], as_text: Collection[str]) -> dict[str, Any]:
+    """A record with some of its values as text."""
+    texts = {
+        name: str(row[name])
+        for name in as_text
+        if row.get(name) is not None and row[name] == row[name]
+    }
+    return row | texts
 
 
 def _read_arrow(source: Source, reader: str) -> Any:
