@@ -32,7 +32,8 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     Parameters
     ----------
     n_clusters : int or sequence, default=(2, 3, ..., 15)
-        Numbers of groups to try; with `blocks`, each an integer or a mapping.
+        Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
+        every feature, without groups.
     alphas : "auto", float or sequence of float, default="auto"
         Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
         loss: from ten times its mean curvature (for squared loss the mean variance of the
@@ -49,9 +50,10 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
         answers. None takes ``"neg_mean_squared_error"``.
         It is weighted by `sample_weight` where it takes weights.
-    rule : {"best", "one_se"}, default="best"
-        The point with the best mean score, or the simplest one within a standard error of it: with
-        the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    rule : {"best", "fewest", "one_se"}, default="best"
+        The point with the best mean score; the best one with the fewest groups that are not clearly
+        worse, see Notes; or the simplest one within a standard error of the best: with the fewest
+        groups, then the fewest nonzero weights, then the largest alpha.
     criterion : {"cv", "bic", "ebic"}, default="cv"
         Cross-validation, or the plain or extended Bayesian information criterion of fits to all
         samples, which is quicker, see Notes.
@@ -269,7 +271,8 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     Parameters
     ----------
     n_clusters : int or sequence, default=(2, 3, ..., 15)
-        Numbers of groups to try; with `blocks`, each an integer or a mapping.
+        Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
+        every feature, without groups.
     alphas : "auto", float or sequence of float, default="auto"
         Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
         loss: from ten times its mean curvature (for squared loss the mean variance of the
@@ -286,9 +289,10 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
         answers. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
         It is weighted by `sample_weight` where it takes weights.
-    rule : {"best", "one_se"}, default="best"
-        The point with the best mean score, or the simplest one within a standard error of it: with
-        the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    rule : {"best", "fewest", "one_se"}, default="best"
+        The point with the best mean score; the best one with the fewest groups that are not clearly
+        worse, see Notes; or the simplest one within a standard error of the best: with the fewest
+        groups, then the fewest nonzero weights, then the largest alpha.
     criterion : {"cv", "bic", "ebic"}, default="cv"
         Cross-validation, or the plain or extended Bayesian information criterion of fits to all
         samples, which is quicker, see Notes.

@@ -181,17 +181,18 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
     ----------
     outcome : FeatureOutcome
     factor : float
-        What alpha is multiplied by; 1 changes nothing.
+        What alpha is multiplied by. 1 changes nothing, nor does any factor where there are no
+        groups: weights of their own with a smaller ridge are another point of the grid.
 
     Returns
     -------
     FeatureOutcome
         Objective and certificate are those of the smaller ridge.
     """
-    if factor == 1.0:
+    if factor == 1.0 or isinstance(outcome.problem.constraint, Free):
         return outcome
     objective = outcome.problem.objective
-    (answer,) = relaxed_answers(objective, outcome.answer, (factor,))
+    (answer,) = relaxed_answers(outcome, (factor,))
     problem = replace(
         outcome.problem,
         objective=objective.with_alpha(factor * float(objective.penalties[0])),
@@ -200,10 +201,11 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
     return replace(outcome, answer=answer, problem=problem, bound=-np.inf)
 
 
-def relaxed_answers(
-    objective: QuadraticObjective | FeatureObjective, answer: Answer, factors: Sequence[float]
-) -> list[Answer]:
+def relaxed_answers(outcome: FeatureOutcome, factors: Sequence[float]) -> list[Answer]:
     """The same groups with values fitted by each of some fractions of the ridge."""
+    answer, objective = outcome.answer, outcome.problem.objective
+    if isinstance(outcome.problem.constraint, Free):
+        return [answer] * len(factors)
     smaller = [factor for factor in factors if factor != 1.0]
     n_groups = int(answer.labels.max(initial=-1)) + 1
     points = iter(objective.refits(answer.labels, n_groups, SHARP, smaller) if smaller else ())
