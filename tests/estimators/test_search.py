@@ -277,7 +277,7 @@ def test_nonzero_weights_count_where_they_are_fewer_than_groups():
 def test_folds_that_hold_out_more_have_larger_errors():
     """The correction takes the folds as they are: here half of the samples are held out."""
     grid = Grid((1, 2), np.array([1.0]), (None,))
-    scores = np.array([[-1.0, -0.7, -0.4, -0.1], [0.0, 0.0, 0.0, 0.0]])[:, None, None, None]
+    scores = np.array([[-1.0, -0.7, -0.4, -0.1], [0.0] * 4])[:, None, None, None] - 100.0
     error = scores[0].std(ddof=1)
     arguments = {"rule": "fewest", "criterion": "cv", "scoring": "x"}
 

@@ -55,6 +55,14 @@ def test_a_number_of_groups_is_judged_at_its_best_point():
     assert fewest(scores, np.array([1.0, 1.0, 2.0, 2.0]), 1.0) == 2
 
 
+def test_a_loss_that_noise_hides_is_bounded():
+    """Few samples: twice the loss is within the errors, and still too much."""
+    scores = -np.array([[2.0, 9.0, 1.0, 0.0], [1.0, 0.5, 3.0, 1.5], [1.0, 0.6, 2.9, 1.6]])
+    sizes = np.array([1.0, 2.0, 3.0])
+    assert fewest(scores, sizes, 1.0) == 0
+    assert fewest(scores, sizes, 1.0, share=0.03) == 1
+
+
 def test_of_equal_points_the_first():
     assert fewest(np.zeros((3, 4)), np.array([2.0, 1.0, 1.0]), 1.0) == 1
 

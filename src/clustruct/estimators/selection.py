@@ -17,8 +17,9 @@ __all__ = ["bic", "choice", "partition_price", "select"]
 Floats = NDArray[np.float64]
 Place = tuple[int, int, int]
 
-# Standard errors of the paired differences by which more groups must be ahead of fewer.
-CLEAR = 1.0
+# What "clearly worse" is: behind by more standard errors of the paired differences, or by a larger
+# part of the score. The second counts where samples are few, and errors are wide.
+CLEAR, COSTLY = 1.0, 0.03
 
 
 def select(
@@ -78,7 +79,11 @@ def select(
 
 
 def choice(
-    result: SearchResult, rule: str, ratio: float | None = None, n_errors: float = CLEAR
+    result: SearchResult,
+    rule: str,
+    ratio: float | None = None,
+    n_errors: float = CLEAR,
+    share: float = COSTLY,
 ) -> Place:
     """The point that a rule chooses; of equal ones the simplest.
 
@@ -88,8 +93,9 @@ def choice(
     rule : {"best", "fewest", "one_se"}
     ratio : float, default=None
         Held-out samples of a fold for each that is fitted.
-    n_errors : float, default=CLEAR
-        Standard errors of paired differences that count as clear, for ``"fewest"``.
+    n_errors, share : float
+        Standard errors of paired differences, and part of the score, that ``"fewest"`` takes for
+        clearly worse.
 
     Returns
     -------
@@ -102,7 +108,7 @@ def choice(
         # With fewer nonzero weights than groups, each has a value of its own.
         scores = np.array([result.fold_scores[place] for place in places])
         sizes = np.array([min(_complexity(result, place)[:2]) for place in places])
-        chosen = places[fewest(scores, sizes, n_errors, ratio)]
+        chosen = places[fewest(scores, sizes, n_errors, ratio, share)]
     else:
         best = np.unravel_index(int(means.argmax()), means.shape)
         slack = result.standard_errors[best] if rule == "one_se" else 0.0

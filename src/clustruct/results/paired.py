@@ -8,12 +8,18 @@ __all__ = ["corrected_errors", "fewest"]
 Floats = NDArray[np.float64]
 
 
-def fewest(scores: Floats, sizes: Floats, n_errors: float, ratio: float | None = None) -> int:
+def fewest(
+    scores: Floats,
+    sizes: Floats,
+    n_errors: float,
+    ratio: float | None = None,
+    share: float | None = None,
+) -> int:
     """Index of the smallest size whose score is not clearly worse than the best.
 
     Each size is represented by its point of best mean score, so that no point is kept only because
-    its scores vary much. A size is clearly worse if it is behind the best by more than `n_errors`
-    standard errors of the difference on the folds.
+    its scores vary much. A size is clearly worse if its mean is behind the best by more than
+    `n_errors` standard errors of the difference on the folds, or by more than `share` of the best.
 
     Parameters
     ----------
@@ -25,6 +31,8 @@ def fewest(scores: Floats, sizes: Floats, n_errors: float, ratio: float | None =
         Standard errors that count as clear.
     ratio : float, default=None
         See `corrected_errors`.
+    share : float, default=None
+        Largest loss of score, as a part of the absolute value of the best mean; None for any.
 
     Returns
     -------
@@ -33,9 +41,12 @@ def fewest(scores: Floats, sizes: Floats, n_errors: float, ratio: float | None =
     means = scores.mean(axis=1)
     order = np.lexsort((-means, sizes))
     points = order[np.unique(sizes[order], return_index=True)[1]]
-    behind = scores[points[means[points].argmax()]] - scores[points]
-    worse = behind.mean(axis=1) > n_errors * corrected_errors(behind, ratio)
-    return int(points[np.flatnonzero(~worse)[0]])
+    best = points[means[points].argmax()]
+    behind = scores[best] - scores[points]
+    most = n_errors * corrected_errors(behind, ratio)
+    if share is not None:
+        most = np.minimum(most, share * abs(means[best]))
+    return int(points[np.flatnonzero(~(behind.mean(axis=1) > most))[0]])
 
 
 def corrected_errors(differences: Floats, ratio: float | None = None) -> Floats:
