@@ -153,6 +153,11 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     just what is fitted in the end. Weights without constraint are found once for each alpha and
     fold, starting from those of the next larger alpha.
 
+    **The rule "fewest"** compares points on the same folds. A number of groups, at its best alpha,
+    is clearly worse than the best point if the mean difference of their scores is more than one
+    standard error, corrected for what the folds have in common, or more than three hundredths of
+    the best score. Of the others the smallest number is taken.
+
     **BIC** counts the values of the groups and the intercept as degrees of freedom. It does not
     count what the ridge shrinks, so that it tends to the smallest alpha. Nor does it count the
     choice of the groups among all partitions, which is far from free: to split a group of many

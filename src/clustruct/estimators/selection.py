@@ -83,7 +83,7 @@ def choice(
     rule: str,
     ratio: float | None = None,
     n_errors: float = CLEAR,
-    share: float = COSTLY,
+    share: float | None = COSTLY,
 ) -> Place:
     """The point that a rule chooses; of equal ones the simplest.
 

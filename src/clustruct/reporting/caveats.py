@@ -53,6 +53,8 @@ def _of_the_choice(source: Any) -> list[str]:
     curve = curve_of(source)
     if curve is None or len(curve.counts) < 2 or curve.chosen < len(curve.counts) - 1:
         return []
+    if curve.counts[-1] == "any":  # no groups: there is nothing beyond
+        return []
     return [
         f"The largest number of groups that was tried, {curve.counts[-1]}, was chosen. "
         "Larger ones may do better: try them."
