@@ -242,6 +242,8 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
 def _features(trained: Trained, given: bool) -> str:
     estimator, n_features = trained.estimator, len(trained.feature_names)
     text, count = _counted(n_features, "feature"), int(estimator.n_clusters_)
+    if n_features == 1:
+        return text
     if _wanted(estimator) is not None:
         return f"{text} in {_counted(count, 'group')} of equal weight, {_how(estimator, given)}"
     if count < n_features:
