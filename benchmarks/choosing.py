@@ -8,6 +8,7 @@ that it is the mean over: squared error or log loss in expectation over the answ
 
 import statistics
 import sys
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +32,15 @@ RULES: dict[str, tuple[str, float, float | None]] = {
     "2 errors": ("fewest", 2.0, None),
     "one_se": ("one_se", 0.0, None),
 }
-SEEDS = {"regression": range(5), "classification": range(3)}
 SPLITS = range(10)
 N_NEW = 4000
-# Weights and designs: see `draw`. Half of them also for classes, whose fits take longer.
+# Weights and designs: see `draw`. Some of them also for classes, whose fits take longer.
 TRUTHS = ("groups", "correlated", "own", "none", "unequal", "near", "heavy", "weak")
-OF_CLASSES = TRUTHS[:4]
 SIZES = ((50, 10), (100, 20), (400, 20), (2000, 20))
+CASES = {
+    "regression": (TRUTHS, SIZES, range(5)),
+    "classification": (TRUTHS[:4], SIZES[:3], range(3)),
+}
 REAL = {
     "diabetes": (load_diabetes, "regression"),
     "breast cancer": (load_breast_cancer, "classification"),
@@ -63,15 +66,12 @@ def measure(options: Options) -> list[Record]:
     splits = SPLITS[:2] if options.quick else SPLITS
     records = []
     with threadpool_limits(1):
-        for kind, seeds in SEEDS.items():
-            for truth in TRUTHS if kind == "regression" else OF_CLASSES:
-                for n, d in SIZES[:2] if options.quick else SIZES:
-                    runs = [
-                        _planted(truth, kind, n, d, seed)
-                        for seed in seeds[: 1 if options.quick else None]
-                    ]
-                    records.append({"problem": truth, "kind": kind, "n": n, "d": d, **_all(runs)})
-                print(f"choosing: {truth}, {kind}", file=sys.stderr)
+        for kind, (truths, sizes, seeds) in CASES.items():
+            seeds = seeds[:1] if options.quick else seeds
+            for truth, (n, d) in product(truths, sizes[:2] if options.quick else sizes):
+                runs = [_planted(truth, kind, n, d, seed) for seed in seeds]
+                records.append({"problem": truth, "kind": kind, "n": n, "d": d, **_all(runs)})
+                print(f"choosing: {truth}, {kind}, n = {n}", file=sys.stderr)
         for name, (load, kind) in REAL.items():
             runs = [_real(load, kind, seed) for seed in splits]
             n, d = runs[0].pop("shape")
@@ -205,5 +205,5 @@ def targets(records: list[Record]) -> list[Target]:
     }
     return [
         Target("planted: mean excess loss of fewest", mean, 0.01),
-        Target("planted: groups of fewest / best", groups["fewest"] / groups["best"], 0.67),
+        Target("planted: groups of fewest / best", groups["fewest"] / groups["best"], 0.7),
     ]
