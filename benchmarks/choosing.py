@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -44,7 +44,6 @@ CASES = {
 REAL = {
     "diabetes": (load_diabetes, "regression"),
     "breast cancer": (load_breast_cancer, "classification"),
-    "wine": (load_wine, "classification"),
 }
 
 Record = dict[str, Any]
