@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import choosing
 import costs
 import experts
 import growth
@@ -36,6 +37,7 @@ SECTIONS: dict[str, Any] = {
     "import": imports,
     "recovery": recovery,
     "growth": growth,
+    "choosing": choosing,
     "reviews": reviews,
     "experts": experts,
     "scale": scale,

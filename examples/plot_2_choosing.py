@@ -2,8 +2,8 @@
 How many groups?
 ================
 
-Cross-validation over the number of groups and the ridge, the one-standard-error rule, and what
-a path shows without any held-out sample.
+Cross-validation over the number of groups and the ridge, the fewest groups that are not clearly
+worse, and what a path shows without any held-out sample.
 """
 
 # %%
@@ -16,10 +16,10 @@ problem = cs.datasets.make_clustered_features(150, 50, 4, noise=10.0, random_sta
 counts = range(1, 9)
 
 best = cs.FeatureClusterRegressorCV(counts, random_state=0).fit(problem.X, problem.y)
-simple = cs.FeatureClusterRegressorCV(counts, rule="one_se", random_state=0)
+simple = cs.FeatureClusterRegressorCV(counts, rule="fewest", random_state=0)
 simple.fit(problem.X, problem.y)
 print("best score: ", best.best_params_)
-print("simplest within one standard error: ", simple.best_params_)
+print("fewest groups that are not clearly worse: ", simple.best_params_)
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 cs.plot.path(best, ax=axes[0])

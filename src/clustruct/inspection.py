@@ -23,6 +23,7 @@ from clustruct.results import (
     SearchResult,
     TaskSelection,
 )
+from clustruct.results.searched import Edge, edges
 
 __all__ = [
     "Answers",
@@ -39,13 +40,16 @@ __all__ = [
     "expert_lines",
     "feature_names",
     "final_estimator",
+    "grid_ends",
     "kind_of",
     "levels_of",
     "moments",
+    "most_groups",
     "plural",
     "plural_word",
     "prepared",
     "require_kind",
+    "search_of",
     "steps_before",
     "task_map",
     "thinned",
@@ -304,12 +308,36 @@ def curve_of(found: Any) -> Curve | None:
         if found.criterion != "cv":
             name = found.criterion.upper()
         return Curve(counts, found.values, found.standard_errors, chosen, name, False)
-    estimator = final_estimator(found)
+    result = search_of(found)
+    return None if result is None else curve_of(result)
+
+
+def search_of(model: Any) -> SearchResult | TaskSelection | CountSelection | None:
+    """The search that a model has made, or None for one that has not."""
+    estimator = final_estimator(model)
     for attribute in ("cv_results_", "selection_"):
         result = getattr(estimator, attribute, None)
         if isinstance(result, SearchResult | TaskSelection | CountSelection):
-            return curve_of(result)
+            return result
     return None
+
+
+def most_groups(estimator: Any) -> float:
+    """How many groups a fitted estimator could have."""
+    if hasattr(estimator, "tasks_"):
+        return len(estimator.tasks_)
+    if hasattr(estimator, "experts_"):
+        return len(estimator.classes_) - 1 if hasattr(estimator, "classes_") else np.inf
+    return int(estimator.n_features_in_)
+
+
+def grid_ends(model: Any, search: Any = None) -> list[Edge]:
+    """Choices at the end of what was tried, where there may be better ones beyond it.
+
+    The search is the one that the model has made, unless another is given.
+    """
+    found = search_of(model) if search is None else search
+    return [] if found is None else edges(found, most_groups(final_estimator(model)))
 
 
 def _curve_of_search(found: SearchResult | TaskSelection) -> Curve:
@@ -332,7 +360,7 @@ def _curve_of_search(found: SearchResult | TaskSelection) -> Curve:
 
 def _count_text(count: Any) -> str:
     if count is None:
-        return "any"
+        return "no groups"
     if isinstance(count, int | np.integer):
         return str(count)
     return ", ".join(f"{block}: {number}" for block, number in dict(count).items())

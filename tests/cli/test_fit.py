@@ -79,6 +79,63 @@ def test_people_are_told_what_was_understood(clustruct, flats_csv, quick):
         assert text in " ".join(out.split()), text
 
 
+def headline_of(clustruct, table, *options):
+    """What the command line says of the model, and all that it prints."""
+    status, out, err = clustruct("fit", table, "--target", "y", "--nonzero", "all", *options)
+    assert (status, err) == (0, "")
+    text = " ".join(out.split())
+    return text[text.index("Model:") :]
+
+
+@pytest.fixture(scope="module")
+def own_weights(tmp_path_factory):
+    """A table in which every column has a weight of its own, and hardly any noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 8))
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(8)])
+    frame["y"] = X @ np.linspace(-3, 3, 8) + 0.1 * rng.standard_normal(200)
+    path = tmp_path_factory.mktemp("own") / "own.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_number_of_groups_that_was_given_was_not_chosen(clustruct, own_weights):
+    text = headline_of(clustruct, own_weights, "--clusters", "4")
+    assert text.startswith("Model: 8 features in 4 groups of equal weight, as given; alpha ")
+    assert "chosen by cross-validation" in text.partition("On 40 rows")[0]
+    text = headline_of(clustruct, own_weights, "--clusters", "4", "--alpha", "0.01")
+    assert text.startswith("Model: 8 features in 4 groups of equal weight, as given; alpha 0.01 ")
+    assert "chosen" not in text
+    text = headline_of(clustruct, own_weights, "--samples", "--clusters", "1")
+    assert text.startswith("Model: 1 expert, as given; alpha 0.001 ")
+
+
+def test_a_number_of_groups_that_was_chosen(clustruct, own_weights):
+    text = headline_of(clustruct, own_weights, "--clusters", "2:4", "--alpha", "0.01")
+    assert "4 groups of equal weight, the fewest not clearly worse than the best in" in text
+    text = headline_of(clustruct, own_weights, "--clusters", "2:4", "--alpha", "0.01", "--best")
+    assert "4 groups of equal weight, chosen by cross-validation; alpha 0.01" in text
+    text = headline_of(clustruct, own_weights, "--samples", "--clusters", "1,2")
+    assert "chosen by BIC" in text
+
+
+def test_no_groups_where_every_grouping_is_clearly_worse(clustruct, answer_of, own_weights):
+    text = headline_of(clustruct, own_weights)
+    assert "8 features, every one with its own weight: no grouping, of up to 4, was as good" in text
+    assert "choice of groups" not in text
+    told = answer_of("fit", own_weights, "--target", "y", "--nonzero", "all")["model"]
+    assert (told["grouped"], told["given"], told["chosen"]["n_clusters"]) == (False, False, 8)
+    assert len(told["groups"]) == 8
+
+
+def test_a_choice_at_the_end_of_what_was_tried_is_told(clustruct, own_weights):
+    text = headline_of(clustruct, own_weights, "--clusters", "2,3", "--alpha", "0.01")
+    assert "3 groups, the most that were tried, are clearly better than 2." in text
+    assert "--clusters 3:6 tries them" in text
+    text = headline_of(clustruct, own_weights, "--clusters", "2,8", "--alpha", "0.01")
+    assert "the most that were tried" not in text  # there are no more
+
+
 def test_the_same_seed_gives_the_same_answer(clustruct, flats_csv):
     args = ("fit", flats_csv, "--target", "rent", "--clusters", "4,5", "--json", "--seed", "3")
     assert clustruct(*args) == clustruct(*args)
@@ -273,6 +330,7 @@ def test_mistakes_are_named(complaint_of, flats_csv, options, words):
         (["--target", "rent", "--text", "area", "--category", "area"], "cannot both be meant"),
         (["--target", "rent", "--clusters", "2"], "the columns are in 3 blocks"),
         (["--target", "rent", "--samples", "--nonzero", "3"], "--nonzero goes with --features"),
+        (["--target", "rent", "--samples", "--best"], "--best goes with --features and --tasks"),
         (["--target", "area", "--samples", "--clusters", "5"], "there can be 2 experts at most"),
     ],
 )
@@ -305,10 +363,15 @@ def test_tables_with_few_rows(complaint_of, flats, tmp_path, rows, words):
 @pytest.mark.parametrize(
     ("settings", "shape", "expected"),
     [
-        (Settings(), (50, 30), {"n_clusters": (2, 3, 4, 5, 6, 8, 10, 12, 15)}),
-        (Settings(), (50, 30), {"n_nonzero": (None, 7), "alphas": "auto"}),
-        (Settings(), (50, 4), {"n_clusters": (2, 3, 4), "n_nonzero": None}),
+        (Settings(), (50, 30), {"n_clusters": (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, None)}),
+        (Settings(), (50, 30), {"n_nonzero": (None, 7), "alphas": "auto", "rule": "fewest"}),
+        (Settings(), (50, 13), {"n_clusters": (1, 2, 3, 4, 5, 6, None)}),
+        (Settings(), (50, 4), {"n_clusters": (1, 2, None), "n_nonzero": None}),
+        (Settings(), (50, 2), {"n_clusters": (1, None)}),
         (Settings(), (50, 1), {"n_clusters": (1,)}),
+        (Settings(best=True), (50, 9), {"rule": "best"}),
+        (Settings("tasks"), (50, 9), {"rule": "fewest"}),
+        (Settings("tasks", best=True), (50, 9), {"rule": "best"}),
         (Settings(clusters=[3], alpha=0.1, nonzero=0), (50, 9), {"n_clusters": 3, "alpha": 0.1}),
         (Settings(clusters=[3]), (50, 9), {"n_clusters": (3,), "alphas": "auto"}),
         (Settings(nonzero=5), (50, 9), {"n_nonzero": 5}),
@@ -320,6 +383,13 @@ def test_models_are_what_was_asked_for(settings, shape, expected):
     model = choose_model(settings, "regression", shape, np.arange(50.0), None)
     params = model.get_params()
     assert {name: params[name] for name in expected} == expected
+
+
+def test_groups_to_try_count_in_each_block():
+    """At most half of a block, but two; and one for each block at least."""
+    blocks = np.repeat(["numbers", "sex", "town"], [6, 2, 5]).astype(object)
+    model = choose_model(Settings(), "regression", (50, 13), np.arange(50.0), blocks)
+    assert model.n_clusters == (3, 4, 5, 6, 7, 8, None)
 
 
 def test_few_rows_of_a_class_make_few_folds():

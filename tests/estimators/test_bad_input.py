@@ -71,7 +71,6 @@ def test_parameters_out_of_range(kind, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_clusters": None}, "n_clusters=None needs n_nonzero.*Give n_clusters an integer"),
         ({"init": [1.0, 2.0]}, r"init has shape \(2,\).*6 features.*shape of coef_"),
         ({"init": np.ones((6, 1))}, r"init has shape \(6, 1\).*6 features"),
         ({"init": np.ones((1, 1, 6))}, r"init has shape \(1, 1, 6\)"),
@@ -152,8 +151,8 @@ def test_classes():
 def test_failed_refit_keeps_nothing_that_was_not_fitted():
     model = FeatureClusterRegressor(2).fit(X, Y)
     before = model.predict(X)
-    model.set_params(n_clusters=None)
-    with pytest.raises(ValueError, match="n_clusters=None needs n_nonzero"):
+    model.set_params(n_clusters={0: 1})
+    with pytest.raises(ValueError, match="n_clusters is a mapping, which needs blocks"):
         model.fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), before)
 

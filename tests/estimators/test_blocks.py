@@ -118,7 +118,6 @@ def test_classifier_with_blocks(n_classes):
         ({"blocks": [0, 1]}, r"blocks has shape \(2,\), but X has 8 features"),
         ({"blocks": np.zeros((8, 1))}, r"blocks has shape \(8, 1\)"),
         ({"blocks": BLOCKS, "n_nonzero": 3}, "blocks and n_nonzero=3 cannot be combined"),
-        ({"blocks": BLOCKS, "n_clusters": None}, "n_clusters=None does not go with blocks"),
         ({"blocks": BLOCKS, "n_clusters": 1}, "n_clusters=1 is less than the number of blocks, 2"),
         ({"n_clusters": {0: 1}}, "n_clusters is a mapping, which needs blocks"),
         ({"blocks": BLOCKS, "n_clusters": {0: 1}}, r"missing: \[1\]"),

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import clustruct as cs
 from clustruct.design import as_design
 from clustruct.estimators.grid import Grid
-from clustruct.estimators.selection import select
+from clustruct.estimators.selection import CLEAR, select
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -252,6 +252,73 @@ def test_rules_on_a_handmade_table():
     chosen = [row for row in best.rows() if row["chosen"]]
     assert [(row["n_clusters"], row["alpha"]) for row in chosen] == [(5, 0.1)]
     assert pd.DataFrame(best.rows()).shape == (6, 10)
+
+
+def test_the_rule_of_fewest_groups_compares_on_the_same_folds():
+    """Folds differ much more than points do: the plain standard error cannot tell them apart."""
+    level = np.array([-9.0, -1.0, -5.0, -2.0])
+    table = np.empty((3, 2, 1, 4))
+    table[0, :, 0] = [level, level - 0.5]  # Q = 5
+    table[1, :, 0] = [level - 0.4, level - 0.5]  # Q = 2: clearly worse, by little
+    table[2, :, 0] = [level - 0.3, level - [0.3, -0.1, 0.1, 0.0]]  # Q = 3: about as good
+    assert handmade(table, "best").best_index == (0, 0, 0)
+    assert handmade(table, "one_se").best_index == (1, 1, 0)
+    chosen = handmade(table, "fewest")
+    assert chosen.best_index == (2, 1, 0)  # the better alpha, though the other is larger
+    assert chosen.rule == "fewest"
+
+
+def test_nonzero_weights_count_where_they_are_fewer_than_groups():
+    """Q = 5 with 4 nonzero weights has 4 of them."""
+    table = np.zeros((1, 1, 2, 4))
+    assert handmade(table, "fewest").best_index == (0, 0, 1)
+
+
+def test_folds_that_hold_out_more_have_larger_errors():
+    """The correction takes the folds as they are: here half of the samples are held out."""
+    grid = Grid((1, 2), np.array([1.0]), (None,))
+    scores = np.array([[-1.0, -0.7, -0.4, -0.1], [0.0] * 4])[:, None, None, None] - 100.0
+    error = scores[0].std(ddof=1)
+    arguments = {"rule": "fewest", "criterion": "cv", "scoring": "x"}
+
+    def chosen(ratio):
+        return select(grid, scores, (1.0,), ratio=ratio, **arguments).best_index[0]
+
+    exact = (0.55 / (CLEAR * error)) ** 2 - 1 / 4
+    assert (chosen(0.9 * exact), chosen(1.1 * exact)) == (1, 0)
+
+
+def test_the_rule_of_fewest_groups_finds_the_planted_number():
+    numbers = {"best": [], "fewest": []}
+    for seed in range(5):
+        problem = cs.datasets.make_clustered_features(
+            300, 16, 3, low=-2, high=2, noise=2.0, random_state=seed
+        )
+        for rule, found in numbers.items():
+            model = cs.FeatureClusterRegressorCV(
+                (*range(1, 9), None), alphas=(1e-1, 1e-2), rule=rule, random_state=0
+            ).fit(problem.X, problem.y)
+            found.append(model.n_clusters_)
+    assert max(numbers["fewest"]) <= 4
+    assert sum(numbers["fewest"]) < sum(numbers["best"])
+
+
+def test_without_groups_it_is_ridge():
+    """None is a weight for every feature, and chosen where every grouping is clearly worse."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 9))
+    y = X @ np.linspace(-3, 3, 9) + 0.1 * rng.standard_normal(200)
+    model = cs.FeatureClusterRegressorCV((3, 4, None), alphas=(1e-2,), rule="fewest", cv=4)
+    for blocks in (None, np.repeat([0, 1, 2], 3)):
+        model.set_params(blocks=blocks).fit(X, y)
+        assert model.best_params_["n_clusters"] is None
+        assert (model.n_clusters_, model.relax_) == (9, 1.0)
+        ridge = Ridge(alpha=1e-2 * 200).fit(X, y)
+        np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-8)
+        plain = cs.FeatureClusterRegressor(None, alpha=1e-2, blocks=blocks).fit(X, y)
+        np.testing.assert_allclose(plain.coef_, ridge.coef_, rtol=1e-8)
+        scores = by_hand(Ridge(alpha=1e-2 * 150), X, y, KFold(4).split(X), negative_mse)
+        np.testing.assert_allclose(model.cv_results_.fold_scores[2, 0, 0], scores, rtol=1e-8)
 
 
 def test_of_equal_points_the_simplest():
@@ -487,7 +554,6 @@ def test_one_warning_for_all_fits_that_did_not_converge(problem):
         ({"n_clusters": 0}, "'n_clusters' parameter"),
         ({"n_clusters": (2, 0)}, "n_clusters holds 0"),
         ({"n_clusters": ()}, "n_clusters is empty"),
-        ({"n_clusters": None}, "n_clusters=None needs n_nonzero"),
         ({"n_nonzero": (3, -1)}, "n_nonzero holds -1"),
         ({"relax": (1.0, 2.0)}, r"relax holds 2\.0"),
         ({"relax": ()}, "relax is empty"),
@@ -495,6 +561,7 @@ def test_one_warning_for_all_fits_that_did_not_converge(problem):
         ({"cv": 1}, "'cv' parameter"),
         ({"cv": [(np.arange(3), np.arange(0))]}, "1 lack samples"),
         ({"criterion": "bic", "rule": "one_se"}, "criterion='bic' does not go with rule='one_se'"),
+        ({"criterion": "bic", "rule": "fewest"}, "criterion='bic' does not go with rule='fewest'"),
         ({"criterion": "bic", "loss": "huber"}, "needs a likelihood"),
         ({"scoring": "nonsense"}, "nonsense"),
     ],

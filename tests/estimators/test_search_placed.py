@@ -38,6 +38,10 @@ SEARCHES = {
         {"cv": ShuffleSplit(3, test_size=0.3, train_size=0.5, random_state=0)},
     ),
     "squared, nonzero": (cs.FeatureClusterRegressorCV, {"n_nonzero": (None, 8)}),
+    "squared, fewest": (
+        cs.FeatureClusterRegressorCV,
+        {"n_clusters": (1, 2, None), "rule": "fewest"},
+    ),
     "squared, bic": (cs.FeatureClusterRegressorCV, {"criterion": "bic"}),
     "huber": (cs.FeatureClusterRegressorCV, {"loss": "huber"}),
     "huber, absolute error": (
@@ -47,6 +51,11 @@ SEARCHES = {
     "logistic": (cs.FeatureClusterClassifierCV, {"class_weight": "balanced"}),
     "logistic, accuracy": (cs.FeatureClusterClassifierCV, {"scoring": "accuracy"}),
     "logistic, area": (cs.FeatureClusterClassifierCV, {"scoring": "roc_auc"}),
+    # Fits without groups make passes of their own, while others wait.
+    "logistic, fewest": (
+        cs.FeatureClusterClassifierCV,
+        {"n_clusters": (1, 2, None), "rule": "fewest"},
+    ),
     "multinomial": (cs.FeatureClusterClassifierCV, {}),
     "multinomial, accuracy": (cs.FeatureClusterClassifierCV, {"scoring": "accuracy"}),
     "logistic, by squares": (cs.FeatureClusterClassifierCV, {"loss": "squared"}),

@@ -135,6 +135,12 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         help="number of groups, or those to choose from (default: auto)",
     )
     search.add_argument(
+        "--best",
+        action="store_true",
+        help="choose the best mean score over the folds, instead of the fewest groups that are not "
+        "clearly worse",
+    )
+    search.add_argument(
         "--nonzero",
         type=nonzero,
         metavar="auto|all|K",
@@ -188,7 +194,9 @@ def _fit(args: argparse.Namespace, problem: "Problem", shelf: "Shelf", console: 
     for remark in problem.remarks:
         console.note(f"clustruct: {remark}")
     use = "tasks" if args.tasks else args.use
-    settings = Settings(use, args.clusters, args.nonzero, args.alpha, args.loss, args.seed)
+    settings = Settings(
+        use, args.clusters, args.nonzero, args.alpha, args.loss, args.seed, args.best
+    )
     options = {"scale": scale, "missing": args.missing, "test_size": args.test_size}
     from clustruct.cli.training import train  # the mathematics: loaded when the data are good
 

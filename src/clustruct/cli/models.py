@@ -13,8 +13,8 @@ from clustruct.cli.messages import BadUsage
 
 __all__ = ["Settings", "check_use", "choose_model", "has_tasks"]
 
-# Numbers of groups to choose from: fewer of the large ones, which differ less from each other.
-GROUPS = (2, 3, 4, 5, 6, 8, 10, 12, 15)
+# Groups to try besides one for each block: fewer large numbers, which differ less from each other.
+MORE_GROUPS = (0, 1, 2, 3, 4, 5, 7, 9, 11, 14)
 MOST_EXPERTS, MOST_TASK_GROUPS = 8, 6
 N_FOLDS = 5
 # Use and kind of target -> where the model is, with and without a search.
@@ -43,6 +43,8 @@ class Settings:
     alpha : float or None
     loss : str or None
     seed : int
+    best : bool
+        Whether the best mean score is chosen, instead of the fewest groups about as good.
     """
 
     use: str = "features"
@@ -51,6 +53,7 @@ class Settings:
     alpha: float | None = None
     loss: str | None = None
     seed: int = 0
+    best: bool = False
 
 
 def choose_model(
@@ -89,6 +92,11 @@ def choose_model(
     if settings.nonzero:
         raise BadUsage(f"--nonzero goes with --features only, not with --{settings.use}.")
     if settings.use == "samples":
+        if settings.best:
+            raise BadUsage(
+                "--best goes with --features and --tasks, not with --samples: the number of "
+                "experts is the one with the best BIC. Leave it out."
+            )
         return _of_samples(settings, kind, y, common)
     return _of_tasks(settings, kind, n_tasks or 1, y, common)
 
@@ -126,9 +134,9 @@ def _of_features(
     if settings.nonzero:
         blocks = None  # there is no exact projection for both
     least = 1 if blocks is None else len(set(blocks))
+    counts: list[int | None]
     if settings.clusters is None:
-        extra = (least - 1 + count for count in GROUPS if count <= max(2, n_features))
-        counts = sorted({max(1, min(count, n_features)) for count in extra})
+        counts = _numbers_of_groups(n_features, blocks)
     else:
         counts = [q for q in settings.clusters if q >= least]
         if not counts:
@@ -146,8 +154,25 @@ def _of_features(
         nonzero = _numbers_of_nonzero(n_features)
     alphas = "auto" if settings.alpha is None else (settings.alpha,)
     model = _load("features", kind, True)
-    folds = _n_folds(kind, y)
-    return model(tuple(counts), alphas=alphas, n_nonzero=nonzero, cv=folds, **common)
+    common.update(cv=_n_folds(kind, y), rule=_rule(settings))
+    return model(tuple(counts), alphas=alphas, n_nonzero=nonzero, **common)
+
+
+def _rule(settings: Settings) -> str:
+    return "best" if settings.best else "fewest"
+
+
+def _numbers_of_groups(n_features: int, blocks: NDArray[Any] | None) -> list[int | None]:
+    """Numbers of groups to choose from; the last, None, is a weight for every feature.
+
+    With more groups than half the features there is hardly a grouping, so that no more are tried;
+    a block may have two groups however small it is, as a category of two levels needs both.
+    """
+    sizes = [n_features] if blocks is None else np.unique(blocks, return_counts=True)[1].tolist()
+    most = sum(max(min(2, size), (size + 1) // 2) for size in sizes)
+    numbers = [len(sizes) + more for more in MORE_GROUPS]
+    grouped = [count for count in numbers if count <= most and count < n_features]
+    return [*grouped, None] if grouped else [n_features]
 
 
 def _numbers_of_nonzero(n_features: int) -> Any:
@@ -180,7 +205,7 @@ def _of_tasks(
     model = _load("tasks", kind, True)
     most = min(MOST_TASK_GROUPS, n_tasks)
     counts = range(1, most + 1) if settings.clusters is None else settings.clusters
-    return model(tuple(counts), cv=_n_folds(kind, y), **common)
+    return model(tuple(counts), cv=_n_folds(kind, y), rule=_rule(settings), **common)
 
 
 def _n_folds(kind: str, y: NDArray[Any]) -> int:

@@ -8,17 +8,19 @@ from scipy import sparse
 
 from clustruct._console import Console
 from clustruct.cli.columns import ZERO
-from clustruct.cli.messages import listed
 from clustruct.cli.preparation import STEPS
 from clustruct.cli.training import Trained
-from clustruct.inspection import kind_of
+from clustruct.inspection import grid_ends, kind_of, most_groups, plural, search_of
 from clustruct.reporting.comparison import Comparison
 from clustruct.reporting.verdict import verdict_on
+from clustruct.results.searched import Edge, tried
 
 __all__ = ["model_values", "print_model", "print_scores", "score_values"]
 
 SHOWN = 12  # features named in a row of a table
 LISTED = 1000  # features named in JSON
+MOST_CLASSES = 6  # with a column of their own
+MOST_ROWS = 40  # of a table of features without groups
 
 
 def model_values(trained: Trained) -> dict[str, Any]:
@@ -31,6 +33,9 @@ def model_values(trained: Trained) -> dict[str, Any]:
         "use": kind_of(trained.model),
         "n_features": len(trained.feature_names),
         "chosen": _chosen(estimator),
+        "given": _given(estimator),
+        "grouped": _wanted(estimator) is not None,
+        "remarks": [_remark(edge, estimator) for edge in grid_ends(estimator)],
         "objective": float(estimator.objective_),
         "relative_gap": gap if math.isfinite(gap) else None,
         "groups": _GROUPS[kind_of(trained.model)](trained),
@@ -45,6 +50,38 @@ def _chosen(estimator: Any) -> dict[str, Any]:
         if found is None or isinstance(found, int | float):
             chosen[name] = found
     return chosen
+
+
+def _tried(estimator: Any) -> dict[str, tuple[float, ...]]:
+    found = search_of(estimator)
+    return {} if found is None else tried(found)
+
+
+def _given(estimator: Any) -> bool:
+    """Whether the number of groups was given, and not chosen."""
+    return len(_tried(estimator).get("n_clusters", ())) < 2
+
+
+def _wanted(estimator: Any) -> Any:
+    """The number of groups that was chosen or given, of which fewer may be in use; None for any."""
+    return getattr(estimator, "best_params_", {}).get("n_clusters", estimator.n_clusters)
+
+
+def _remark(edge: Edge, estimator: Any) -> str:
+    if edge.name == "n_clusters":
+        most = min(2 * edge.value, most_groups(estimator))
+        what = "experts" if hasattr(estimator, "experts_") else "groups"
+        return (
+            f"{edge.value:.0f} {what}, the most that were tried, are clearly better than "
+            f"{edge.neighbour:.0f}. More may be better still: --clusters "
+            f"{edge.value:.0f}:{most:.0f} tries them."
+        )
+    way = "--alpha A sets one" if edge.name == "alpha" else "the estimators in Python try others"
+    beyond = "Larger" if edge.end == "largest" else "Smaller"
+    return (
+        f"{edge.name} {edge.value:.3g}, the {edge.end} that was tried, is clearly better than "
+        f"{edge.neighbour:.3g}. {beyond} ones may be better still: {way}."
+    )
 
 
 def _importance(trained: Trained) -> Any:
@@ -146,10 +183,16 @@ def print_model(trained: Trained, console: Console) -> None:
     console.say(verdict_on(trained.model, trained.comparison).headline)
     console.say()
     console.say(_headline(trained, values))
-    header, rows = _TABLES[values["use"]](values["groups"])
+    header, rows = (_TABLES[values["use"]] if values["grouped"] else _weight_table)(
+        values["groups"], _class_names(trained.estimator)
+    )
     console.table(header, rows)
+    if len(rows) < len(values["groups"]):
+        console.say(f"... and {len(values['groups']) - len(rows)} more features.")
+    for remark in values["remarks"]:
+        console.say(remark)
     certificate = getattr(trained.estimator, "certificate_", None)
-    if certificate is not None:
+    if certificate is not None and values["grouped"]:
         console.say(certificate.in_words)
     gate = getattr(trained.estimator, "gate_score_", None)
     if gate is not None:
@@ -163,30 +206,70 @@ def print_model(trained: Trained, console: Console) -> None:
 
 
 def _headline(trained: Trained, values: dict[str, Any]) -> str:
-    chosen = values["chosen"]
-    count = chosen["n_clusters"]
-    what = {
-        "features": f"{values['n_features']} features with {count} distinct weights",
-        "samples": f"{count} experts",
-        "tasks": f"{count} groups of tasks",
-    }[values["use"]]
-    by = "chosen by cross-validation" if hasattr(trained.estimator, "best_params_") else "as given"
-    if hasattr(trained.estimator, "selection_"):
-        by = f"chosen by {trained.estimator.selection_.criterion.upper()}"
-    details = [f"{name} {chosen[name]:.3g}" for name in ("alpha", "relax") if chosen.get(name)]
+    """What was fitted, and which of it was chosen how."""
+    estimator, chosen = trained.estimator, values["chosen"]
+    what = _WHAT[values["use"]](trained, values["given"])
+    if trained.in_blocks:
+        steps = f", and among {STEPS}" if STEPS in estimator.blocks else ""
+        what += f", shared inside the numbers and inside each category or text{steps}"
+    strengths = [
+        f"{name} {chosen[name]:.3g}"
+        for name in ("alpha", "relax")
+        if chosen.get(name) and (name, chosen[name]) != ("relax", 1.0)
+    ]
+    if strengths and values["given"] and len(_tried(estimator).get("alpha", ())) > 1:
+        strengths[-1] += " chosen by cross-validation"
+    details = [", ".join(strengths)] if strengths else []
     if chosen.get("n_nonzero"):
         details.append(f"at most {chosen['n_nonzero']} weights not zero")
-    classes = list(getattr(trained.estimator, "classes_", []))
-    if values["use"] == "features" and len(classes) == 2:
-        details.append(f"weights above zero speak for {str(classes[1])!r}")
-    elif len(classes) > 2:
-        details.append(f"weights are for the classes {listed(classes)}, in this order")
-    blocks = (
-        ", shared inside the numbers and inside each category or text" if trained.in_blocks else ""
-    )
-    if trained.in_blocks and STEPS in trained.estimator.blocks:
-        blocks += f", and among {STEPS}"
-    return f"Model: {what}{blocks} ({', '.join([by, *details])})"
+    return f"Model: {'; '.join([what, *details])}"
+
+
+def _features(trained: Trained, given: bool) -> str:
+    estimator, n_features = trained.estimator, len(trained.feature_names)
+    text, count = plural(n_features, "feature"), int(estimator.n_clusters_)
+    if n_features == 1:
+        return text
+    if _wanted(estimator) is not None:
+        return f"{text} in {plural(count, 'group')} of equal weight, {_how(estimator, given)}"
+    if count < n_features:
+        text += f", {count} of them with a weight"
+    most = max(number for number in _tried(estimator)["n_clusters"] if np.isfinite(number))
+    return f"{text}, every one with its own weight: no grouping, of up to {most:.0f}, was as good"
+
+
+def _experts(trained: Trained, given: bool) -> str:
+    estimator = trained.estimator
+    return f"{plural(int(estimator.n_clusters_), 'expert')}, {_how(estimator, given)}"
+
+
+def _tasks(trained: Trained, given: bool) -> str:
+    estimator = trained.estimator
+    groups = plural(int(estimator.n_clusters_), "group")
+    return f"{plural(len(estimator.tasks_), 'task')} in {groups}, {_how(estimator, given)}"
+
+
+_WHAT = {"features": _features, "samples": _experts, "tasks": _tasks}
+
+
+def _how(estimator: Any, given: bool) -> str:
+    """How the number of groups came about."""
+    wanted = _wanted(estimator)
+    if given and isinstance(wanted, int) and wanted > estimator.n_clusters_:
+        return f"as given: at most {wanted}"
+    if given:
+        return "as given"
+    found = search_of(estimator)
+    criterion = getattr(found, "criterion", "cv")
+    if criterion != "cv":
+        return f"chosen by {criterion.upper()}"
+    if getattr(found, "rule", "best") == "fewest":
+        return "the fewest not clearly worse than the best in cross-validation"
+    return "chosen by cross-validation"
+
+
+def _class_names(estimator: Any) -> list[str]:
+    return [str(name) for name in getattr(estimator, "classes_", [])]
 
 
 def _shown(names: list[str], size: int) -> str:
@@ -210,30 +293,77 @@ def _largest(values: Any) -> float:
     return max((float(np.abs(value).max()) for value in values if np.size(value)), default=0.0)
 
 
-def _feature_table(groups: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[list[str]]]:
-    rows = []
+Cells = tuple[tuple[str, ...], list[list[str]]]
+
+
+def _feature_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
     largest = _largest(group["weight"] for group in groups)
+    rows = []
     for group in groups:
         label = str(group["group"]) if group["group"] >= 0 else "zero"
         names = _shown(group["features"], group["size"])
-        rows.append([label, _weight(group["weight"], largest), str(group["size"]), names])
-    return ("group", "weight", "size", "features, those that matter most first"), rows
+        rows.append(
+            [label, *_weights(group["weight"], largest, classes), str(group["size"]), names]
+        )
+    header = ("group", *_weight_columns(groups, classes), "size")
+    return (*header, "features, those that matter most first"), rows
 
 
-def _expert_table(groups: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[list[str]]]:
-    rows = []
+def _weight_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
+    """Features that have a weight of their own, the largest first."""
+    largest = _largest(group["weight"] for group in groups)
+    order = sorted(groups, key=lambda group: -float(np.abs(group["weight"]).sum()))
+    rows = [
+        [*_weights(group["weight"], largest, classes), _shown(group["features"], group["size"])]
+        for group in order[:MOST_ROWS]
+    ]
+    return (*_weight_columns(groups, classes), "feature, the largest weights first"), rows
+
+
+def _weight_columns(groups: list[dict[str, Any]], classes: list[str]) -> tuple[str, ...]:
+    """Headers of weights: one for each class where they are few, else one for all."""
+    if any(isinstance(group["weight"], list) for group in groups):
+        return tuple(classes) if 0 < len(classes) <= MOST_CLASSES else ("weights",)
+    return (f"weight for {classes[1]}",) if len(classes) == 2 else ("weight",)
+
+
+def _weights(value: Any, largest: float, classes: list[str]) -> list[str]:
+    """Cells of weights, as many as `_weight_columns` has headers."""
+    if not isinstance(value, list) or len(value) != len(classes):
+        return [_weight(value, largest)]
+    if len(classes) <= MOST_CLASSES:
+        return [_number(one, largest) for one in value]
+    top = np.argsort(-np.abs(value), kind="stable")[:MOST_CLASSES]
+    return [", ".join(f"{classes[k]} {_number(value[k], largest)}" for k in top)]
+
+
+def _expert_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
+    """A row for each expert, or for each expert and class."""
     numbers = [[group["intercept"], *group["weights"].values()] for group in groups]
     largest = max(map(_largest, numbers), default=0.0)
+    several = len(classes) == max(len(group["intercept"]) for group in groups)
+    rows = []
     for group in groups:
-        weights = [f"{name} {_weight(value, largest)}" for name, value in group["weights"].items()]
-        intercept = _weight(group["intercept"], largest)
-        rows.append(
-            [str(group["group"]), f"{group['share']:.1%}", intercept, _shown(weights, len(weights))]
-        )
-    return ("expert", "rows", "intercept", "weights, the largest first"), rows
+        for k, intercept in enumerate(group["intercept"]):
+            weights = {name: np.atleast_1d(value)[k] for name, value in group["weights"].items()}
+            shown = [
+                f"{name} {_number(weights[name], largest)}"
+                for name in sorted(weights, key=lambda name: -abs(weights[name]))
+            ]
+            rows.append(
+                [
+                    str(group["group"]) if k == 0 else "",
+                    f"{group['share']:.1%}" if k == 0 else "",
+                    *([classes[k]] if several else []),
+                    _number(intercept, largest),
+                    _shown(shown, len(shown)),
+                ]
+            )
+    named = ("for class",) if several else ()
+    return ("expert", "rows", *named, "intercept", "weights, the largest first"), rows
 
 
-def _task_table(groups: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[list[str]]]:
+def _task_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
     rows = [[str(g["group"]), str(g["size"]), _shown(g["tasks"], g["size"])] for g in groups]
     return ("group", "size", "tasks"), rows
 

@@ -41,6 +41,7 @@ def choose_constraint(
     ----------
     n_features : int
     n_clusters : int, mapping or None
+        None lets every feature have a weight of its own.
     n_nonzero : int or None
     blocks : array-like of shape (n_features,) or None
     cluster : callable
@@ -67,11 +68,6 @@ def choose_constraint(
             "n_clusters is a mapping, which needs blocks: one id for each feature. "
             "Give blocks, or an integer for n_clusters."
         )
-    if n_clusters is None and n_nonzero is None:
-        raise ValueError(
-            "n_clusters=None needs n_nonzero: without a limit on either the model is plain ridge. "
-            "Give n_clusters an integer, or set n_nonzero."
-        )
     n_kept = n_features if n_nonzero is None else min(n_nonzero, n_features)
     if n_clusters is None or n_clusters >= n_kept:  # every weight may have a value of its own
         return Free() if n_kept == n_features else SparseClustered(None, n_kept)
@@ -83,7 +79,7 @@ def choose_constraint(
 
 def _block_constraint(
     n_features: int, n_clusters: int | Mapping[Any, int] | None, blocks: ArrayLike
-) -> BlockClustered:
+) -> FeatureConstraint:
     """Groups inside blocks, as many as asked for in all or for each."""
     ids = np.asarray(blocks)
     if ids.shape != (n_features,):
@@ -91,8 +87,6 @@ def _block_constraint(
             f"blocks has shape {ids.shape}, but X has {n_features} features. "
             "Give one id for each feature, -1 for those to be left alone."
         )
-    if n_clusters is None:
-        raise ValueError("n_clusters=None does not go with blocks. Give an integer or a mapping.")
     if any(name is None or name != name for name in ids.tolist()):  # NaN differs from itself
         raise ValueError(
             "blocks holds missing ids (None or NaN). Give every feature an id, -1 for those to be "
@@ -105,6 +99,8 @@ def _block_constraint(
             "blocks holds ids of several types, which cannot be sorted. Give all ids as integers "
             "or all as strings."
         ) from error
+    if n_clusters is None:
+        return Free()
     alone = np.array([name == ALONE or str(name) == str(ALONE) for name in names.tolist()])
     # Blocks in the order of their names, numbered without those left alone.
     numbers = np.where(alone, ALONE, np.cumsum(~alone) - 1)

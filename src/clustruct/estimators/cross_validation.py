@@ -89,8 +89,7 @@ def _score_fold(work: FoldWork, plan: Plan) -> tuple[int, Floats, int]:
 
 def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Answer], bool]:
     """The answers of a fit with fractions of its ridge, and whether it converged."""
-    answers = relaxed_answers(outcome.problem.objective, outcome.answer, factors)
-    return answers, outcome.status.converged
+    return relaxed_answers(outcome, factors), outcome.status.converged
 
 
 def search_method(

@@ -48,7 +48,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     ----------
     n_clusters : int, mapping or None, default=8
         Largest number of distinct weights. With `blocks`, the number in all blocks together, or a
-        mapping from block to number. None, which needs `n_nonzero`, sets no limit.
+        mapping from block to number. None sets no limit.
     alpha : float, default=1e-3
         Strength of the ridge, on the scale of the mean loss.
     n_nonzero : int, default=None

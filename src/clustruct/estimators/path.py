@@ -60,7 +60,8 @@ def feature_cluster_path(
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Answers; classes with ``loss="logistic"``.
     n_clusters : int or sequence
-        Numbers of groups; with `blocks`, each an integer or a mapping.
+        Numbers of groups; with `blocks`, each an integer or a mapping. None is a weight for every
+        feature.
     alphas : "auto", float or sequence of float, default="auto"
         Strengths of the ridge. "auto" takes ten on the scale of the loss.
     n_nonzero : int, None or sequence, default=None

@@ -33,7 +33,8 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     Parameters
     ----------
     n_clusters : int or sequence, default=(2, 3, ..., 15)
-        Numbers of groups to try; with `blocks`, each an integer or a mapping.
+        Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
+        every feature, without groups.
     alphas : "auto", float or sequence of float, default="auto"
         Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
         loss: from ten times its mean curvature (for squared loss the mean variance of the
@@ -50,9 +51,10 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
         answers. None takes ``"neg_mean_squared_error"``.
         It is weighted by `sample_weight` where it takes weights.
-    rule : {"best", "one_se"}, default="best"
-        The point with the best mean score, or the simplest one within a standard error of it: with
-        the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    rule : {"best", "fewest", "one_se"}, default="best"
+        The point with the best mean score; the best one with the fewest groups that are not clearly
+        worse, see Notes; or the simplest one within a standard error of the best: with the fewest
+        groups, then the fewest nonzero weights, then the largest alpha.
     criterion : {"cv", "bic", "ebic"}, default="cv"
         Cross-validation, or the plain or extended Bayesian information criterion of fits to all
         samples, which is quicker, see Notes.
@@ -153,6 +155,11 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     a percent and hardly changes the scores. Set `search_solver` to the name of `solver` to score
     just what is fitted in the end. Weights without constraint are found once for each alpha and
     fold, starting from those of the next larger alpha.
+
+    **The rule "fewest"** compares points on the same folds. A number of groups, at its best alpha,
+    is clearly worse than the best point if the mean difference of their scores is more than one
+    standard error, corrected for what the folds have in common, or more than three hundredths of
+    the best score. Of the others the smallest number is taken.
 
     **BIC** counts the values of the groups and the intercept as degrees of freedom. It does not
     count what the ridge shrinks, so that it tends to the smallest alpha. Nor does it count the
@@ -273,7 +280,8 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     Parameters
     ----------
     n_clusters : int or sequence, default=(2, 3, ..., 15)
-        Numbers of groups to try; with `blocks`, each an integer or a mapping.
+        Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
+        every feature, without groups.
     alphas : "auto", float or sequence of float, default="auto"
         Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
         loss: from ten times its mean curvature (for squared loss the mean variance of the
@@ -290,9 +298,10 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
         answers. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
         It is weighted by `sample_weight` where it takes weights.
-    rule : {"best", "one_se"}, default="best"
-        The point with the best mean score, or the simplest one within a standard error of it: with
-        the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    rule : {"best", "fewest", "one_se"}, default="best"
+        The point with the best mean score; the best one with the fewest groups that are not clearly
+        worse, see Notes; or the simplest one within a standard error of the best: with the fewest
+        groups, then the fewest nonzero weights, then the largest alpha.
     criterion : {"cv", "bic", "ebic"}, default="cv"
         Cross-validation, or the plain or extended Bayesian information criterion of fits to all
         samples, which is quicker, see Notes.

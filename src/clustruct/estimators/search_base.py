@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from clustruct.constraints import Free
 from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
 from clustruct.estimators.cross_validation import cross_validate, search_method
 from clustruct.estimators.feature_base import FeatureCluster
@@ -35,6 +36,8 @@ from clustruct.solvers.features import RECIPES, relaxed
 
 __all__ = ["Search", "constraints_of"]
 
+Indices = NDArray[np.intp]
+
 _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
     "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
     "alphas": [StrOptions({"auto"}), "array-like", Interval(Real, 0, None, closed="left")],
@@ -42,7 +45,7 @@ _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
     "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
-    "rule": [StrOptions({"best", "one_se"})],
+    "rule": [StrOptions({"best", "fewest", "one_se"})],
     "criterion": [StrOptions({"cv", "bic", "ebic"})],
     "search_solver": [StrOptions({"auto", *RECIPES})],
     "n_jobs": [Integral, None],
@@ -67,7 +70,7 @@ class Search(FeatureCluster):
         """Choose a point of the grid, and fit there."""
         elsewhere = is_partitioned(X) or is_large_map(X) or is_elsewhere(X)
         samples = (PlacedSamples if elsewhere else LocalSamples)(self, X, y, sample_weight)
-        folds = self._make_folds(samples, groups) if self.criterion == "cv" else []
+        folds, ratio = self._make_folds(samples, groups) if self.criterion == "cv" else ([], 0.0)
         divided = samples.divide(folds, self)
         objective = divided.objective
         method = self._method(objective.shape)
@@ -76,24 +79,34 @@ class Search(FeatureCluster):
         if self.criterion != "cv":
             found = self._search_by_bic(samples.weight, objective, grid, method)
         else:
-            found = self._search_by_folds(divided, grid, method)
+            found = self._search_by_folds(divided, grid, method, ratio)
         self._refit(objective, found, method)
         self._follow(samples.design)
 
     def _make_folds(
         self, samples: LocalSamples | PlacedSamples, groups: ArrayLike | None
-    ) -> list[Any]:
-        return make_folds(
+    ) -> tuple[list[Any], float]:
+        """The folds, and how many samples they hold out for each that they fit."""
+        ratios = []
+
+        def make(number: int, train: Indices, test: Indices) -> Any:
+            ratios.append(len(test) / max(1, len(train)))
+            return samples.fold(number, train, test)
+
+        folds = make_folds(
             self.cv,
             samples.y,
             check_groups(samples.n_rows, groups),
             samples.kept,
-            samples.fold,
+            make,
             classifier=is_classifier(self),
             random_state=self.random_state,
         )
+        return folds, float(np.mean(ratios))
 
-    def _search_by_folds(self, divided: Divided, grid: Grid, method: Method) -> SearchResult:
+    def _search_by_folds(
+        self, divided: Divided, grid: Grid, method: Method, ratio: float
+    ) -> SearchResult:
         classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
         scoring = self._default_scoring() if self.scoring is None else self.scoring
@@ -102,7 +115,9 @@ class Search(FeatureCluster):
         scores, unconverged = cross_validate(divided, plan, self.n_jobs, self.verbose)
         warn_of_unconverged(unconverged, scores[..., 0, :].size, self.max_iter)
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
-        return select(grid, scores, relax, rule=self.rule, criterion="cv", scoring=name)
+        return select(
+            grid, scores, relax, rule=self.rule, criterion="cv", scoring=name, ratio=ratio
+        )
 
     def _search_by_bic(
         self,
@@ -111,7 +126,7 @@ class Search(FeatureCluster):
         grid: Grid,
         method: Method,
     ) -> SearchResult:
-        if self.rule == "one_se" or self.loss == "huber":
+        if self.rule != "best" or self.loss == "huber":
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
                 f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
@@ -151,7 +166,8 @@ class Search(FeatureCluster):
         watch = watcher(int(self.verbose) > 1, self.callback)
         method = replace(method, budget=replace(method.budget, monitor=watch))
         ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)
-        self.relax_ = float(found.relax[found.best_index])
+        free = isinstance(outcome.problem.constraint, Free)  # no groups whose values to relax
+        self.relax_ = 1.0 if free else float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
         self.cv_results_ = found
         self.alpha_ = float(found.alphas[a])

@@ -81,7 +81,8 @@ class _TaskSearch(TaskCluster):
         name = LOSS_NAMES[self.loss]
         if self.scoring is not None:
             name = getattr(self.scoring, "__name__", repr(self.scoring))
-        found = select(counts, grid, scores, self.rule, name)
+        ratio = float(np.mean([held.size / rest.size for rest, held in folds]))
+        found = select(counts, grid, scores, self.rule, name, ratio)
         q, s = found.best_index
         self._fit_prepared(prepared, grid[s], counts[q], reading)
         self.cv_results_ = found

@@ -1,18 +1,25 @@
 """From scores on a grid to the point that is kept."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from clustruct.estimators.grid import Count, Grid
+from clustruct.estimators.grid import Grid
 from clustruct.results import SearchResult
+from clustruct.results.paired import fewest
+from clustruct.results.searched import total
 from clustruct.solvers.features import FeatureOutcome
 
-__all__ = ["bic", "partition_price", "select"]
+__all__ = ["bic", "choice", "partition_price", "select"]
 
 Floats = NDArray[np.float64]
+Place = tuple[int, int, int]
+
+# What "clearly worse" is: behind by more standard errors of the paired differences, or by a larger
+# part of the score. The second counts where samples are few, and errors are wide.
+CLEAR, COSTLY = 1.0, 0.03
 
 
 def select(
@@ -23,6 +30,7 @@ def select(
     rule: str,
     criterion: str,
     scoring: str,
+    ratio: float | None = None,
 ) -> SearchResult:
     """The chosen point of a grid, with all the scores.
 
@@ -32,10 +40,13 @@ def select(
     scores : ndarray of shape (n_Q, n_alphas, n_k, n_relax, n_folds)
         Larger is better.
     relax : tuple of float
-    rule : {"best", "one_se"}
-        The best mean score, or the simplest point within one standard error of it.
+    rule : {"best", "fewest", "one_se"}
+        The best mean score, the fewest groups that are not clearly worse, or the simplest point
+        within one standard error of the best.
     criterion : {"cv", "bic", "ebic"}
     scoring : str
+    ratio : float, default=None
+        Held-out samples of a fold for each that is fitted.
 
     Returns
     -------
@@ -64,36 +75,52 @@ def select(
         rule=rule,
         best_index=(0, 0, 0),
     )
-    return _with_choice(result)
+    return replace(result, best_index=choice(result, rule, ratio))
 
 
-def _with_choice(result: SearchResult) -> SearchResult:
-    """The same with the chosen point; of equal ones the simplest."""
+def choice(
+    result: SearchResult,
+    rule: str,
+    ratio: float | None = None,
+    n_errors: float = CLEAR,
+    share: float | None = COSTLY,
+) -> Place:
+    """The point that a rule chooses; of equal ones the simplest.
+
+    Parameters
+    ----------
+    result : SearchResult
+    rule : {"best", "fewest", "one_se"}
+    ratio : float, default=None
+        Held-out samples of a fold for each that is fitted.
+    n_errors, share : float
+        Standard errors of paired differences, and part of the score, that ``"fewest"`` takes for
+        clearly worse.
+
+    Returns
+    -------
+    tuple of int
+        Indices into the number of groups, alphas and numbers of nonzero weights.
+    """
     means = result.mean_scores
-    best = np.unravel_index(int(means.argmax()), means.shape)
-    slack = result.standard_errors[best] if result.rule == "one_se" else 0.0
-    candidates = [tuple(map(int, place)) for place in np.argwhere(means >= means[best] - slack)]
-    q, a, k = min(candidates, key=lambda place: _complexity(result, place))
-    fields = {**vars(result), "best_index": (q, a, k)}
-    return SearchResult(**fields)
+    places = sorted(np.ndindex(*means.shape), key=lambda place: _complexity(result, place))
+    if rule == "fewest":
+        # With fewer nonzero weights than groups, each has a value of its own.
+        scores = np.array([result.fold_scores[place] for place in places])
+        sizes = np.array([min(_complexity(result, place)[:2]) for place in places])
+        chosen = places[fewest(scores, sizes, n_errors, ratio, share)]
+    else:
+        best = np.unravel_index(int(means.argmax()), means.shape)
+        slack = result.standard_errors[best] if rule == "one_se" else 0.0
+        chosen = next(place for place in places if means[place] >= means[best] - slack)
+    q, a, k = chosen
+    return q, a, k
 
 
 def _complexity(result: SearchResult, place: tuple[int, ...]) -> tuple[float, float, float]:
     """Fewest groups first, then fewest nonzero weights, then the largest alpha."""
     q, a, k = place
-    nonzero = result.n_nonzero[k]
-    return (
-        _n_groups(result.n_clusters[q]),
-        np.inf if nonzero is None else float(nonzero),
-        -float(result.alphas[a]),
-    )
-
-
-def _n_groups(count: Count) -> float:
-    """Number of groups in all."""
-    if isinstance(count, Mapping):
-        return float(sum(count.values()))
-    return np.inf if count is None else float(count)
+    return total(result.n_clusters[q]), total(result.n_nonzero[k]), -float(result.alphas[a])
 
 
 def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercept: bool) -> float:

@@ -18,6 +18,7 @@ from clustruct.estimators.task_folds import Score, Split, score_fits
 from clustruct.estimators.task_inputs import Entries, Summed
 from clustruct.objectives.tasks import TaskObjective, TaskPoint
 from clustruct.results import TaskSelection
+from clustruct.results.paired import fewest
 from clustruct.solvers.task_alternation import point_of
 from clustruct.solvers.tasks import TaskProblem, attempt
 
@@ -30,9 +31,9 @@ Indices = NDArray[np.intp]
 # before where ``alpha_within`` has changed, and what is precise enough.
 FIRST_STARTS, MORE_STARTS = 3, 1
 QUICK_TOL = 1e-4
+QUICK_PRECISION = (1e-5, 1e-5)
 # Standard errors by which more groups must be ahead of fewer.
 SIGNIFICANT = 2.0
-QUICK_PRECISION = (1e-5, 1e-5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,13 +149,14 @@ def _quick(problem: TaskProblem) -> TaskProblem:
 
 
 def select(
-    counts: Sequence[int], grid: Sequence[Prices], scores: Floats, rule: str, scoring: str
+    counts: Sequence[int],
+    grid: Sequence[Prices],
+    scores: Floats,
+    rule: str,
+    scoring: str,
+    ratio: float | None = None,
 ) -> TaskSelection:
-    """The point that is chosen: the best, or the fewest groups that are about as good.
-
-    Each number of groups is judged at its best strengths. The best number is held against smaller
-    ones by the differences over the folds, whose standard error is corrected for what the samples
-    of the folds have in common (Nadeau and Bengio, "Inference for the generalization error", 2003).
+    """The point that is chosen: the best, or the fewest groups that are not clearly worse.
 
     Parameters
     ----------
@@ -164,6 +166,8 @@ def select(
     scores : ndarray of shape (n_Q, n_strengths, n_folds)
     rule : {"best", "fewest"}
     scoring : str
+    ratio : float, default=None
+        Held-out samples of a fold for each that is fitted.
 
     Returns
     -------
@@ -174,23 +178,10 @@ def select(
             f"scoring={scoring!r} gave NaN on a fold. Give another scoring, or folds on which it "
             "is defined."
         )
-    means = scores.mean(axis=-1)
-    own = means.argmax(axis=1)
-    best = int(means.max(axis=1).argmax())
-    chosen = best
+    points = scores.reshape(-1, scores.shape[-1])
+    chosen = int(points.mean(axis=1).argmax())
     if rule == "fewest":
-        ahead = scores[best, own[best]] - scores[np.arange(len(counts)), own]
-        limits = SIGNIFICANT * corrected_errors(ahead)
-        chosen = int(np.flatnonzero(ahead.mean(axis=1) <= limits)[0])
+        chosen = fewest(points, np.repeat(counts, len(grid)), SIGNIFICANT, ratio)
     strengths = tuple((p.alpha, p.mean, p.between, p.within) for p in grid)
-    index = chosen, int(own[chosen])
+    index = divmod(chosen, len(grid))
     return TaskSelection(tuple(counts), strengths, scores, scoring, rule, index)
-
-
-def corrected_errors(differences: Floats) -> Floats:
-    """Standard errors of means over folds, which share most of the samples that they fit."""
-    n_folds = differences.shape[1]
-    if n_folds == 1:
-        return np.zeros(differences.shape[0])
-    shared = 1.0 / n_folds + 1.0 / (n_folds - 1)
-    return differences.std(axis=1, ddof=1) * np.sqrt(shared)

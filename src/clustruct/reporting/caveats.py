@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from clustruct.inspection import curve_of, final_estimator
+from clustruct.inspection import final_estimator, grid_ends, kind_of
 from clustruct.reporting.comparison import Comparison, Data
 from clustruct.reporting.data_caveats import of_the_data
 from clustruct.reporting.svg import shown
@@ -21,7 +19,7 @@ def caveats(
     """Sentences about what could mislead, the gravest first."""
     return [
         *_of_the_fit(final_estimator(model)),
-        *_of_the_choice(model, model if search is None else search),
+        *_of_the_choice(model, search),
         *_of_the_comparison(found),
         *of_the_data(model, data, wording),
     ]
@@ -45,55 +43,18 @@ def _of_the_fit(estimator: Any) -> list[str]:
     return texts
 
 
-def _of_the_choice(model: Any, source: Any) -> list[str]:
-    return [*_of_the_count(final_estimator(model), source), *_of_the_ridge(source)]
-
-
-def _of_the_count(estimator: Any, source: Any) -> list[str]:
-    """A number of groups at the end of those that were tried, where others are possible."""
-    curve = curve_of(source)
-    if curve is None or len(curve.counts) < 2:
-        return []
-    chosen, last = curve.counts[curve.chosen], len(curve.counts) - 1
-    things = "experts" if hasattr(estimator, "experts_") else "groups"
-    if curve.chosen == last and chosen != str(_most_groups(estimator)):
-        return [
-            f"The largest number of {things} that was tried, {chosen}, was chosen. "
-            "Larger ones may do better: try them."
-        ]
-    if curve.chosen == 0 and chosen not in ("1", "any"):
-        return [
-            f"The smallest number of {things} that was tried, {chosen}, was chosen. "
-            "Fewer may do: try them."
-        ]
-    return []
-
-
-def _most_groups(estimator: Any) -> int:
-    """As many groups as there can be."""
-    if hasattr(estimator, "tasks_"):
-        return len(estimator.tasks_)
-    return -1 if hasattr(estimator, "experts_") else int(estimator.n_features_in_)
-
-
-def _of_the_ridge(source: Any) -> list[str]:
-    """A strength of the ridge at the end of those that were tried."""
-    found = getattr(final_estimator(source), "cv_results_", source)
-    alphas, best = getattr(found, "alphas", None), getattr(found, "best_index", None)
-    if alphas is None or best is None or np.size(alphas) < 3:
-        return []
-    chosen = float(np.asarray(alphas)[best[1]])
-    ends = {
-        float(np.max(alphas)): ("largest", "Larger"),
-        float(np.min(alphas)): ("smallest", "Smaller"),
-    }
-    if chosen not in ends or chosen == 0.0:
-        return []
-    which, others = ends[chosen]
-    return [
-        f"The {which} alpha that was tried, {shown(chosen)}, was chosen. {others} ones may do "
-        "better: try them."
-    ]
+def _of_the_choice(model: Any, search: Any) -> list[str]:
+    """Choices at the end of what was tried, where there may be better ones beyond it."""
+    things = "experts" if kind_of(model) == "samples" else "groups"
+    texts = []
+    for edge in grid_ends(model, search):
+        what = f"number of {things}" if edge.name == "n_clusters" else edge.name
+        beyond = "Larger" if edge.end == "largest" else "Smaller"
+        texts.append(
+            f"The {edge.end} {what} that was tried, {shown(edge.value)}, was chosen and is clearly "
+            f"better than {shown(edge.neighbour)}. {beyond} ones may be better still: try them."
+        )
+    return texts
 
 
 def _of_the_comparison(found: Comparison | None) -> list[str]:

@@ -285,6 +285,8 @@ def _ours(model: Any, held: Data, ready: Data, n_train: int) -> list[Entry]:
 def _our_name(estimator: Any, kind: str) -> str:
     if kind == "features":
         count = int(estimator.n_clusters_)
+        if count == np.size(estimator.labels_) > 1:
+            return "This model: every feature has its own weight"
         return f"Grouped features: {count} {'weight' if count == 1 else 'weights'}"
     if kind == "tasks":
         return "Grouped tasks"

@@ -19,6 +19,7 @@ from clustruct.inspection import (
     levels_of,
     plural,
     plural_word,
+    search_of,
     steps_before,
     task_map,
     thinned,
@@ -117,6 +118,8 @@ def _default_title(estimator: Any, data: Data, kind: str) -> str:
 def _summary(estimator: Any, data: Data, kind: str) -> str:
     n, d = data.n, int(estimator.n_features_in_)
     count = int(estimator.n_clusters_) if hasattr(estimator, "n_clusters_") else 0
+    if kind == "features" and count == d > 1:
+        return f"{d:,} features, every one with its own weight, fitted to {n:,} samples."
     if kind == "features":
         return (
             f"{d:,} features were reduced to {plural(count, 'shared weight')}, "
@@ -266,9 +269,11 @@ def _add_choice(page: Page, model: Any, search: Any) -> None:
         return
     spread = ", with one standard error," if curve.deviations.any() else ""
     things = "experts" if page.kind == "samples" else "groups"
+    found = search_of(model) if search is None else search
+    why = ", the fewest not clearly worse than the best" * (getattr(found, "rule", "") == "fewest")
     remark = (
-        f"{curve.name[0].upper()}{curve.name[1:]}{spread} for every number of {things}; "
-        f"{curve.counts[curve.chosen]} was chosen."
+        f"{curve.name[0].upper()}{curve.name[1:]}{spread} for every number of {things}. "
+        f"Chosen: {curve.counts[curve.chosen]}{why}."
     )
     chart = charts.curve_chart(curve, f"number of {things}")
     page.figures.append((f"Choice of the number of {things}", chart, remark))

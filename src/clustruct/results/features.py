@@ -229,7 +229,7 @@ class SearchResult(ScoreTable):
     scoring : str
         Name of the score.
     rule : str
-        ``"best"`` or ``"one_se"``.
+        ``"best"``, ``"fewest"`` or ``"one_se"``.
     best_index : tuple of int
         The point chosen: indices into ``n_clusters``, ``alphas`` and ``n_nonzero``.
 

@@ -6,8 +6,7 @@ constraint, the lower bounds) is computed once, when it is first asked for.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 # Steps that projected gradient tries. By the Gram matrix a trial is cheap; otherwise it takes a
 # pass over X, and only those steps are tried among which the best one nearly always is.
@@ -52,6 +52,24 @@ MOST_SEARCHED, MOST_MODELLED = 2000, 300
 EASY_MOVES = 500
 # Precision of weights without constraint: as a start, and as an answer.
 ROUGH, SHARP = 1e-3, 1e-10
+
+
+class once(Generic[T]):
+    """A property that is computed once, without a lock.
+
+    Fits that share passes over ``X`` wait inside of it for each other. `functools.cached_property`
+    holds a lock meanwhile, before Python 3.12 one for all instances, and they would wait for ever.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        """The value, which is found beside other attributes from then on."""
+        value: T = self._compute(instance)
+        instance.__dict__[self._compute.__name__] = value
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +101,7 @@ class FeatureProblem:
     options: Mapping[str, Any] = field(default_factory=dict)
     known_minimum: Point | None = None
 
-    @cached_property
+    @once
     def minimum(self) -> Point:
         """The best point without constraint."""
         known = self.known_minimum
@@ -91,7 +109,7 @@ class FeatureProblem:
             return self.objective.minimum(SHARP, near=known)
         return free_minimum(self.objective) if known is None else known
 
-    @cached_property
+    @once
     def free_bound(self) -> float:
         """The lower bound that the best point without constraint gives."""
         return self.bound_at(self.minimum)
@@ -129,7 +147,7 @@ class FeatureOutcome:
     problem: FeatureProblem
     bound: float
 
-    @cached_property
+    @once
     def certificate(self) -> Certificate:
         """The best lower bound: computed when asked for, as a search has no use for it."""
         return _certificate(self.problem, self.answer, self.bound)
@@ -182,18 +200,19 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
     ----------
     outcome : FeatureOutcome
     factor : float
-        What alpha is multiplied by; 1 changes nothing.
+        What alpha is multiplied by. 1 changes nothing, nor does any factor where there are no
+        groups: weights of their own with a smaller ridge are another point of the grid.
 
     Returns
     -------
     FeatureOutcome
         Objective and certificate are those of the smaller ridge.
     """
-    if factor == 1.0:
+    if factor == 1.0 or isinstance(outcome.problem.constraint, Free):
         return outcome
     require_refits(f"relax={factor:g}", outcome.problem.constraint)
     objective = outcome.problem.objective
-    (answer,) = relaxed_answers(objective, outcome.answer, (factor,))
+    (answer,) = relaxed_answers(outcome, (factor,))
     problem = replace(
         outcome.problem,
         objective=objective.with_alpha(factor * float(objective.penalties[0])),
@@ -202,10 +221,11 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
     return replace(outcome, answer=answer, problem=problem, bound=-np.inf)
 
 
-def relaxed_answers(
-    objective: QuadraticObjective | FeatureObjective, answer: Answer, factors: Sequence[float]
-) -> list[Answer]:
+def relaxed_answers(outcome: FeatureOutcome, factors: Sequence[float]) -> list[Answer]:
     """The same groups with values fitted by each of some fractions of the ridge."""
+    answer, objective = outcome.answer, outcome.problem.objective
+    if isinstance(outcome.problem.constraint, Free):
+        return [answer] * len(factors)
     smaller = [factor for factor in factors if factor != 1.0]
     n_groups = int(answer.labels.max(initial=-1)) + 1
     points = iter(objective.refits(answer.labels, n_groups, SHARP, smaller) if smaller else ())
