@@ -563,6 +563,6 @@ def test_weights_that_are_rounding_are_shown_as_zero():
         {"group": 0, "share": 0.5, "intercept": [-1.766e-14], "weights": {"a": 2.0, "b": 1e-17}},
         {"group": 1, "share": 0.5, "intercept": [1.0], "weights": {"a": -2.0, "b": 1e-4}},
     ]
-    _, rows = _expert_table(groups)
+    _, rows = _expert_table(groups, [])
     assert rows[0][2:] == ["0", "a +2, b 0"]
     assert rows[1][2:] == ["+1", "a -2, b +0.0001"]

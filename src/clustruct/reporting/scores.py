@@ -15,10 +15,10 @@ __all__ = ["Entry", "PairedTest", "paired_test", "score_classes", "score_numbers
 Floats = NDArray[np.float64]
 
 # The level of the tests behind "better" and "worse". At 1 % a model that ties with its rival is
-# called better or worse in one of a hundred reports.
+# called better or worse in at most one of a hundred reports.
 LEVEL = 0.01
-# A smaller relative difference of the mean losses is called a tie even where it is significant:
-# with many rows the test finds differences that matter to nobody.
+# What is tested is whether the mean losses differ by more than this part: with many rows a test
+# for any difference finds such that matter to nobody.
 NEGLIGIBLE = 0.01
 SMALLEST_CHANCE = 1e-15  # keeps the logarithm of a probability finite
 
@@ -79,7 +79,7 @@ class PairedTest:
     gain : float
         By how much the first model's mean loss is smaller, relative to that of the second.
     p_value : float
-        Probability of a difference at least as large if the models were equally good.
+        Probability of a difference at least as large if the mean losses differed by 1 % at most.
     name : str
         Which test.
     n : int
@@ -110,14 +110,15 @@ class PairedTest:
     def in_words(self) -> str:
         """The test and its p-value."""
         p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
-        return f"{self.name}, {p}"
+        return f"{self.name} for a difference of more than {100 * NEGLIGIBLE:g} %, {p}"
 
 
 def paired_test(one: Entry, other: Entry) -> PairedTest:
     """Compare the losses of two models, target by target.
 
-    The test is a t-test of the mean difference, which heavy tails make conservative, or, for
-    unweighted errors that are 0 or 1, McNemar's exact test.
+    The test is a two-sided t-test of whether the mean difference is larger than a negligible one,
+    which heavy tails make conservative; or, for unweighted errors that are 0 or 1, McNemar's exact
+    test, where a negligible difference is a tie.
 
     Parameters
     ----------
@@ -141,8 +142,9 @@ def paired_test(one: Entry, other: Entry) -> PairedTest:
     n = int(np.count_nonzero(shares))
     error = float(np.sqrt(np.square(shares * (difference - mean)).sum() * n / max(1, n - 1)))
     # Without any spread the predictions are the same, or there is nothing to tell noise from.
-    p_value = 2.0 * stats.t.sf(abs(mean) / error, n - 1) if error > 0.0 and n > 1 else 1.0
-    return PairedTest(gain, float(p_value), "paired t-test", difference.size)
+    beyond = abs(mean) - NEGLIGIBLE * other.loss
+    p_value = 2.0 * stats.t.sf(beyond / error, n - 1) if error > 0.0 and n > 1 else 1.0
+    return PairedTest(gain, float(min(1.0, p_value)), "paired t-test", difference.size)
 
 
 def score_numbers(name: str, role: str, data: Data, predicted: Any, **more: Any) -> Entry:
