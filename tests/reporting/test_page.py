@@ -306,6 +306,18 @@ def test_warns_of_columns_whose_large_weights_cancel(read, rng):
     assert "cancel" not in warnings_of(read(shared, X, y, test_size=0))
 
 
+def test_a_third_column_that_matters_hides_no_cancelling(read, rng):
+    """As in a table of flights: time in the air and distance, beside the delay at departure."""
+    miles, late = rng.normal(1000, 500, 500), rng.normal(0, 40, 500)
+    X = pandas.DataFrame({"air_time": miles / 8 + rng.normal(0, 8, 500), "distance": miles})
+    X["dep_delay"] = late
+    y = late + X["air_time"] - miles / 8 + rng.normal(0, 5, 500)
+    model = make_pipeline(StandardScaler(), cs.FeatureClusterRegressor(3, alpha=1e-9)).fit(X, y)
+    text = warnings_of(read(model, X, y, test_size=0))
+    assert "their large weights nearly cancel" in text
+    assert "dep_delay" not in text
+
+
 def test_warns_of_three_columns_that_are_tied(read, rng):
     a, b = rng.normal(size=(2, 300))
     X = np.column_stack([a, b, a + b + 0.01 * rng.normal(size=300)])

@@ -209,7 +209,7 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
     """What was fitted, and which of it was chosen how."""
     estimator, chosen = trained.estimator, values["chosen"]
     what = _WHAT[values["use"]](trained, values["given"])
-    if trained.in_blocks:
+    if trained.in_blocks and values["grouped"]:
         steps = f", and among {STEPS}" if STEPS in estimator.blocks else ""
         what += f", shared inside the numbers and inside each category or text{steps}"
     strengths = [

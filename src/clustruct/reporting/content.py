@@ -64,6 +64,7 @@ class Page:
     calibration: tuple[str, str] = ("", "")
     groups: list[Group] = field(default_factory=list)
     n_groups: int = 0
+    groups_name: str = "Groups"
     group_columns: tuple[str, str, str] = ("weight", "size", "features")
     group_note: list[str] = field(default_factory=list)
     class_columns: tuple[str, ...] = ()
@@ -151,12 +152,15 @@ def _add_groups(
         page.group_columns = (f"weight ({wording.answers.quantity})", "size", "features")
         if wording.several and len(wording.answers.names) <= MOST_CLASSES:
             page.class_columns = wording.answers.names
-        page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
-        page.cards.append((f"{levels.labels.size:,}", "features"))
+        page.groups_name = "Weights" if len(levels.sizes) == levels.labels.size > 1 else "Groups"
+        if page.groups_name == "Groups":
+            page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
+        page.cards.append((f"{levels.labels.size:,}", plural_word(levels.labels.size, "feature")))
         if levels.n_zero:
             page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
         return
     if page.kind == "samples":
+        page.groups_name = "Experts"
         page.groups, page.members = sample_tables(model, data.X, data.y, wording)
         page.group_columns = ("share", "samples", f"largest weights ({wording.answers.quantity})")
     else:

@@ -90,23 +90,34 @@ def _of_collinear_columns(matrix: Any, wording: Wording, y: NDArray[Any]) -> Ite
     weights = wording.weights.reshape(-1, names.size)
     contributions = weights[:, columns] * wording.deviations[columns]
     lost = contributions @ empty @ empty.T
-    # What is left says how large weights have to be; at least a tenth of the target's deviation.
-    left = np.abs(contributions - lost).max(axis=1)
-    excess = np.abs(lost).max(axis=1) / np.maximum(left, 0.1 * scale)
-    worst = int(excess.argmax())
-    if excess[worst] < CANCELLING:
+    worst, large = _cancelling(contributions, lost, scale)
+    if not large.size:
         return
-    large = np.flatnonzero(np.abs(lost[worst]) > 0.3 * np.abs(lost[worst]).max())
-    large = large[np.argsort(-np.abs(lost[worst, large]), kind="stable")]
     told = [f"{names[columns[i]]} ({signed(weights[worst, columns[i]], 4)})" for i in large]
     tie = "are tied to each other"
     if large.size == 2:
         tie = f"have a correlation of {shown(float(correlations[large[0], large[1]]), 4)}"
     yield (
-        f"{name_list(told)} {tie}, and their large weights nearly cancel: only what they say "
-        "together can be trusted, not the single weights. Leave some of these columns out, or "
-        "give a larger alpha."
+        f"{name_list(told)} {tie}, and their large weights nearly cancel: read them together, as a "
+        "single one of them says little. Leave some of these columns out, or give a larger alpha."
     )
+
+
+def _cancelling(contributions: Floats, lost: Floats, scale: float) -> tuple[int, NDArray[np.intp]]:
+    """The output and the columns whose weights are large only along empty directions, if any.
+
+    What is left of these columns without the empty directions says how large their weights have to
+    be; at least a tenth of the target's deviation is asked for.
+    """
+    found: tuple[float, int, NDArray[np.intp]] = (CANCELLING, 0, np.zeros(0, dtype=np.intp))
+    for k, (all_of_it, empty) in enumerate(zip(contributions, lost, strict=True)):
+        size = np.abs(empty)
+        large = np.flatnonzero(size > 0.3 * size.max())
+        left = np.abs(all_of_it - empty)[large].max()
+        excess = float(size.max() / max(left, 0.1 * scale))
+        if excess >= found[0]:
+            found = excess, k, large[np.argsort(-size[large], kind="stable")]
+    return found[1], found[2]
 
 
 def _dense(matrix: Any, columns: NDArray[np.intp]) -> Floats:

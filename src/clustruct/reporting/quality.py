@@ -13,6 +13,7 @@ __all__ = ["Confusion", "calibration_chart", "confusion_of"]
 
 MOST_CLASSES = 12
 MOST_BINS, LEAST_IN_BIN, FEWEST = 10, 10, 50
+LEAST_SPREAD = 0.1  # of the bins: nearly equal probabilities are no curve
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ def calibration_chart(found: Comparison) -> tuple[str, str]:
     """A chart of how often what was predicted with some probability came true, and its caption.
 
     With two classes the probability is that of the second one, with more that of the predicted
-    class. Both are empty where there are no probabilities or few targets.
+    class. Both are empty where there are no probabilities, few targets, or probabilities that are
+    nearly all the same.
     """
     chances = found.mine.chances
     if found.classes is None or chances is None or found.truth.size < FEWEST:
@@ -54,6 +56,8 @@ def calibration_chart(found: Comparison) -> tuple[str, str]:
         chance, happened = chances.max(axis=1), found.mine.predicted == found.truth
         what = "the predicted class"
     points = _bins(chance, np.asarray(happened))
+    if points[-1][0] - points[0][0] < LEAST_SPREAD:
+        return "", ""
     frame = Frame(
         (0.0, 1.0),
         (0.0, 1.0),

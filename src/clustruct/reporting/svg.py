@@ -42,7 +42,7 @@ def signed(value: float, digits: int = 3) -> str:
 def score_text(value: float, metric: str) -> str:
     """A score: one whose best is 1 with four decimals, others with four digits."""
     if metric in ("R²", "Accuracy", "AUC"):
-        return shown(round(value, 4), 4)
+        return "0" if round(value, 4) == 0.0 else f"{value:.4f}".rstrip("0").rstrip(".")
     return shown(value, 4)
 
 
