@@ -45,8 +45,6 @@ __all__ = [
     "levels_of",
     "moments",
     "most_groups",
-    "plural",
-    "plural_word",
     "prepared",
     "require_kind",
     "search_of",
@@ -199,16 +197,6 @@ def moments(matrix: Any) -> tuple[Floats, Floats]:
         means, variances = mean_variance_axis(values, axis=0)
         return means, np.sqrt(variances)
     return values.mean(axis=0), values.std(axis=0)
-
-
-def plural(count: int, thing: str) -> str:
-    """So many things."""
-    return f"{count:,} {plural_word(count, thing)}"
-
-
-def plural_word(count: int, thing: str) -> str:
-    """The word for so many things."""
-    return thing if count == 1 else f"{thing}s"
 
 
 def thinned(order: Labels, most: int) -> Labels:

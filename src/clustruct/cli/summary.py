@@ -10,10 +10,11 @@ from clustruct._console import Console
 from clustruct.cli.columns import ZERO
 from clustruct.cli.preparation import STEPS
 from clustruct.cli.training import Trained
-from clustruct.inspection import grid_ends, kind_of, most_groups, plural, search_of
+from clustruct.inspection import grid_ends, kind_of, most_groups, search_of
 from clustruct.reporting.comparison import Comparison
 from clustruct.reporting.verdict import verdict_on
 from clustruct.results.searched import Edge, tried
+from clustruct.results.tables import plural
 
 __all__ = ["model_values", "print_model", "print_scores", "score_values"]
 
@@ -192,10 +193,10 @@ def print_model(trained: Trained, console: Console) -> None:
     for remark in values["remarks"]:
         console.say(remark)
     certificate = getattr(trained.estimator, "certificate_", None)
-    if certificate is not None and values["grouped"]:
+    if certificate is not None and values["grouped"] and not certificate.proves_little:
         console.say(certificate.in_words)
     gate = getattr(trained.estimator, "gate_score_", None)
-    if gate is not None:
+    if gate is not None and len(values["groups"]) > 1:
         worth = "helps" if gate.helps else "does not help"
         console.say(
             f"The gate, which tells from a row which expert answers, {worth}: mean loss "

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.explanation.effects import weight_axis
-from clustruct.inspection import answers_of, final_estimator, kind_of, levels_of, plural, thinned
+from clustruct.inspection import answers_of, final_estimator, kind_of, levels_of, thinned
 from clustruct.inspection import feature_names as names_of
 from clustruct.plot._axes import colour_of, dress, note, shorten
 from clustruct.plot._display import Display
+from clustruct.results.tables import plural
 
 __all__ = ["ClustersDisplay", "clusters"]
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from clustruct._arguments import as_choice
 from clustruct.explanation.contrasts import Contrasts, contrasts_of
-from clustruct.inspection import TaskMap, apart, plural, task_map
+from clustruct.inspection import TaskMap, apart, task_map
 from clustruct.plot._axes import colour_of, dress, marker_of, note, shorten
 from clustruct.plot._contrasts import contrast_axis, draw_contrasts
 from clustruct.plot._display import Display
+from clustruct.results.tables import plural
 
 __all__ = ["TasksDisplay", "tasks"]
 

@@ -289,7 +289,8 @@ def _our_name(estimator: Any, kind: str) -> str:
             return "This model: every feature has its own weight"
         return f"Grouped features: {count} {'weight' if count == 1 else 'weights'}"
     if kind == "tasks":
-        return "Grouped tasks"
+        grouped = np.unique(estimator.labels_).size > 1
+        return "Grouped tasks" if grouped else "This model: tasks about one common centre"
     if len(estimator.experts_) == 1:
         return "One expert"
     return f"Experts, {'weighed by the gate' if hasattr(estimator, 'gate_') else 'averaged'}"

@@ -17,8 +17,6 @@ from clustruct.inspection import (
     final_estimator,
     kind_of,
     levels_of,
-    plural,
-    plural_word,
     search_of,
     steps_before,
     task_map,
@@ -40,6 +38,7 @@ from clustruct.reporting.tables import (
 )
 from clustruct.reporting.verdict import verdict_on
 from clustruct.reporting.wording import Wording, name_list, tidy
+from clustruct.results.tables import plural, plural_word
 
 __all__ = ["Page", "describe"]
 
@@ -140,6 +139,11 @@ def _summary(estimator: Any, data: Data, kind: str) -> str:
 
 # ---- Groups, and the pictures of them.
 
+_ONE = {
+    "samples": "One expert: a single linear model for all samples.",
+    "tasks": "One group: every task has its own weights, near one common centre.",
+}
+
 
 def _add_groups(
     page: Page, model: Any, data: Data, names: Sequence[str] | None, wording: Wording
@@ -170,7 +174,7 @@ def _add_groups(
     page.n_groups = len(page.groups)
     thing = "expert" if page.kind == "samples" else "group"
     if page.n_groups == 1:
-        page.group_note.insert(0, f"One {thing}: a single linear model for all {page.kind}.")
+        page.group_note.insert(0, _ONE[page.kind])
     page.cards.append((str(page.n_groups), plural_word(page.n_groups, thing)))
     page.cards.append((f"{page.members.total:,}", page.kind))
 

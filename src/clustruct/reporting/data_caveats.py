@@ -13,13 +13,13 @@ from clustruct.inspection import (
     final_estimator,
     kind_of,
     levels_of,
-    plural,
     prepared,
     thinned,
 )
 from clustruct.reporting.comparison import Data
 from clustruct.reporting.svg import shown, signed
 from clustruct.reporting.wording import Wording, name_list
+from clustruct.results.tables import plural
 
 __all__ = ["of_the_data"]
 

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from clustruct.inspection import final_estimator, kind_of, plural
+from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.comparison import Comparison, Entry, count_groups
 from clustruct.reporting.scores import NEGLIGIBLE
 from clustruct.reporting.svg import shown
+from clustruct.results.tables import plural
 
 __all__ = ["Verdict", "verdict_on"]
 
@@ -201,8 +202,12 @@ def _boosting(found: Comparison) -> list[str]:
         test = found.against(entry)
         if test.worse:
             end = "does better: that is the price of staying linear"
+        elif test.better:
+            end = "does worse"
+        elif test.gain < -NEGLIGIBLE:
+            end = "is ahead, though not clearly"
         else:
-            end = "does worse" if test.better else "does no better"
+            end = "does no better"
         figure = figures(entry, found)
         texts.append(f"Gradient boosting, which is not linear, {end} ({figure}).")
     return texts

@@ -12,8 +12,8 @@ from clustruct.results.solving import relative_gaps
 from clustruct.results.tables import (
     ClassTable,
     classes_note,
-    counted,
     largest,
+    plural,
     scores_table,
     shown_weight,
     some_of,
@@ -113,8 +113,8 @@ class FeatureGroups(ClassTable[FeatureGroup]):
             )
             for group in self
         ]
-        size = counted(sum(group.size for group in self), "feature")
-        title = f"{size} in {counted(len(self), 'group')}{classes_note(self.classes, n_outputs)}"
+        size = plural(sum(group.size for group in self), "feature")
+        title = f"{size} in {plural(len(self), 'group')}{classes_note(self.classes, n_outputs)}"
         return title, ("group", *weights, "size", "features"), rows
 
 

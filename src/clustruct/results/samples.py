@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct._html import table
 from clustruct.results.scores import score_columns
-from clustruct.results.tables import ClassTable, classes_note, counted, largest
+from clustruct.results.tables import ClassTable, classes_note, largest, plural
 
 __all__ = ["CountSelection", "ExpertGroup", "ExpertGroups", "GateScore"]
 
@@ -102,8 +102,8 @@ class ExpertGroups(ClassTable[ExpertGroup]):
         rows: list[Sequence[object]] = [
             (expert.label, expert.share, expert.size, *_linear(expert, outputs)) for expert in self
         ]
-        samples = counted(sum(expert.size for expert in self), "sample")
-        title = f"{counted(len(self), 'expert')} of {samples}"
+        samples = plural(sum(expert.size for expert in self), "sample")
+        title = f"{plural(len(self), 'expert')} of {samples}"
         return title + classes_note(self.classes, n_outputs), header, rows
 
 

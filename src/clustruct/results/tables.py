@@ -14,9 +14,10 @@ __all__ = [
     "ClassTable",
     "GroupTable",
     "classes_note",
-    "counted",
     "group_rows",
     "largest",
+    "plural",
+    "plural_word",
     "scores_table",
     "shown_weight",
     "some_of",
@@ -56,9 +57,14 @@ class ClassTable(GroupTable[Group]):
         self.classes = tuple(classes)
 
 
-def counted(count: int, thing: str) -> str:
+def plural(count: int, thing: str) -> str:
     """A number of things, such as "1 group" or "3 groups"."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+    return f"{count:,} {plural_word(count, thing)}"
+
+
+def plural_word(count: int, thing: str) -> str:
+    """The word for a number of things."""
+    return thing if count == 1 else f"{thing}s"
 
 
 def classes_note(classes: Sequence[str], n_outputs: int) -> str:

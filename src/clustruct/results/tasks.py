@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.results.scores import ScoreTable
-from clustruct.results.tables import GroupTable, counted, scores_table, some_of
+from clustruct.results.tables import GroupTable, plural, scores_table, some_of
 
 __all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
 
@@ -83,8 +83,8 @@ class TaskGroups(GroupTable[TaskGroup]):
         rows: list[Sequence[object]] = [
             (group.label, group.size, some_of(map(str, group.tasks))) for group in self
         ]
-        size = counted(sum(group.size for group in self), "task")
-        return f"{size} in {counted(len(self), 'group')}", ("group", "size", "tasks"), rows
+        size = plural(sum(group.size for group in self), "task")
+        return f"{size} in {plural(len(self), 'group')}", ("group", "size", "tasks"), rows
 
 
 @dataclass(frozen=True, eq=False)
