@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
-from clustruct.inspection import plural
 from clustruct.reporting.differences import compared
 from clustruct.reporting.svg import dot_rows, score_text, shown, signed
 from clustruct.reporting.wording import name_list, tidy
+from clustruct.results.tables import plural
 from tests.reporting.conftest import embedded
 from tests.reporting.test_report import visible
 
