@@ -7,6 +7,12 @@ import pytest
 from clustruct import cli
 
 
+@pytest.fixture(autouse=True)
+def without_boosting(monkeypatch):
+    """Boosting takes longer than all else; the journeys and the tests of reports have it."""
+    monkeypatch.setattr("clustruct.reporting.rivals.MOST_BOOSTED", 0)
+
+
 @pytest.fixture
 def clustruct(capsys):
     """A function that runs a command line here, and gives status, output and complaints."""

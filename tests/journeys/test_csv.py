@@ -22,7 +22,16 @@ def test_a_table_of_flats(terminal):
     write_flats(terminal)
     options = ("--alpha", "0.01", "--clusters", "3:5", "--out", "flats.clustruct")
     told = terminal.works("fit", "flats.csv", "--target", "rent", *options)
-    for text in ("regression", "district", "category", "built", "date", "held out", "Ridge"):
+    for text in (
+        "regression",
+        "district",
+        "category",
+        "built",
+        "date",
+        "held out",
+        "Ridge",
+        "boosting",
+    ):
         assert text in told
     again = terminal.works("predict", "flats.clustruct", "flats.csv")
     assert again.splitlines()[0] == "prediction"

@@ -284,6 +284,15 @@ def test_scores_of_classes_are_those_of_scikit_learn():
     assert wrong == found.mine.n_wrong == round((1 - scores["Accuracy"]) * found.n_test)
 
 
+def test_models_without_probabilities_are_compared_by_errors():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(StandardScaler(), cs.FeatureClusterClassifier(2, loss="squared"))
+    found = judged(model, X, y)
+    assert found.metrics == ("Accuracy",)
+    assert "McNemar" in found.against(found.rival).name
+    assert "wrong" in verdict_on(model.fit(X, y), found).support[0]
+
+
 def test_tasks_of_classes_have_an_area_and_a_log_loss():
     X, y, tasks = cs.datasets.make_clustered_tasks(n_tasks=8, random_state=0).rows()
     found = judged(cs.TaskClusterClassifier(2), X, y > 0, tasks=tasks)

@@ -170,7 +170,10 @@ def compare(
         if kind_of(model) == "tasks" and train.y.ndim == 2:
             seen, held = long(seen, estimator.tasks_), long(held, estimator.tasks_)
         ready = held.with_matrix(_prepared(model, held.X))
-        rivals = list(fit_rivals(model, seen, ready, seed))
+        # Boosting takes longest, and proves nothing where it sees fewer rows than the model did.
+        rivals = list(fit_rivals(model, seen, ready, seed, boost=n_fitted in (None, train.n)))
+        if not hasattr(model, "predict_proba"):  # then only errors can be compared
+            rivals = [rival._replace(chances=None) for rival in rivals]
         entries = [_entry_of(rival, held, estimator) for rival in rivals]
         entries += _ours(model, held, ready, seen.n if n_fitted is None else n_fitted)
     classes = estimator.classes_ if is_classifier(estimator) else None

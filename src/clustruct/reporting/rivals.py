@@ -38,7 +38,7 @@ MOST_WORK = 3e11
 ITERATIONS = 60  # of a logistic regression, as a rule
 # Entries and columns of a dense matrix for boosting, and rows for which the size of the trees is
 # chosen, too; with fewer entries than that last number one thread is faster.
-MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 50_000_000, 1000, 20_000, 200_000
+MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 50_000_000, 500, 20_000, 200_000
 LEAVES = (4, 31)
 MOST_TASKS = 300  # with a model of their own
 MOST_CODES = 255  # categories that boosting takes
@@ -63,7 +63,9 @@ class _Fold(NamedTuple):
     seed: int
 
 
-def fit_rivals(model: Any, train: Data, test: Data, seed: int) -> Iterator[Rival]:
+def fit_rivals(
+    model: Any, train: Data, test: Data, seed: int, *, boost: bool = True
+) -> Iterator[Rival]:
     """Fit all rivals of a model.
 
     Parameters
@@ -73,6 +75,8 @@ def fit_rivals(model: Any, train: Data, test: Data, seed: int) -> Iterator[Rival
     train, test : Data
         Prepared columns, as the estimator at the end of the model sees them; tasks are in rows.
     seed : int
+    boost : bool, default=True
+        Whether to try gradient boosting, too, unless the matrix is too large for it.
 
     Yields
     ------
@@ -99,7 +103,8 @@ def fit_rivals(model: Any, train: Data, test: Data, seed: int) -> Iterator[Rival
     yield rival._replace(weights=weights, remark=remark)
     if kind == "tasks":
         yield from _of_tasks(estimator, train, test, fold, plain, classes)
-    yield from _boosting(train, test, fold, classes)
+    if boost and np.prod(train.X.shape) <= MOST_BOOSTED and train.X.shape[1] <= MOST_COLUMNS:
+        yield _boosting(train, test, fold, classes)
 
 
 def _folds(estimator: Any, data: Data, seed: int) -> _Fold:
@@ -224,11 +229,9 @@ def _of_one_task(data: Data, fold: _Fold, classes: bool) -> Any:
 # ---- Boosting.
 
 
-def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Iterator[Rival]:
-    """Gradient boosting, which is not linear; left out where the matrix is too large for it."""
+def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Rival:
+    """Gradient boosting, which is not linear, with the task of each row as a category."""
     n, d = train.X.shape
-    if n * d > MOST_BOOSTED or d > MOST_COLUMNS:
-        return
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     options: dict[str, Any] = {"random_state": fold.seed}
     if train.tasks is not None and test.tasks is not None:
@@ -249,7 +252,7 @@ def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Iterator[R
     with threadpool_limits(1 if n * d < FEW_ENTRIES else None, user_api="openmp"):
         fitted = _tuned(plain, grid, scoring, dense, fold)
     name = "Gradient boosting, not linear"
-    yield _answered(name, "boosting", fitted, test.with_matrix(_dense(test.X)), train.n)
+    return _answered(name, "boosting", fitted, test.with_matrix(_dense(test.X)), train.n)
 
 
 def _dense(X: Any) -> Any:
