@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -37,7 +38,7 @@ def draw_weights():
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     display = cs.plot.weights(model, reference=ridge.coef_, ax=figure.subplots())
     display.ax_.set_title(
-        "Thirty weights of a ridge regression (dots), and the five that do as well (bars)",
+        "Thirty weights of a ridge regression (dots), and five that features share (bars)",
         loc="left",
         fontsize="medium",
     )
@@ -66,10 +67,13 @@ def look_at_a_report():
         print("no chromium here: report.png stays as it is")
         return
     data = load_breast_cancer(as_frame=True)
-    search = cs.FeatureClusterClassifierCV(range(2, 9), alphas=(1e-1, 1e-2), random_state=0)
-    model = make_pipeline(StandardScaler(), search).fit(data.data, data.target)
+    names = data.target_names[data.target]
+    X, X_test, y, y_test = train_test_split(data.data, names, test_size=0.3, random_state=0)
+    search = cs.FeatureClusterClassifierCV(range(2, 9), rule="fewest", random_state=0)
+    model = make_pipeline(StandardScaler(), search).fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
-        page = cs.report(model, data.data, data.target, Path(folder) / "report.html")
+        path = Path(folder) / "report.html"
+        page = cs.report(model, X, y, path, X_test=X_test, y_test=y_test, title="Tumours")
         command = [
             program,
             "--headless",

@@ -1,6 +1,7 @@
 """Comparisons on held-out samples: same rows, same folds, paired tests, sentences that follow."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -309,6 +310,17 @@ def test_a_tie_with_fewer_numbers_leads():
     assert told.headline.startswith("As good as logistic regression, with 3 numbers instead of 30")
     assert " of 143 wrong" in told.support[0]
     assert not re.search(r"% (lower|higher)", told.headline + told.support[0])
+
+
+def test_a_copy_with_other_groups_is_told(features):
+    """The first line speaks of what was judged, not only of the model that is shown."""
+    model, X, y = features
+    found = replace(judged(model, X, y), n_groups=5)
+    told = verdict_on(model, found)
+    assert f"with {model.n_clusters_} to 5 numbers instead of 40" in told.headline
+    assert (
+        f"That copy has 5 groups, the model of this page {model.n_clusters_}." in told.support[-1]
+    )
 
 
 def test_nothing_is_called_nothing(rng):

@@ -239,8 +239,11 @@ def _fit(model: Any, data: Data) -> Any:
 
 
 def count_groups(estimator: Any) -> int:
-    """Number of groups or experts of a fitted estimator."""
-    return int(getattr(estimator, "n_clusters_", None) or np.unique(estimator.labels_).size)
+    """Number of groups in use, or of experts, of a fitted estimator."""
+    if hasattr(estimator, "experts_"):
+        return len(estimator.experts_)
+    labels = np.asarray(estimator.labels_)
+    return int(np.unique(labels[labels >= 0]).size)
 
 
 def _free_weights(rivals: list[Rival], estimator: Any) -> Floats | None:

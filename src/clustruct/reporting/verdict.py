@@ -49,7 +49,7 @@ def verdict_on(model: Any, found: Comparison | None) -> Verdict:
     Verdict
     """
     kind = kind_of(model)
-    words = _WORDS[kind](model)
+    words = _WORDS[kind](model, None if found is None else found.n_groups)
     if found is None:
         text = "Nothing was held out, so nothing is known about its predictions on new rows."
         return Verdict(f"{words.plain}.", (text,))
@@ -108,13 +108,19 @@ def _short(entry: Entry) -> str:
     return name[0].lower() + name[1:]
 
 
-def _of_features(model: Any) -> _Words:
+def _span(count: int, judged: int | None, thing: str) -> str:
+    """A number of things; a range where the copy that was judged has another number of them."""
+    low, high = sorted((count, count if judged is None else judged))
+    return plural(high, thing) if low == high else f"{low:,} to {plural(high, thing)}"
+
+
+def _of_features(model: Any, judged: int | None) -> _Words:
     estimator = final_estimator(model)
     labels = np.asarray(estimator.labels_)
     count, d = int(estimator.n_clusters_), labels.size
     outputs = 1 if np.ndim(estimator.coef_) == 1 else np.shape(estimator.coef_)[0]
-    numbers = plural(count * outputs, "number")
-    if count == int((labels >= 0).sum()) and d > 1:
+    numbers = _span(count * outputs, None if judged is None else judged * outputs, "number")
+    if count == int((labels >= 0).sum()) and d > 1 and judged in (None, count):
         zero = d - count
         own = "every feature has its own weight"
         if zero:
@@ -131,15 +137,15 @@ def _of_features(model: Any) -> _Words:
     )
 
 
-def _of_samples(model: Any) -> _Words:
+def _of_samples(model: Any, judged: int | None) -> _Words:
     estimator = final_estimator(model)
     count = len(estimator.experts_)
-    if count == 1:
+    if count == 1 and judged in (None, 1):
         kind = "logistic" if is_classifier(estimator) else "linear"
         text = f"One expert is enough: all rows follow one {kind} model"
         return _Words(text, f"{text}, better than {{}}", f"{text}, as good as {{}}",
                       f"{text}, worse than {{}}")  # fmt: skip
-    experts = f"{count:,} experts"
+    experts = _span(count, judged, "expert")
     return _Words(
         experts,
         f"{experts} predict better than {{}}",
@@ -148,13 +154,13 @@ def _of_samples(model: Any) -> _Words:
     )
 
 
-def _of_tasks(model: Any) -> _Words:
+def _of_tasks(model: Any, judged: int | None) -> _Words:
     estimator = final_estimator(model)
     count, n = np.unique(estimator.labels_).size, len(estimator.tasks_)
-    if count == 1:
+    if count == 1 and judged in (None, 1):
         text = f"No groups: {plural(n, 'task')} about one common centre"
     else:
-        text = f"{plural(n, 'task')} in {plural(count, 'group')}"
+        text = f"{plural(n, 'task')} in {_span(count, judged, 'group')}"
     return _Words(
         text,
         f"{text} are predicted better than by {{}}",
