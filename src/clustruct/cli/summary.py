@@ -12,6 +12,7 @@ from clustruct.cli.preparation import STEPS
 from clustruct.cli.training import Trained
 from clustruct.inspection import grid_ends, kind_of, most_groups, search_of
 from clustruct.reporting.comparison import Comparison
+from clustruct.reporting.svg import score_text
 from clustruct.reporting.verdict import verdict_on
 from clustruct.results.searched import Edge, tried
 from clustruct.results.tables import plural
@@ -383,7 +384,10 @@ def print_scores(trained: Trained, console: Console) -> None:
         [
             [
                 *([f"{entry.n_wrong:,}"] if counted else []),
-                *(f"{entry.scores[m]:.4f}" if m in entry.scores else "" for m in found.metrics),
+                *(
+                    score_text(entry.scores[m], m) if m in entry.scores else ""
+                    for m in found.metrics
+                ),
                 f"{entry.name} ({entry.remark})" if entry.remark else entry.name,
             ]
             for entry in found.entries
