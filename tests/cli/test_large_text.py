@@ -234,21 +234,24 @@ def test_report_is_that_of_the_table_in_memory(
     clustruct, complaint_of, model, file, reviews, tmp_path, monkeypatch
 ):
     pytest.importorskip("jinja2")
-    reviews.dropna(subset="stars").to_parquet(file)
     pages = []
     for way in WAYS:
         page = tmp_path / f"{way}.html"
         status, _, err = clustruct("report", model, file, "--out", page, "--out-of-core", way)
         assert status == 0, err
+        assert "1,100 rows, 2 left out because the target is missing" in err
         pages.append(page.read_text(encoding="utf-8"))
     assert pages[0] == pages[1]
+    assert "drawn at random" not in pages[0]
+    reviews.dropna(subset="stars").to_parquet(file)
     monkeypatch.setattr("clustruct.reporting.comparison.MOST_ROWS", 300)
     status, _, err = clustruct("report", model, file, "--out", page, "--out-of-core", "yes")
     assert status == 0, err
     assert "(300 of 1,098 rows, drawn at random)" in page.read_text(encoding="utf-8")
-    reviews.to_parquet(file)
+    reviews.assign(stars=None).to_parquet(file)
     here, there = _complaints(complaint_of, "report", model, file, "--out", page)
     assert here == there
+    assert "the target has no values" in here
 
 
 def test_numbers_taken_for_words_are_written_as_in_memory(clustruct, file, reviews, tmp_path):

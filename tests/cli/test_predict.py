@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -127,6 +128,16 @@ def test_fit_writes_a_report(answer_of, flats_csv, quick, tmp_path):
     args = ("--target", "rent", "--drop", "advert", *quick, "--report", page)
     assert answer_of("fit", flats_csv, *args)["report"] == str(page)
     assert "rent" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("out_of_core", ["yes", "no"])
+def test_report_leaves_out_rows_without_a_target(clustruct, model, flats, tmp_path, out_of_core):
+    some = flats.assign(rent=flats["rent"].where(np.arange(len(flats)) > 2))
+    some.to_csv(tmp_path / "some.csv", index=False)
+    args = ("report", model, tmp_path / "some.csv", "--out", tmp_path / "page.html")
+    status, _, err = clustruct(*args, "--out-of-core", out_of_core)
+    assert status == 0, err
+    assert f"{len(flats)} rows, 3 left out because the target is missing" in err
 
 
 def test_report_needs_the_answers(complaint_of, model, flats, tmp_path):

@@ -109,9 +109,9 @@ def load_model(path: str) -> Saved:
 
 
 def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Rows:
-    """The table of a command line, for a model; of one that does not fit into memory, some rows."""
+    """Rows of a table that have a target; some of them where they do not fit into memory."""
     with Shelf() as shelf:
-        pieces = list(read_pieces(saved, args, shelf, console, most))
+        pieces = list(read_pieces(saved, args, shelf, console, most, with_target=True))
     if len(pieces) == 1:
         return pieces[0]
     return Rows(
@@ -135,6 +135,8 @@ def read_pieces(
     shelf: Shelf,
     console: Console,
     most: int | None = None,
+    *,
+    with_target: bool = False,
 ) -> Iterator[Rows]:
     """The table of a command line, piece by piece where it does not fit into memory.
 
@@ -147,6 +149,8 @@ def read_pieces(
     console : Console
     most : int, default=None
         Rows to draw at random of a table that does not fit; all of them if not given.
+    with_target : bool, default=False
+        Whether to leave out rows whose target is missing.
 
     Yields
     ------
@@ -160,14 +164,15 @@ def read_pieces(
         texts += [name for name in kept if name not in saved.columns and name != saved.target]
     with open_data(args, texts, shelf, console) as data:
         if isinstance(data, Source):
-            yield _read(saved, data, texts, args.encoding, console, kept)
+            yield _read(saved, data, texts, args.encoding, console, kept, with_target)
             return
         table = data.table
         _check_form(saved, table.name, table.format_name, is_sparse=False)
         if data.in_pieces:
-            yield from _read_in_pieces(saved, table, _drawn(table.n_rows, most), console, kept)
+            numbers = _drawn(table.n_rows, most)
+            yield from _read_in_pieces(saved, table, numbers, console, kept, with_target)
         else:
-            yield _understand(saved, data.frame, table.name, console, kept)
+            yield _understand(saved, data.frame, table.name, console, kept, with_target)
 
 
 def _drawn(n_rows: int, most: int | None) -> NDArray[np.intp] | None:
@@ -183,6 +188,7 @@ def _read_in_pieces(
     numbers: NDArray[np.intp] | None,
     console: Console,
     kept: Sequence[str],
+    with_target: bool,
 ) -> Iterator[Rows]:
     """A table that does not fit into memory."""
     _check_columns(saved, table, table.name, console, kept)
@@ -198,12 +204,14 @@ def _read_in_pieces(
         for name in columns
         if (kinds.get(name) in ("category", "text") or name in kept) and not table.is_text(name)
     }
-    if numbers is not None and saved.target in columns and table.column(saved.target).isna().any():
-        columns.remove(saved.target)  # of which all are needed, whatever is drawn
+    n_rows = table.n_rows
+    if with_target and saved.target in columns:
+        n_rows = _note_left_out(saved, table.column(saved.target), table.name, console)
     new = _NewCategories(saved)
     tasks: set[str] = set()
     for frame in frames_of(table, columns, numbers):
-        rows = _rows(saved, frame.astype(types), table.name, table.n_rows, kept)
+        frame = _answered(saved, frame) if with_target else frame
+        rows = _rows(saved, frame.astype(types), table.name, n_rows, kept)
         new.count(rows.X)
         tasks.update(() if rows.tasks is None else np.unique(rows.tasks).tolist())
         yield rows
@@ -228,20 +236,30 @@ def _read(
     encoding: str,
     console: Console,
     kept: Sequence[str],
+    with_target: bool,
 ) -> Rows:
     _check_form(saved, source.name, source.format_name, is_sparse=source.format == "svm")
     if saved.base is not None:
         if kept:
             raise BadUsage(f"--keep names columns, and those of {source.name} have no names.")
         return _sparse_rows(saved, source)
-    return _understand(saved, read_table(source, texts, encoding), source.name, console, kept)
+    frame = read_table(source, texts, encoding)
+    return _understand(saved, frame, source.name, console, kept, with_target)
 
 
 def _understand(
-    saved: Saved, frame: Any, source: str, console: Console, kept: Sequence[str]
+    saved: Saved,
+    frame: Any,
+    source: str,
+    console: Console,
+    kept: Sequence[str],
+    with_target: bool,
 ) -> Rows:
     """A table in memory, for a model."""
     _check_columns(saved, frame, source, console, kept)
+    if with_target and saved.target in frame.columns:
+        _note_left_out(saved, frame[saved.target], source, console)
+        frame = _answered(saved, frame)
     _check_missing(saved, frame, source)
     rows = _rows(saved, frame, source, len(frame), kept)
     tasks = set() if rows.tasks is None else set(rows.tasks.tolist())
@@ -258,6 +276,28 @@ def _check_missing(saved: Saved, frame: Any, source: str) -> None:
         check_missing(frame, list(saved.columns), source)
     if saved.tasks is not None:
         check_missing(frame, [saved.tasks], source, "the model of tasks")
+
+
+def _note_left_out(saved: Saved, target: Any, source: str, console: Console) -> int:
+    """Say how many rows are left out as they have no target; return how many have one."""
+    absent = int(target.isna().sum())
+    if absent == len(target):
+        raise ValueError(
+            f"{source}, column {saved.target!r}: the target has no values. Give a table with some."
+        )
+    if absent:
+        console.note(
+            f"clustruct: {source}: {len(target):,} rows, {absent:,} left out because the target is "
+            "missing."
+        )
+    return len(target) - absent
+
+
+def _answered(saved: Saved, frame: Any) -> Any:
+    """The rows that have a target; all where there is no such column."""
+    if saved.target not in frame.columns:
+        return frame
+    return frame[frame[saved.target].notna()].reset_index(drop=True)
 
 
 def _rows(saved: Saved, frame: Any, source: str, n_all: int, kept: Sequence[str]) -> Rows:
