@@ -5,6 +5,7 @@ vectorizers; and they hold no functions, so that model files can hold them. Feat
 a part of a column are called ``column: part``, such as ``sex: male`` or ``age: missing``.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -167,9 +168,9 @@ class WrittenNumbers(_ColumnTransform):
 class _PartsOfColumns:
     """Names of features that stand for parts of columns."""
 
+    @abstractmethod
     def _parts(self, place: int) -> list[str]:
         """The parts of a column that have a feature."""
-        raise NotImplementedError
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the features.
