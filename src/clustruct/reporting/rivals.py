@@ -38,7 +38,7 @@ MOST_WORK = 3e11
 ITERATIONS = 60  # of a logistic regression, as a rule
 # Entries and columns of a dense matrix for boosting, and rows for which the size of the trees is
 # chosen, too; with fewer entries than that last number one thread is faster.
-MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 50_000_000, 500, 20_000, 200_000
+MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 30_000_000, 500, 20_000, 200_000
 LEAVES = (4, 31)
 MOST_TASKS = 300  # with a model of their own
 MOST_CODES = 255  # categories that boosting takes

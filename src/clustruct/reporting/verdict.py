@@ -142,7 +142,7 @@ def _of_samples(model: Any, judged: int | None) -> _Words:
     count = len(estimator.experts_)
     if count == 1 and judged in (None, 1):
         kind = "logistic" if is_classifier(estimator) else "linear"
-        text = f"One expert is enough: all rows follow one {kind} model"
+        text = f"One expert is enough: one {kind} model for all rows"
         return _Words(text, f"{text}, better than {{}}", f"{text}, as good as {{}}",
                       f"{text}, worse than {{}}")  # fmt: skip
     experts = _span(count, judged, "expert")
