@@ -203,6 +203,8 @@ def _support(found: Comparison) -> list[str]:
 
 def _boosting(found: Comparison) -> list[str]:
     """What staying linear costs."""
+    if not any(entry.role == "boosting" for entry in found.entries):
+        return ["Gradient boosting was not tried, as there are too many rows or columns for it."]
     texts = []
     for entry in found.of_role("boosting"):
         test = found.against(entry)
