@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
-from clustruct.inspection import final_estimator, kind_of, steps_before
+from clustruct.inspection import final_estimator, kind_of, prepared
 from clustruct.reporting.rivals import Rival, fit_rivals
 from clustruct.reporting.samples import MOST_ROWS, Data, long
 from clustruct.reporting.scores import Entry, PairedTest, paired_test, score_classes, score_numbers
@@ -165,11 +165,11 @@ def compare(
             model = _fit(unfitted(model), train)
         estimator = final_estimator(model)
         if matrix is None:
-            matrix = _prepared(model, train.X)
+            matrix = _matrix(model, train.X)
         seen, held = train.with_matrix(matrix), test
         if kind_of(model) == "tasks" and train.y.ndim == 2:
             seen, held = long(seen, estimator.tasks_), long(held, estimator.tasks_)
-        ready = held.with_matrix(_prepared(model, held.X))
+        ready = held.with_matrix(_matrix(model, held.X))
         # Boosting takes longest, and proves nothing where it sees fewer rows than the model did.
         rivals = list(fit_rivals(model, seen, ready, seed, boost=n_fitted in (None, train.n)))
         if not hasattr(model, "predict_proba"):  # then only errors can be compared
@@ -190,13 +190,10 @@ def compare(
     )
 
 
-def _prepared(model: Any, X: Any) -> Any:
-    before = steps_before(model)
-    return np.asarray(X) if isinstance(X, list) and before is None else _transformed(before, X)
-
-
-def _transformed(steps: Any, X: Any) -> Any:
-    return X if steps is None else steps.transform(X)
+def _matrix(model: Any, X: Any) -> Any:
+    """Samples as the estimator sees them; nested lists as an array."""
+    ready = prepared(model, X)
+    return np.asarray(ready) if isinstance(ready, list) else ready
 
 
 def unfitted(model: Any) -> Any:

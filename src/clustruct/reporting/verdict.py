@@ -175,7 +175,7 @@ _WORDS = {"features": _of_features, "samples": _of_samples, "tasks": _of_tasks}
 # ---- Figures and tests.
 
 
-def figures(entry: Entry, found: Comparison) -> str:
+def _figures(entry: Entry, found: Comparison) -> str:
     """The figures of an entry that a sentence quotes."""
     if entry.n_wrong is None:
         return f"RMSE {shown(entry.scores['RMSE'], 4)}"
@@ -187,7 +187,7 @@ def figures(entry: Entry, found: Comparison) -> str:
 
 def _support(found: Comparison) -> list[str]:
     """Our figures and the best linear rival's, with the test between them."""
-    mine = figures(found.mine, found)
+    mine = _figures(found.mine, found)
     rival = found.rival
     if rival is None:
         seen = [entry.remark for entry in found.entries if entry.role == "linear" and entry.remark]
@@ -196,7 +196,7 @@ def _support(found: Comparison) -> list[str]:
     test = found.against(rival)
     result = "a tie" if test.tie else "better" if test.better else "worse"
     return [
-        f"On held-out rows: {mine}; {_short(rival)}: {figures(rival, found)}. "
+        f"On held-out rows: {mine}; {_short(rival)}: {_figures(rival, found)}. "
         f"By a paired test on the {found.n_targets:,} losses this is {result} ({test.in_words})."
     ]
 
@@ -216,7 +216,7 @@ def _boosting(found: Comparison) -> list[str]:
             end = "is ahead, though not clearly"
         else:
             end = "does no better"
-        figure = figures(entry, found)
+        figure = _figures(entry, found)
         texts.append(f"Gradient boosting, which is not linear, {end} ({figure}).")
     return texts
 
@@ -224,7 +224,7 @@ def _boosting(found: Comparison) -> list[str]:
 def _oracle(found: Comparison) -> list[str]:
     """What experts would achieve if it were known who answers."""
     return [
-        f"If the best expert of every row were known: {figures(entry, found)}."
+        f"If the best expert of every row were known: {_figures(entry, found)}."
         for entry in found.entries
         if entry.role == "oracle"
     ]
