@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from clustruct.cli.models import Settings, choose_model
-from clustruct.estimators.selection import CLEAR, COSTLY, choice
+from clustruct.estimators.features.selection import CLEAR, COSTLY, choice
 from report import Options, Table, Target
 
 # The rule, the standard errors of paired differences and the part of the loss that count as clear.

@@ -163,7 +163,7 @@ def _passes(plans: list[tuple[str, int, int, int]], repeats: int) -> list[float]
 
 def _work(kind: str, n: int, d: int, chunks: int) -> Callable[[], Any]:
     """A pass over a matrix."""
-    from clustruct.design.blocks import BlockDesign
+    from clustruct.design.partitioned.blocks import BlockDesign
 
     rng = np.random.default_rng(0)
     heights = [n // chunks] * chunks

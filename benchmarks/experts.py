@@ -27,8 +27,8 @@ import timing
 from clustruct import SampleClusterClassifier, SampleClusterRegressor, SampleClusterRegressorCV
 from clustruct.datasets import fetch_cheese, fetch_tone, make_experts
 from clustruct.losses import SquaredLoss
-from clustruct.objectives.noise import noise_of
-from clustruct.solvers.mixture import log_likelihood, settle
+from clustruct.objectives.samples.noise import noise_of
+from clustruct.solvers.experts.mixture import log_likelihood, settle
 from growth import watched
 from report import Options, Table, Target
 

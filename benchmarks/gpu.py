@@ -21,12 +21,12 @@ import torch
 
 import clustruct as cs
 import gpu_experts
-from clustruct.constraints import Clustered
 from clustruct.design import any_design
-from clustruct.device_kmeans import cluster_on_device
+from clustruct.grouping.constraints import Clustered
+from clustruct.grouping.device_kmeans import cluster_on_device
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.losses import SquaredLoss
-from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from gpu_experts import report as _report
 

@@ -22,7 +22,7 @@ from clustruct.arrays import to_host
 from clustruct.design import any_design
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.objectives.samples import SampleObjective
+from clustruct.objectives.samples.objective import SampleObjective
 
 N_EXPERTS = 8
 ALPHA = 1e-3

@@ -167,7 +167,7 @@ def _fit_from_disk(path: str, n: int, loss: str) -> Record:
     """A fit of a file in chunks, never kept; how often each chunk was read."""
     import dask
 
-    from clustruct.design import partitioned
+    from clustruct.design.partitioned import collections as partitioned
 
     mapped = np.load(path, mmap_mode="r")
     X = partitioned.in_chunks(mapped)

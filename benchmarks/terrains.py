@@ -20,11 +20,11 @@ from sklearn.linear_model import LogisticRegression
 
 from clustruct import TaskClusterClassifier
 from clustruct.datasets import fetch_landmine
-from clustruct.estimators.search_tasks import WITHIN
-from clustruct.estimators.task_layouts import read_classes
-from clustruct.objectives.tasks import TaskObjective
+from clustruct.estimators.tasks.layouts import read_classes
+from clustruct.estimators.tasks.search_models import WITHIN
+from clustruct.objectives.tasks.objective import TaskObjective
 from clustruct.solvers.driver import drive
-from clustruct.solvers.task_alternation import TaskAlternation
+from clustruct.solvers.tasks.alternation import TaskAlternation
 from report import Options, Table, Target
 from tasks import MINE_SPLITS, TERRAIN, mean_area, pooled, split_rows
 

@@ -9,26 +9,29 @@ from importlib import import_module
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
     from clustruct import datasets, plot
-    from clustruct.estimators.blocks import column_blocks
-    from clustruct.estimators.features import FeatureClusterClassifier, FeatureClusterRegressor
-    from clustruct.estimators.path import feature_cluster_path
-    from clustruct.estimators.samples import SampleClusterClassifier, SampleClusterRegressor
-    from clustruct.estimators.search import (
+    from clustruct.estimators.features.blocks import column_blocks
+    from clustruct.estimators.features.models import (
+        FeatureClusterClassifier,
+        FeatureClusterRegressor,
+    )
+    from clustruct.estimators.features.path import feature_cluster_path
+    from clustruct.estimators.features.search_models import (
         FeatureClusterClassifierCV,
         FeatureClusterRegressorCV,
     )
-    from clustruct.estimators.search_samples import (
+    from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
+    from clustruct.estimators.samples.search_models import (
         SampleClusterClassifierCV,
         SampleClusterRegressorCV,
     )
-    from clustruct.estimators.search_tasks import (
+    from clustruct.estimators.tasks.models import TaskClusterClassifier, TaskClusterRegressor
+    from clustruct.estimators.tasks.scoring import task_scorer
+    from clustruct.estimators.tasks.search_models import (
         TaskClusterClassifierCV,
         TaskClusterRegressorCV,
     )
-    from clustruct.estimators.task_scoring import task_scorer
-    from clustruct.estimators.tasks import TaskClusterClassifier, TaskClusterRegressor
+    from clustruct.grouping.projections import kmeans_1d, project_clustered
     from clustruct.persistence.model_files import load, save
-    from clustruct.projections import kmeans_1d, project_clustered
     from clustruct.reporting.build import report
     from clustruct.results import (
         Certificate,
@@ -53,23 +56,23 @@ __version__ = "0.1.0.dev0"
 
 # Public name -> the module that defines it; for a public module, the package it is in.
 _HOMES = {
-    "FeatureClusterRegressor": "clustruct.estimators.features",
-    "FeatureClusterClassifier": "clustruct.estimators.features",
-    "FeatureClusterRegressorCV": "clustruct.estimators.search",
-    "FeatureClusterClassifierCV": "clustruct.estimators.search",
-    "feature_cluster_path": "clustruct.estimators.path",
-    "column_blocks": "clustruct.estimators.blocks",
-    "SampleClusterRegressor": "clustruct.estimators.samples",
-    "SampleClusterClassifier": "clustruct.estimators.samples",
-    "SampleClusterRegressorCV": "clustruct.estimators.search_samples",
-    "SampleClusterClassifierCV": "clustruct.estimators.search_samples",
-    "TaskClusterRegressor": "clustruct.estimators.tasks",
-    "TaskClusterClassifier": "clustruct.estimators.tasks",
-    "TaskClusterRegressorCV": "clustruct.estimators.search_tasks",
-    "TaskClusterClassifierCV": "clustruct.estimators.search_tasks",
-    "task_scorer": "clustruct.estimators.task_scoring",
-    "kmeans_1d": "clustruct.projections",
-    "project_clustered": "clustruct.projections",
+    "FeatureClusterRegressor": "clustruct.estimators.features.models",
+    "FeatureClusterClassifier": "clustruct.estimators.features.models",
+    "FeatureClusterRegressorCV": "clustruct.estimators.features.search_models",
+    "FeatureClusterClassifierCV": "clustruct.estimators.features.search_models",
+    "feature_cluster_path": "clustruct.estimators.features.path",
+    "column_blocks": "clustruct.estimators.features.blocks",
+    "SampleClusterRegressor": "clustruct.estimators.samples.models",
+    "SampleClusterClassifier": "clustruct.estimators.samples.models",
+    "SampleClusterRegressorCV": "clustruct.estimators.samples.search_models",
+    "SampleClusterClassifierCV": "clustruct.estimators.samples.search_models",
+    "TaskClusterRegressor": "clustruct.estimators.tasks.models",
+    "TaskClusterClassifier": "clustruct.estimators.tasks.models",
+    "TaskClusterRegressorCV": "clustruct.estimators.tasks.search_models",
+    "TaskClusterClassifierCV": "clustruct.estimators.tasks.search_models",
+    "task_scorer": "clustruct.estimators.tasks.scoring",
+    "kmeans_1d": "clustruct.grouping.projections",
+    "project_clustered": "clustruct.grouping.projections",
     "Clustering1D": "clustruct.results",
     "Projection": "clustruct.results",
     "FeatureGroup": "clustruct.results",

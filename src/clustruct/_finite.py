@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._typing import Floats
+
 __all__ = [
     "REMEDY",
     "SMALLEST",
@@ -28,7 +30,6 @@ REMEDY = (
 # Targets of a size between these can be squared and summed, with room for weights and ridges.
 SMALLEST, LARGEST = 1e-150, 1e150
 
-Floats = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

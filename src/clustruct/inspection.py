@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from clustruct._typing import Floats, Labels
 from clustruct.results import (
     Certificate,
     CountSelection,
@@ -53,8 +54,6 @@ __all__ = [
     "thinned",
 ]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 # An attribute that only fitted models of a kind have.
 KINDS = {"cluster_values_": "features", "experts_": "samples", "tasks_": "tasks"}

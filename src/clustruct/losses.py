@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.arrays import (
     beside,
     expit,
@@ -33,7 +34,6 @@ __all__ = [
     "least_mean",
 ]
 
-Floats = NDArray[np.float64]
 Target = NDArray[np.float64] | NDArray[np.intp]
 
 MAX_NEWTON_STEPS = 100

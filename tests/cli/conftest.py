@@ -10,7 +10,7 @@ from clustruct import cli
 @pytest.fixture(autouse=True)
 def without_boosting(monkeypatch):
     """Boosting takes longer than all else; the journeys and the tests of reports have it."""
-    monkeypatch.setattr("clustruct.reporting.rivals.MOST_BOOSTED", 0)
+    monkeypatch.setattr("clustruct.reporting.comparing.rivals.MOST_BOOSTED", 0)
 
 
 @pytest.fixture

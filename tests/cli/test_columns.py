@@ -6,10 +6,10 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import clustruct as cs
-from clustruct.cli.columns import as_kind, check_missing, recognise
-from clustruct.cli.preparation import blocks_of, fit_columns
-from clustruct.cli.targets import recognise_target
-from clustruct.estimators.columns import DateToDays, FilledText
+from clustruct.cli.preparing.columns import as_kind, check_missing, recognise
+from clustruct.cli.preparing.preparation import blocks_of, fit_columns
+from clustruct.cli.preparing.targets import recognise_target
+from clustruct.estimators.columns.transformers import DateToDays, FilledText
 
 N = 40
 LONG = [f"a text of several words, the one numbered {i}" for i in range(N)]

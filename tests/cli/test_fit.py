@@ -11,10 +11,11 @@ from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
 from clustruct._console import Console
-from clustruct.cli import models, progress, training
+from clustruct.cli import models, progress
 from clustruct.cli.models import Settings, choose_model
+from clustruct.cli.preparing import training
 from clustruct.reporting import build
-from clustruct.reporting.comparison import compare
+from clustruct.reporting.comparing.comparison import compare
 
 MODEL = "model.clustruct"
 

@@ -50,7 +50,7 @@ def folder(trips, tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.large.PIECE_BYTES", 8 * 16 * 100)
+    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 8 * 16 * 100)
 
 
 TARGETS = {
@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_read_in_pieces_by_itself(
     status, _, err = clustruct(*args)
     assert status == 0
     assert "out of core" not in err
-    monkeypatch.setattr("clustruct.cli.large.free_bytes", lambda: 1e5)
+    monkeypatch.setattr("clustruct.cli.preparing.large.free_bytes", lambda: 1e5)
     status, _, err = clustruct(*args)
     assert status == 0, err
     assert "piece by piece: work on it takes about 0.000" in err
@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_read_in_pieces_by_itself(
 
 def test_report_says_that_it_shows_some_rows(clustruct, folder, quick, monkeypatch, tmp_path):
     pytest.importorskip("jinja2")
-    monkeypatch.setattr("clustruct.cli.training.MOST_ROWS", 200)
+    monkeypatch.setattr("clustruct.cli.preparing.training.MOST_ROWS", 200)
     page = tmp_path / "page.html"
     args = ("--target", "fare", "--drop", "kind", "code", *quick, "--report", page)
     status, out, err = clustruct("fit", folder, *args, "--out-of-core", "yes")
@@ -286,8 +286,10 @@ def arrays(trips, tmp_path):
 
 @pytest.mark.parametrize("target", ["file", "number"])
 def test_arrays_in_files(target, clustruct, arrays, tmp_path, monkeypatch):
-    monkeypatch.setattr("clustruct.cli.arrays.PART_BYTES", 8 * 6 * 100)
-    monkeypatch.setattr("clustruct.cli.arrays.SLAB_BYTES", 8 * 2 * N)  # a few columns at a time
+    monkeypatch.setattr("clustruct.cli.reading.arrays.PART_BYTES", 8 * 6 * 100)
+    monkeypatch.setattr(
+        "clustruct.cli.reading.arrays.SLAB_BYTES", 8 * 2 * N
+    )  # a few columns at a time
     X, y = arrays
     what = y if target == "file" else 3
     models = {}
@@ -339,7 +341,7 @@ def test_a_file_that_is_packed_or_no_table_is_left_to_those_who_know(
 
 def test_missing_dask_is_told(complaint_of, folder, monkeypatch):
     monkeypatch.setattr(
-        "clustruct.cli.large.find_spec", lambda name: None if name == "dask" else sys
+        "clustruct.cli.preparing.large.find_spec", lambda name: None if name == "dask" else sys
     )
     complaint = complaint_of("fit", folder, "--target", "fare", "--out-of-core", "yes")
     assert "pip install 'clustruct[dask]'" in complaint

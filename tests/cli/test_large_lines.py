@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import clustruct as cs
-from clustruct.cli.conversion import as_parquet
-from clustruct.cli.shelf import Shelf
-from clustruct.cli.streams import open_source
-from clustruct.cli.tables import read_table
+from clustruct.cli.reading.conversion import as_parquet
+from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.streams import open_source
+from clustruct.cli.reading.tables import read_table
 from clustruct.cli.writing import write_table
 
 pytest.importorskip("dask")
@@ -47,8 +47,8 @@ def trips():
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.large.PIECE_BYTES", 5_000)
-    monkeypatch.setattr("clustruct.cli.conversion.PIECE_BYTES", 5_000)
+    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 5_000)
+    monkeypatch.setattr("clustruct.cli.reading.conversion.PIECE_BYTES", 5_000)
 
 
 def _zstd(content):
@@ -112,7 +112,7 @@ COLUMNS = {
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_types_are_those_of_all_rows(name, ending, tmp_path, monkeypatch):
-    monkeypatch.setattr("clustruct.cli.conversion.PIECE_BYTES", 30)
+    monkeypatch.setattr("clustruct.cli.reading.conversion.PIECE_BYTES", 30)
     path = tmp_path / f"table{ending}"
     values = COLUMNS[name]
     if ending == ".csv":
@@ -144,7 +144,7 @@ def test_standard_input(clustruct, trips, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
     found = []
-    monkeypatch.setattr("clustruct.cli.streams.COPY_BYTES", 1000)  # the rest is in a file
+    monkeypatch.setattr("clustruct.cli.reading.streams.COPY_BYTES", 1000)  # the rest is in a file
     for way in WAYS:
         stdin()
         args = ("fit", "-", "--format", "csv", *FIT, "--out-of-core", way, "--json")
@@ -161,7 +161,7 @@ def test_what_does_not_fit_is_copied_by_itself(clustruct, trips, tmp_path, monke
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     path = _written(trips, tmp_path / "t.csv")
     assert "out of core" not in clustruct("fit", path, *FIT)[2]
-    monkeypatch.setattr("clustruct.cli.large.free_bytes", lambda: 1e4)
+    monkeypatch.setattr("clustruct.cli.preparing.large.free_bytes", lambda: 1e4)
     status, _, err = clustruct("fit", path, *FIT)
     assert status == 0, err
     assert "from a copy that is written first: work on it takes about 0.0002" in err
@@ -221,8 +221,8 @@ def test_mistakes_are_told_as_in_memory(complaint_of, trips, tmp_path):
 def test_missing_dask_is_told_before_a_copy_is_made(complaint_of, trips, tmp_path, monkeypatch):
     path = _written(trips, tmp_path / "t.csv")
     monkeypatch.setattr(
-        "clustruct.cli.large.find_spec", lambda name: None if name == "dask" else sys
+        "clustruct.cli.preparing.large.find_spec", lambda name: None if name == "dask" else sys
     )
-    monkeypatch.setattr("clustruct.cli.opening.as_parquet", None)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.as_parquet", None)
     complaint = complaint_of("fit", path, *FIT, "--out-of-core", "yes")
     assert "pip install 'clustruct[dask]'" in complaint

@@ -9,9 +9,9 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import clustruct as cs
-from clustruct.cli.parquet import ParquetTable
-from clustruct.cli.shelf import Shelf
-from clustruct.cli.words import fit_words
+from clustruct.cli.preparing.words import fit_words
+from clustruct.cli.reading.parquet import ParquetTable
+from clustruct.cli.reading.shelf import Shelf
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")
@@ -56,7 +56,7 @@ def file(reviews, tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.large.PIECE_BYTES", 10_000)
+    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 10_000)
 
 
 @pytest.fixture
@@ -92,7 +92,9 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_model_is_that_of_the_table_in_memory(name, fitted_both_ways, file, monkeypatch):
-    monkeypatch.setattr("clustruct.cli.preparation.MOST_WORDS", 90)  # words compete for a place
+    monkeypatch.setattr(
+        "clustruct.cli.preparing.preparation.MOST_WORDS", 90
+    )  # words compete for a place
     options = CASES[name] if "--clusters" in CASES[name] else (*CASES[name], "--clusters", "6")
     (here, whole), (there, pieces) = fitted_both_ways(file, *options)
     assert there["out_of_core"]
@@ -125,8 +127,8 @@ def _assert_same_words(mine, theirs):
 
 @pytest.mark.parametrize("use", [("--samples", "--clusters", "2"), ("--tasks", "shop")])
 def test_samples_and_tasks_are_those_of_memory(use, fitted_both_ways, file, reviews, monkeypatch):
-    monkeypatch.setattr("clustruct.cli.preparation.MOST_WORDS", 8)
-    monkeypatch.setattr("clustruct.cli.shelf.free_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.cli.preparing.preparation.MOST_WORDS", 8)
+    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 0.0)
     reviews.assign(shop=reviews["shop"].fillna("none")).to_parquet(file)
     columns = ("--target", "stars", "--columns", "title", "age", "--text", "title")
     (_, whole), (_, pieces) = fitted_both_ways(file, *columns, *use)
@@ -165,7 +167,7 @@ def test_pieces_are_on_disk_where_memory_is_short(
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr("clustruct.cli.shelf.free_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 0.0)
     options = CASES["mixed"]
     (_, whole), (_, pieces) = fitted_both_ways(file, *options)
     np.testing.assert_allclose(pieces[-1].coef_, whole[-1].coef_, rtol=1e-8, atol=1e-8)
@@ -179,7 +181,7 @@ def test_pieces_are_on_disk_where_memory_is_short(
         assert list(folder.iterdir())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("clustruct.cli.training.fit_with_progress", interrupted)
+    monkeypatch.setattr("clustruct.cli.preparing.training.fit_with_progress", interrupted)
     assert clustruct("fit", file, *options, "--out-of-core", "yes")[0] == 130
     assert list(folder.iterdir()) == []
 
@@ -188,8 +190,8 @@ def test_a_full_disk_is_told(complaint_of, file, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("clustruct.cli.shelf.free_bytes", lambda: 0.0)
-    monkeypatch.setattr("clustruct.cli.shelf.save_npz", full)
+    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.cli.reading.shelf.save_npz", full)
     complaint = complaint_of("fit", file, *CASES["one text"], "--out-of-core", "yes")
     assert "no room is left in" in complaint
     assert "TMPDIR" in complaint
@@ -200,7 +202,7 @@ def test_the_shelf_is_filled_in_memory_first(monkeypatch):
 
     matrix = random_array((50, 20), density=0.3, rng=0, format="csr")
     size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
-    monkeypatch.setattr("clustruct.cli.shelf.free_bytes", lambda: 4.0 * size)
+    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 4.0 * size)
     with Shelf() as shelf:
         pieces = [shelf.put(matrix) for _ in range(5)]
         assert shelf.bytes_on_disk == 3 * size
@@ -244,7 +246,7 @@ def test_report_is_that_of_the_table_in_memory(
     assert pages[0] == pages[1]
     assert "drawn at random" not in pages[0]
     reviews.dropna(subset="stars").to_parquet(file)
-    monkeypatch.setattr("clustruct.reporting.comparison.MOST_ROWS", 300)
+    monkeypatch.setattr("clustruct.reporting.comparing.comparison.MOST_ROWS", 300)
     status, _, err = clustruct("report", model, file, "--out", page, "--out-of-core", "yes")
     assert status == 0, err
     assert "(300 of 1,098 rows, drawn at random)" in page.read_text(encoding="utf-8")
@@ -277,7 +279,7 @@ def test_long_texts_do_not_fit_into_memory(clustruct, tmp_path, monkeypatch):
     frame.to_parquet(path, use_dictionary=False)
     table = ParquetTable(str(path), [path])
     assert 2e6 < table.bytes_in_memory() < 2.1e6  # as text and as objects
-    monkeypatch.setattr("clustruct.cli.large.free_bytes", lambda: 2e6)
+    monkeypatch.setattr("clustruct.cli.preparing.large.free_bytes", lambda: 2e6)
     args = ("fit", path, "--target", "y", "--regression", "--clusters", "2", *QUICK)
     status, _, err = clustruct(*args)
     assert status == 0, err
@@ -347,7 +349,7 @@ def test_words_are_those_that_scikit_learn_finds(most, seed):
 
 def test_many_words_are_counted_in_little_memory(monkeypatch):
     """Rare words are forgotten, and counted anew; what is common was never rare for long."""
-    monkeypatch.setattr("clustruct.cli.words.MOST_COUNTED", 120)
+    monkeypatch.setattr("clustruct.cli.preparing.words.MOST_COUNTED", 120)
     texts = [f"{text} rare{i} rarer{i}" for i, text in enumerate(_texts(600, 60, 0))]
     vectorizer = TfidfVectorizer(min_df=2, max_df=0.5, max_features=12, sublinear_tf=True)
     found = fit_words(vectorizer, _stretches(texts), "texts")
@@ -357,7 +359,7 @@ def test_many_words_are_counted_in_little_memory(monkeypatch):
 
 
 def test_words_that_may_have_been_missed_are_told(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.words.MOST_COUNTED", 50)
+    monkeypatch.setattr("clustruct.cli.preparing.words.MOST_COUNTED", 50)
     texts = _texts(300, 400, 0)
     vectorizer = TfidfVectorizer(min_df=2, max_df=0.5)
     with pytest.warns(UserWarning, match="texts: there are more than 50 different words"):

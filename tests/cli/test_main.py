@@ -11,7 +11,8 @@ import pytest
 
 import clustruct as package
 from clustruct import cli
-from clustruct.cli import predict, training
+from clustruct.cli.commands import predict
+from clustruct.cli.preparing import training
 
 QUIET = {**os.environ, "PYTHONWARNINGS": "ignore"}  # for the case that kernels are uncompiled
 EVERY = [

@@ -148,7 +148,7 @@ def test_report_needs_the_answers(complaint_of, model, flats, tmp_path):
 
 
 def test_report_without_jinja(complaint_of, model, flats_csv, monkeypatch, tmp_path):
-    monkeypatch.setattr("clustruct.cli.report.find_spec", lambda name: None)
+    monkeypatch.setattr("clustruct.cli.commands.report.find_spec", lambda name: None)
     complaint = complaint_of("report", model, flats_csv, "--out", tmp_path / "r.html")
     assert "pip install 'clustruct[report]'" in complaint
 
@@ -206,7 +206,7 @@ def test_demo(clustruct, monkeypatch, tmp_path):
 
 
 def test_demo_tells_its_commands(clustruct, monkeypatch, tmp_path):
-    from clustruct.cli import demo
+    from clustruct.cli.commands import demo
 
     job = demo.Job(
         "Features: a short one",

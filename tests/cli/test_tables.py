@@ -18,8 +18,8 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from clustruct.cli.messages import BadUsage, as_json, did_you_mean, listed
-from clustruct.cli.streams import open_source
-from clustruct.cli.tables import read_sparse, read_table
+from clustruct.cli.reading.streams import open_source
+from clustruct.cli.reading.tables import read_sparse, read_table
 from clustruct.cli.writing import write_table
 
 TABLE = pd.DataFrame({"a": [1, 2, 3], "b": ["x, y", "größe", None], "c": [0.5, np.nan, -1e300]})

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 
 import clustruct as cs
-from clustruct.cli.columns import recognise
-from clustruct.cli.styles import Written
-from clustruct.cli.targets import recognise_target
-from clustruct.estimators.columns import (
+from clustruct.cli.preparing.columns import recognise
+from clustruct.cli.preparing.styles import Written
+from clustruct.cli.preparing.targets import recognise_target
+from clustruct.estimators.columns.transformers import (
     DateToDays,
     LevelEncoder,
     MissingFlag,
     WrittenDates,
     WrittenNumbers,
 )
-from clustruct.estimators.written import read_dates, read_numbers
+from clustruct.estimators.columns.written import read_dates, read_numbers
 from clustruct.persistence.model_files import save
 
 pytest.importorskip("dask")
@@ -33,8 +33,8 @@ DAYS = pd.date_range("2001-01-03", periods=N, freq="37D")
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.large.PIECE_BYTES", 1_500)
-    monkeypatch.setattr("clustruct.cli.conversion.PIECE_BYTES", 1_500)
+    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 1_500)
+    monkeypatch.setattr("clustruct.cli.reading.conversion.PIECE_BYTES", 1_500)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from clustruct.constraints import (
+from clustruct.grouping.constraints import (
     BlockClustered,
     Clustered,
     Free,

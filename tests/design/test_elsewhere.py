@@ -18,12 +18,12 @@ def data(dtype=np.float64):
 
 
 def in_blocks(X):
-    blocks = pytest.importorskip("clustruct.design.blocks")
+    blocks = pytest.importorskip("clustruct.design.partitioned.blocks")
     return blocks.BlockDesign(np.split(X, np.cumsum(HEIGHTS)[:-1]), HEIGHTS, D)
 
 
 def in_sparse_blocks(X):
-    blocks = pytest.importorskip("clustruct.design.blocks")
+    blocks = pytest.importorskip("clustruct.design.partitioned.blocks")
     parts = [
         make(part)
         for make, part in zip(
@@ -37,7 +37,7 @@ def in_sparse_blocks(X):
 
 def on_device(library):
     def make(X):
-        from clustruct.design.device import DeviceDesign
+        from clustruct.design.device.dense import DeviceDesign
 
         return DeviceDesign(pytest.importorskip(library).asarray(X))
 
@@ -46,7 +46,7 @@ def on_device(library):
 
 def sparse_on_device(X):
     torch = pytest.importorskip("torch")
-    from clustruct.design.device_sparse import SparseDeviceDesign, as_rows
+    from clustruct.design.device.sparse import SparseDeviceDesign, as_rows
 
     return SparseDeviceDesign(as_rows(torch.asarray(X).to_sparse_coo()))
 

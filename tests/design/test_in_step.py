@@ -7,11 +7,11 @@ import pytest
 from sklearn import config_context, get_config
 
 from clustruct.design import as_design
-from clustruct.design.in_step import Abandoned, Meeting
+from clustruct.design.partitioned.in_step import Abandoned, Meeting
 
 da = pytest.importorskip("dask.array")
 from clustruct.design import blocks  # noqa: E402
-from clustruct.design.partitioned import block_design  # noqa: E402
+from clustruct.design.partitioned.collections import block_design  # noqa: E402
 
 N, D = 60, 5
 X = np.random.default_rng(0).standard_normal((N, D))
@@ -77,7 +77,7 @@ def test_rows_that_would_not_fit_are_made_one_after_the_other(design, monkeypatc
 
 
 def test_many_works_are_begun_a_few_at_a_time(design, monkeypatch):
-    monkeypatch.setattr("clustruct.design.in_step.MOST_AT_ONCE", 4)
+    monkeypatch.setattr("clustruct.design.partitioned.in_step.MOST_AT_ONCE", 4)
     at_once = []
 
     def work(number):

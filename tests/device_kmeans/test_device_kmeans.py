@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.device_kmeans import cluster_on_device
+from clustruct.grouping.device_kmeans import cluster_on_device
 from clustruct.kernels.kmeans1d import cluster_values
 
 N = 3000

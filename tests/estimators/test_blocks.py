@@ -5,8 +5,8 @@ import pytest
 
 import clustruct as cs
 from clustruct import FeatureClusterClassifier, FeatureClusterRegressor
-from clustruct.constraints import BlockClustered, Clustered, Free, SparseClustered
-from clustruct.estimators.blocks import choose_constraint
+from clustruct.estimators.features.blocks import choose_constraint
+from clustruct.grouping.constraints import BlockClustered, Clustered, Free, SparseClustered
 from tests import brute_force as bf
 
 BLOCKS = np.array([0, 0, 0, 1, 1, 1, -1, -1])

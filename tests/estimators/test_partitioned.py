@@ -13,7 +13,7 @@ import clustruct as cs
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
-from clustruct.design.blocks import BlockDesign  # noqa: E402
+from clustruct.design.partitioned.blocks import BlockDesign  # noqa: E402
 
 N, D = 600, 24
 MODELS = {
@@ -126,14 +126,14 @@ def test_same_chunks_give_the_same_bits_and_others_nearly(name, problem):
 def test_streamed_and_kept_give_the_same_bits(problem, monkeypatch):
     X, y = problem
     kept = made("logistic").fit(in_pieces(X), y > y.mean())
-    monkeypatch.setattr("clustruct.design.partitioned.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
     streamed = made("logistic").fit(in_pieces(X), y > y.mean())
     np.testing.assert_array_equal(kept.coef_, streamed.coef_)
 
 
 def test_gram_matrix_takes_one_pass(problem, monkeypatch):
     X, y = problem
-    monkeypatch.setattr("clustruct.design.partitioned.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
     reads = []
 
     def load(block):
@@ -172,7 +172,7 @@ def test_trials_of_a_line_search_are_read_together(problem, passes, monkeypatch)
     far = {"init": "zeros", "solver_options": {"longest": 50.0, "shortest": 1e-3}}
     together, one_by_one = made("huber", **far), made("huber", **far)
     few = passes(together, X, y)
-    monkeypatch.setattr("clustruct.objectives.streamed.MOST_FORESEEN", 0)
+    monkeypatch.setattr("clustruct.objectives.features.streamed.MOST_FORESEEN", 0)
     assert few < passes(one_by_one, X, y)
     np.testing.assert_array_equal(together.coef_, one_by_one.coef_)
 
@@ -221,7 +221,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     whole = made("squared").fit(mapped, y)  # fits, and is taken as it is
-    monkeypatch.setattr("clustruct.design.partitioned.CHUNK_BYTES", 100 * D * 8)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
     for module in ("pieces", "partitioned"):
         monkeypatch.setattr(f"clustruct.design.{module}.available_bytes", lambda: 1000.0)
     reads = []
@@ -231,7 +231,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
         reads.append(options["count"])
         return read(*arguments, **options)
 
-    monkeypatch.setattr("clustruct.design.partitioned.np.fromfile", counted)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.np.fromfile", counted)
     assert_same(made("squared").fit(mapped, y), whole)
     assert reads == [100 * D] * 7  # six chunks, and the first to see what it is
     part = mapped[::2]  # no longer the whole of the file

@@ -12,7 +12,7 @@ import clustruct as cs
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
-from clustruct.design.blocks import BlockDesign  # noqa: E402
+from clustruct.design.partitioned.blocks import BlockDesign  # noqa: E402
 from tests.estimators.test_partitioned import assert_same, in_pieces, run_on_cluster, spoiled  # noqa: E402
 
 N, D, K = 480, 5, 12
@@ -52,7 +52,7 @@ def later(rows, chunks=77):
 @pytest.fixture
 def passes(monkeypatch):
     """The passes over X of all designs that were made, none of which is kept in memory."""
-    monkeypatch.setattr("clustruct.design.partitioned.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
     designs, make = [], BlockDesign.__init__
 
     def watched(self, *arguments):
@@ -175,7 +175,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     whole = made("squared").fit(X, y, tasks=tasks)
-    monkeypatch.setattr("clustruct.design.partitioned.CHUNK_BYTES", 100 * D * 8)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
     for module in ("pieces", "partitioned"):
         monkeypatch.setattr(f"clustruct.design.{module}.available_bytes", lambda: 1000.0)
     reads, read = [], np.fromfile
@@ -184,7 +184,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
         reads.append(options["count"])
         return read(*arguments, **options)
 
-    monkeypatch.setattr("clustruct.design.partitioned.np.fromfile", counted)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.np.fromfile", counted)
     assert_same(made("squared").fit(mapped, y, tasks=tasks), whole)
     assert sorted(reads) == [80 * D] + [100 * D] * 5  # each once, the first to see what it is
 
@@ -210,7 +210,7 @@ def test_streamed_and_kept_give_the_same_bits(problem, passes):
     y = answers_for("logistic", y)
     streamed = made("logistic").fit(in_pieces(X), y, tasks=tasks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("clustruct.design.partitioned.available_bytes", lambda: 1e9)
+        patch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 1e9)
         kept = made("logistic").fit(in_pieces(X), y, tasks=tasks)
     np.testing.assert_array_equal(kept.coef_, streamed.coef_)
 
@@ -232,7 +232,7 @@ def test_partials_hold_the_tasks_of_a_chunk_alone(problem):
     X, y, tasks = problem
     order = np.argsort(tasks, kind="stable")  # 40 rows a task: at most 3 tasks in 48 rows
     seen = []
-    from clustruct.objectives.task_pieces import TaskSums
+    from clustruct.objectives.tasks.pieces import TaskSums
 
     joined = TaskSums.joined
 
@@ -276,8 +276,8 @@ def test_search_with_folds_that_overlap_and_scores_of_ones_own(problem, passes):
     )
     assert passes() == 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("clustruct.estimators.task_inputs.MOST_ENTRIES", 3 * K * D**2)
-        patch.setattr("clustruct.estimators.task_folds.GATHERED_BYTES", 1)  # fit by fit
+        patch.setattr("clustruct.estimators.tasks.entries.MOST_ENTRIES", 3 * K * D**2)
+        patch.setattr("clustruct.estimators.tasks.folds.GATHERED_BYTES", 1)  # fit by fit
         options |= {"scoring": lambda answers, scores, numbers: -np.abs(answers - scores).mean()}
         whole = cs.TaskClusterRegressorCV(**options).fit(X, y, tasks=tasks)
         pieces = cs.TaskClusterRegressorCV(**options).fit(in_pieces(X), y, tasks=tasks)

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import clustruct as cs
 from clustruct.design import as_design
-from clustruct.estimators.grid import check_alphas, choose_objective
+from clustruct.estimators.features.grid import check_alphas, choose_objective
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import LinearObjective, Response
 

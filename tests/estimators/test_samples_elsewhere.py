@@ -33,8 +33,8 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def _few_at_hand(monkeypatch):
     """Experts are sought on 200 samples, in memory too."""
-    monkeypatch.setattr("clustruct.solvers.samples.SUBSET", 200)
-    monkeypatch.setattr("clustruct.solvers.samples.LARGE", 0)
+    monkeypatch.setattr("clustruct.solvers.experts.recipes.SUBSET", 200)
+    monkeypatch.setattr("clustruct.solvers.experts.recipes.LARGE", 0)
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
 
 
@@ -110,7 +110,7 @@ def test_pieces_give_the_experts_of_the_whole(name, kind, problem):
 
 
 def test_few_samples_are_all_at_hand(problem, monkeypatch):
-    monkeypatch.setattr("clustruct.solvers.samples.SUBSET", N)
+    monkeypatch.setattr("clustruct.solvers.experts.recipes.SUBSET", N)
     X, y = problem
     weights = np.random.default_rng(1).random(N)
     weights[:110] = 0.0  # a whole chunk, and a part of one
@@ -148,7 +148,7 @@ def test_same_chunks_give_the_same_bits_and_others_nearly(name, problem):
 def test_squared_loss_takes_a_pass_a_step(problem, monkeypatch):
     dask = pytest.importorskip("dask")
     X, y = problem
-    monkeypatch.setattr("clustruct.design.partitioned.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
     reads = []
 
     def load(block):
@@ -163,8 +163,8 @@ def test_squared_loss_takes_a_pass_a_step(problem, monkeypatch):
 
 
 def test_experts_that_lose_their_samples_get_those_answered_worst(problem):
-    from clustruct.design.blocks import BlockDesign
-    from clustruct.solvers.alternating import reseed, reseed_elsewhere
+    from clustruct.design.partitioned.blocks import BlockDesign
+    from clustruct.solvers.experts.alternating import reseed, reseed_elsewhere
 
     X, _ = problem
     rng = np.random.default_rng(2)
@@ -195,7 +195,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     X, y = problem
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    monkeypatch.setattr("clustruct.design.partitioned.CHUNK_BYTES", 100 * D * 8)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
     for module in ("pieces", "partitioned", "blocks"):
         monkeypatch.setattr(f"clustruct.design.{module}.available_bytes", lambda: 1000.0)
     model = made("huber").fit(mapped, y)
@@ -221,7 +221,7 @@ def test_saved_models_hold_their_labels(problem, tmp_path):
 @pytest.mark.parametrize("most", [20_000, 500])
 def test_searches_choose_on_few_samples_and_fit_all(most, problem, monkeypatch):
     X, y = problem
-    monkeypatch.setattr("clustruct.estimators.intake.SUBSET", most)
+    monkeypatch.setattr("clustruct.estimators.intake.samples.SUBSET", most)
     options = {"alpha": 0.01, "random_state": 0, "solver": "am", "n_init": 2}
     here = cs.SampleClusterRegressorCV((1, 2), **options).fit(X, y)
     there = cs.SampleClusterRegressorCV((1, 2), **options).fit(in_pieces(X), y)
@@ -281,8 +281,8 @@ def test_too_few_classes_are_told(problem):
 def test_cluster_gives_the_bits_of_threads(tmp_path):
     pytest.importorskip("distributed")
     body = textwrap.dedent("""\
-        import clustruct.solvers.samples, dask
-        clustruct.solvers.samples.SUBSET = 200
+        import clustruct.solvers.experts.recipes, dask
+        clustruct.solvers.experts.recipes.SUBSET = 200
         scores = np.where(X[:, 0] > 1.0, X @ np.arange(12.0), -X.sum(axis=1))
         classes = np.digitize(scores, np.quantile(scores, [0.3, 0.7]))
         options = {"alpha": 0.3, "random_state": 0, "solver": "am", "n_init": 2}
@@ -342,7 +342,7 @@ def test_only_the_samples_at_hand_come_to_the_host(library, problem, monkeypatch
             moved.append(tuple(x.shape))
         return to_host(x)
 
-    monkeypatch.setattr("clustruct.design.device.to_host", watched)
+    monkeypatch.setattr("clustruct.design.device.dense.to_host", watched)
     made("squared").fit(library.asarray(X), y)
     assert max(shape[0] for shape in moved if len(shape) == 2) <= 200
     assert {shape for shape in moved if len(shape) == 1 and shape[0] > 200} <= {(N,)}  # the shares

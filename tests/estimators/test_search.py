@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import clustruct as cs
 from clustruct.design import as_design
-from clustruct.estimators.grid import Grid
-from clustruct.estimators.selection import CLEAR, select
+from clustruct.estimators.features.grid import Grid
+from clustruct.estimators.features.selection import CLEAR, select
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments

@@ -7,10 +7,10 @@ from sklearn.model_selection import KFold
 
 import clustruct as cs
 from clustruct.datasets import fetch_landmine, fetch_school, make_clustered_tasks
-from clustruct.estimators.task_base import Prices
-from clustruct.estimators.task_folds import make_folds
-from clustruct.estimators.task_grid import select
-from clustruct.estimators.task_layouts import read_classes, read_numbers
+from clustruct.estimators.tasks.base import Prices
+from clustruct.estimators.tasks.folds import make_folds
+from clustruct.estimators.tasks.grid import select
+from clustruct.estimators.tasks.layouts import read_classes, read_numbers
 
 GRID = {"alpha_within": (0.3, 3.0), "alpha_between": (0.01, 0.1)}
 

@@ -22,8 +22,8 @@ from clustruct.experiments import (
 )
 from clustruct.experiments.catalogue import EXPERIMENTS
 from clustruct.experiments.experiment import Task
-from clustruct.experiments.output import make_sections, section_markdown
-from clustruct.experiments.page import render_page
+from clustruct.experiments.output.files import make_sections, section_markdown
+from clustruct.experiments.output.page import render_page
 from clustruct.experiments.runner import Plan, perform, run_experiments
 
 

@@ -11,12 +11,13 @@ from xml.etree import ElementTree
 import pytest
 
 from clustruct import cli
-from clustruct.experiments import baselines, catalogue, reproduce
+from clustruct.experiments import catalogue, reproduce
 from clustruct.experiments.comparison import Comparison, Entry, Figure, figure_of
-from clustruct.experiments.document import write_document
-from clustruct.experiments.drawings import DRAWINGS
 from clustruct.experiments.environment import environment, environment_line
-from clustruct.experiments.page import render_page
+from clustruct.experiments.output.document import write_document
+from clustruct.experiments.output.drawings import DRAWINGS
+from clustruct.experiments.output.page import render_page
+from clustruct.experiments.paper import baselines
 from clustruct.experiments.runner import Plan
 
 

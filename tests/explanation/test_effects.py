@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 )
 
 import clustruct as cs
-from clustruct.estimators.columns import DateToDays, FilledText
+from clustruct.estimators.columns.transformers import DateToDays, FilledText
 from clustruct.explanation.effects import raw_effects
 from clustruct.explanation.origins import origins_of
 

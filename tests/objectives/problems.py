@@ -7,7 +7,7 @@ from scipy import sparse
 
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
-from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import quadratic_objective
 from tests import brute_force as bf

@@ -4,10 +4,10 @@ import numpy as np
 
 from clustruct.design import as_design
 from clustruct.losses import LogisticLoss, SquaredLoss
-from clustruct.objectives.task_blocks import Strengths
-from clustruct.objectives.task_data import Part, task_data
-from clustruct.objectives.task_rows import OwnRows
-from clustruct.objectives.tasks import TaskObjective
+from clustruct.objectives.tasks.blocks import Strengths
+from clustruct.objectives.tasks.data import Part, task_data
+from clustruct.objectives.tasks.objective import TaskObjective
+from clustruct.objectives.tasks.rows import OwnRows
 
 
 def strengths(d, fit_intercept=True, *, alpha=0.1, mean=0.05, between=0.2, within=0.7):

@@ -8,8 +8,8 @@ from sklearn.linear_model import Ridge
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, MultinomialLoss, SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.objectives.noise import noise_of
-from clustruct.objectives.samples import SampleObjective
+from clustruct.objectives.samples.noise import noise_of
+from clustruct.objectives.samples.objective import SampleObjective
 
 
 def make(loss=None, n=12, d=3, fit_intercept=True, alpha=0.1, dense=True, seed=0):
@@ -91,7 +91,7 @@ def test_value_is_the_cost_of_the_labels_and_idle_experts_are_left_out():
 
 
 def test_kept_projection_is_the_panel_of_its_centres():
-    from clustruct.constraints import ScaledClustered
+    from clustruct.grouping.constraints import ScaledClustered
 
     objective, rng = make()
     panel = objective.fit_groups(rng.integers(0, 2, 12), 1e-8)

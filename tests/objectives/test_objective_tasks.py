@@ -6,9 +6,9 @@ from scipy.optimize import minimize
 
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
-from clustruct.objectives.task_blocks import solve
-from clustruct.objectives.task_data import Part
-from clustruct.objectives.task_rows import OwnRows, SharedRows
+from clustruct.objectives.tasks.blocks import solve
+from clustruct.objectives.tasks.data import Part
+from clustruct.objectives.tasks.rows import OwnRows, SharedRows
 from clustruct.results import Projection
 from tests.objectives.task_problems import make
 

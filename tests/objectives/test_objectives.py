@@ -5,8 +5,8 @@ import pytest
 from scipy import optimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from clustruct.constraints import BlockClustered, Clustered, Free, SparseClustered
-from clustruct.objectives import features
+from clustruct.grouping.constraints import BlockClustered, Clustered, Free, SparseClustered
+from clustruct.objectives.features import objective as features
 from tests import brute_force as bf
 from tests.objectives.problems import KINDS, QUADRATIC, problem
 

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from clustruct.constraints import ScaledClustered
 from clustruct.design import as_design
+from clustruct.grouping.constraints import ScaledClustered
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.objectives.samples import SampleObjective
+from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.relaxations import samples
 from clustruct.relaxations.hull import dual_bound
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.constraints import Clustered
+from clustruct.grouping.constraints import Clustered
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.relaxations.hull import dual_bound
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound

@@ -14,12 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
-from clustruct.reporting import rivals, samples
-from clustruct.reporting.comparison import Data, compare, hold_out, unfitted
-from clustruct.reporting.quality import confusion_of
-from clustruct.reporting.samples import long
-from clustruct.reporting.scores import Entry, paired_test
-from clustruct.reporting.verdict import verdict_on
+from clustruct.reporting.comparing import rivals, samples
+from clustruct.reporting.comparing.comparison import Data, compare, hold_out, unfitted
+from clustruct.reporting.comparing.samples import long
+from clustruct.reporting.comparing.scores import Entry, paired_test
+from clustruct.reporting.saying.quality import confusion_of
+from clustruct.reporting.saying.verdict import verdict_on
 
 
 def judged(model, X, y, *, test_size=0.25, seed=0, **data):

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
-from clustruct.reporting.differences import compared
+from clustruct.reporting.saying.differences import compared
 from clustruct.reporting.svg import dot_rows, score_text, shown, signed
 from clustruct.reporting.wording import name_list, tidy
 from clustruct.results.tables import plural

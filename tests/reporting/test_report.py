@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
+from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.content import describe
-from clustruct.reporting.samples import Data
 from clustruct.reporting.svg import nice_ticks, shown, tick_texts
 from tests.reporting.conftest import ENDING, EVIL, embedded
 

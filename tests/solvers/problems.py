@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clustruct.solvers.partition_problem import PartitionProblem
+from clustruct.solvers.search.partition_problem import PartitionProblem
 
 
 class Planted(NamedTuple):

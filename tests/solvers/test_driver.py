@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from clustruct.constraints import Clustered
 from clustruct.design import as_design
+from clustruct.grouping.constraints import Clustered
 from clustruct.losses import SquaredLoss
-from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
 from clustruct.solvers.driver import Answer, Budget, drive

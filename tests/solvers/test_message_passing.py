@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.solvers.message_passing import MessagePassing
+from clustruct.solvers.search.message_passing import MessagePassing
 from tests.solvers.problems import permitted, planted, quadratic, weights_of
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import clustruct as cs
-from clustruct.constraints import Clustered, SparseClustered
 from clustruct.design import as_design
-from clustruct.estimators import features as estimators
+from clustruct.estimators.features import models as estimators
+from clustruct.grouping.constraints import Clustered, SparseClustered
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss, least_mean
-from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.features import FeatureProblem, solve

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from clustruct.constraints import Clustered
 from clustruct.design import as_design
+from clustruct.grouping.constraints import Clustered
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
-from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import quadratic_objective
 from clustruct.results import Projection

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from clustruct.solvers.soft_search import Effort, search
+from clustruct.solvers.search.soft_search import Effort, search
 from tests.solvers.problems import permitted, planted, quadratic, value_of, weights_of
 
 QUICK = Effort(n_turns=1, n_starts=32, n_annealed=8, n_sweeps=50)
@@ -82,8 +82,8 @@ def test_same_seed_same_answer_on_any_number_of_threads(run_python):
 import sys
 import numpy as np
 from threadpoolctl import threadpool_limits
-from clustruct.solvers.partition_problem import PartitionProblem
-from clustruct.solvers.soft_search import Effort, search
+from clustruct.solvers.search.partition_problem import PartitionProblem
+from clustruct.solvers.search.soft_search import Effort, search
 
 rng = np.random.default_rng(0)
 x = rng.standard_normal((60, 120))
@@ -141,7 +141,7 @@ def test_degenerate_data(x, y, n_clusters, n_nonzero):
 
 def test_easy_problems_take_few_starts(monkeypatch):
     drawn = []
-    from clustruct.solvers.message_passing import MessagePassing
+    from clustruct.solvers.search.message_passing import MessagePassing
 
     draw = MessagePassing.draw
     monkeypatch.setattr(

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 import clustruct as cs
-from clustruct.constraints import BlockClustered, Clustered, Free, SparseClustered
+from clustruct.grouping.constraints import BlockClustered, Clustered, Free, SparseClustered
 from clustruct.relaxations import features as relaxations
 from clustruct.relaxations.features import factor_of
 from clustruct.solvers.conditional_gradient import ConditionalGradient

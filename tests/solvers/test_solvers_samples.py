@@ -9,11 +9,11 @@ from clustruct.datasets import make_experts
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, MultinomialLoss, SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.objectives.samples import SampleObjective
-from clustruct.solvers.alternating import AlternatingMinimisation, reseed
+from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.driver import Budget, drive
-from clustruct.solvers.mixture import HEAT
-from clustruct.solvers.samples import RECIPES, SampleProblem, panel_of, solve
+from clustruct.solvers.experts.alternating import AlternatingMinimisation, reseed
+from clustruct.solvers.experts.mixture import HEAT
+from clustruct.solvers.experts.recipes import RECIPES, SampleProblem, panel_of, solve
 
 SOLVERS = sorted(RECIPES)
 
@@ -139,7 +139,7 @@ def test_alternating_minimisation_ends_where_nobody_wants_to_change():
 
 
 def test_large_problems_are_searched_on_a_subset(monkeypatch):
-    from clustruct.solvers import samples
+    from clustruct.solvers.experts import recipes as samples
 
     monkeypatch.setattr(samples, "LARGE", 1000)
     monkeypatch.setattr(samples, "SUBSET", 200)
@@ -168,7 +168,7 @@ def test_relevance_prior_begins_with_the_mixture_where_samples_are_plenty():
 
 
 def test_alternating_minimisation_is_tried_on_a_part_of_many_samples(monkeypatch):
-    from clustruct.solvers import samples
+    from clustruct.solvers.experts import recipes as samples
 
     monkeypatch.setattr(samples, "LEAST_THINNED", 400)
     data = make_experts(1500, 2, 2, random_state=0)

@@ -7,13 +7,13 @@ from sklearn.metrics import adjusted_rand_score
 from clustruct.datasets import make_clustered_tasks
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
-from clustruct.objectives.task_blocks import Strengths
-from clustruct.objectives.task_data import Part, task_data
-from clustruct.objectives.task_rows import OwnRows
-from clustruct.objectives.tasks import TaskObjective
+from clustruct.objectives.tasks.blocks import Strengths
+from clustruct.objectives.tasks.data import Part, task_data
+from clustruct.objectives.tasks.objective import TaskObjective
+from clustruct.objectives.tasks.rows import OwnRows
 from clustruct.solvers.driver import Budget, drive
-from clustruct.solvers.task_alternation import TaskAlternation
-from clustruct.solvers.tasks import RECIPES, TaskProblem, solve
+from clustruct.solvers.tasks.alternation import TaskAlternation
+from clustruct.solvers.tasks.recipes import RECIPES, TaskProblem, solve
 from tests.objectives.task_problems import best_value, make
 
 QUIET = Budget(500, 1e-8, lambda iteration: None)

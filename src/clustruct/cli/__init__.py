@@ -13,7 +13,7 @@ from typing import Any
 
 from clustruct import __version__
 from clustruct._console import Console
-from clustruct.cli import data, demo, fit, predict, report, reproduce
+from clustruct.cli.commands import data, demo, fit, predict, report, reproduce
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.options import Command, add_common
 

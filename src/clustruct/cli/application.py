@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._console import Console
-from clustruct.cli.columns import as_kind, check_missing, find
-from clustruct.cli.large import LargeFrame, frames_of
 from clustruct.cli.messages import BadUsage, did_you_mean, listed
-from clustruct.cli.opening import open_data
-from clustruct.cli.parts import PartedTable
-from clustruct.cli.shelf import Shelf
-from clustruct.cli.streams import Source, format_of
-from clustruct.cli.tables import pandas, read_sparse, read_table
+from clustruct.cli.preparing.columns import as_kind, check_missing, find
+from clustruct.cli.preparing.large import LargeFrame, frames_of
+from clustruct.cli.preparing.opening import open_data
+from clustruct.cli.reading.parts import PartedTable
+from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.streams import Source, format_of
+from clustruct.cli.reading.tables import pandas, read_sparse, read_table
 from clustruct.persistence.model_files import read_model_file
 
 __all__ = ["Rows", "Saved", "load_model", "read_pieces", "read_some"]

@@ -103,7 +103,7 @@ def choose_model(
 
 def has_tasks() -> bool:
     """Whether there are models for tasks."""
-    return find_spec("clustruct.estimators.tasks") is not None
+    return find_spec("clustruct.estimators.tasks.models") is not None
 
 
 def check_use(tasks: bool) -> None:

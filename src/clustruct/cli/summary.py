@@ -7,13 +7,13 @@ import numpy as np
 from scipy import sparse
 
 from clustruct._console import Console
-from clustruct.cli.columns import ZERO
-from clustruct.cli.preparation import STEPS
-from clustruct.cli.training import Trained
+from clustruct.cli.preparing.columns import ZERO
+from clustruct.cli.preparing.preparation import STEPS
+from clustruct.cli.preparing.training import Trained
 from clustruct.inspection import grid_ends, kind_of, most_groups, search_of
-from clustruct.reporting.comparison import Comparison
+from clustruct.reporting.comparing.comparison import Comparison
+from clustruct.reporting.saying.verdict import verdict_on
 from clustruct.reporting.svg import score_text
-from clustruct.reporting.verdict import verdict_on
 from clustruct.results.searched import Edge, tried
 from clustruct.results.tables import plural
 

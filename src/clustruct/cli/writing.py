@@ -8,7 +8,7 @@ from typing import Any
 
 from clustruct._atomic import replacing
 from clustruct.cli.messages import listed
-from clustruct.cli.streams import format_of
+from clustruct.cli.reading.streams import format_of
 
 __all__ = ["write_pieces", "write_table"]
 

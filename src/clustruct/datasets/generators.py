@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from clustruct._arguments import as_count, as_flag, as_number, as_numbers
+from clustruct._typing import Floats, Labels
 from clustruct.datasets.planted import ClusteredFeatures, ClusteredTasks, Experts
 
 __all__ = ["make_clustered_features", "make_clustered_tasks", "make_experts"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
 
 ZERO = -1  # the label of the features without weight
 
@@ -391,7 +390,7 @@ def _as_noise(value: object, name: str = "noise") -> float:
     return as_number(value, name, "at least 0", lambda v: v >= 0)
 
 
-def _draw_labels(n_items: int, n_clusters: int, rng: RandomState) -> Integers:
+def _draw_labels(n_items: int, n_clusters: int, rng: RandomState) -> Labels:
     """A uniform label for each item; where that leaves a group empty, one item goes to each."""
     labels = rng.randint(n_clusters, size=n_items).astype(np.intp)
     if np.unique(labels).size < n_clusters:
@@ -435,7 +434,7 @@ def _draw_zeros_and_ones(
     return sparse.csr_array(parts, shape=(n_samples, n_features))
 
 
-def _draw_kept(tasks: Integers, missing: float, rng: RandomState) -> NDArray[np.bool_]:
+def _draw_kept(tasks: Labels, missing: float, rng: RandomState) -> NDArray[np.bool_]:
     """Which answers are not missing; each task keeps one at least."""
     kept = rng.random_sample(tasks.size) >= missing
     (bare,) = np.nonzero(np.bincount(tasks, weights=kept) == 0)
@@ -445,7 +444,7 @@ def _draw_kept(tasks: Integers, missing: float, rng: RandomState) -> NDArray[np.
 
 def _draw_answers(
     scores: Floats, noise: float, classification: bool, rng: RandomState
-) -> Floats | Integers:
+) -> Floats | Labels:
     """Noisy scores, or the classes that they say."""
     if not classification:
         return np.asarray(scores + noise * rng.standard_normal(scores.shape))

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["ClusteredFeatures", "ClusteredTasks", "Experts"]
+from clustruct._typing import Floats, Labels
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
+__all__ = ["ClusteredFeatures", "ClusteredTasks", "Experts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +45,10 @@ class ClusteredFeatures:
     """
 
     X: Floats | sparse.csr_array
-    y: Floats | Integers
+    y: Floats | Labels
     coef: Floats
     intercept: float | Floats
-    labels: Integers
+    labels: Labels
     centers: Floats
     noise: float
 
@@ -88,10 +87,10 @@ class Experts:
     """
 
     X: Floats
-    y: Floats | Integers
+    y: Floats | Labels
     experts: Floats
     intercepts: Floats
-    labels: Integers
+    labels: Labels
     informative: NDArray[np.bool_]
     noise: float
 
@@ -141,12 +140,12 @@ class ClusteredTasks:
     """
 
     X: Floats
-    y: Floats | Integers
-    samples: Integers
-    tasks: Integers
+    y: Floats | Labels
+    samples: Labels
+    tasks: Labels
     coef: Floats
     intercept: Floats
-    labels: Integers
+    labels: Labels
     centers: Floats
     noise: float
 
@@ -156,6 +155,6 @@ class ClusteredTasks:
         answers[self.samples, self.tasks] = self.y
         return self.X, answers
 
-    def rows(self) -> tuple[Floats, Floats | Integers, Integers]:
+    def rows(self) -> tuple[Floats, Floats | Labels, Labels]:
         """A row of the design, an answer and a task's number for each answer."""
         return self.X[self.samples], self.y, self.tasks

@@ -7,10 +7,11 @@ cluster or on a GPU is a new design, not a new solver.
 
 from typing import Any
 
-from clustruct.design.dense import CHUNK_BYTES, DenseDesign
 from clustruct.design.grouped import GroupedDesign, assignment
 from clustruct.design.kinds import is_elsewhere, is_sparse_tensor
-from clustruct.design.local import local_design
+from clustruct.design.local.dense import CHUNK_BYTES, DenseDesign
+from clustruct.design.local.matrices import local_design
+from clustruct.design.local.sparse import SparseDesign
 from clustruct.design.protocols import (
     Design,
     LocalDesign,
@@ -19,7 +20,6 @@ from clustruct.design.protocols import (
     Rows,
     StreamedDesign,
 )
-from clustruct.design.sparse import SparseDesign
 from clustruct.design.whole import one_by_one
 
 __all__ = [
@@ -48,11 +48,11 @@ def as_design(X: Any) -> LocalDesign:
 def any_design(X: Any) -> Design:
     """The same, or that of an array of another library."""
     if is_sparse_tensor(X):
-        from clustruct.design.device_sparse import SparseDeviceDesign
+        from clustruct.design.device.sparse import SparseDeviceDesign
 
         return SparseDeviceDesign(X)
     if is_elsewhere(X):
-        from clustruct.design.device import DeviceDesign
+        from clustruct.design.device.dense import DeviceDesign
 
         return DeviceDesign(X)
     return local_design(X)

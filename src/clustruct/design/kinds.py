@@ -33,7 +33,7 @@ def is_large_map(X: Any) -> bool:
     whole = isinstance(X, np.memmap) and isinstance(base, mmap) and X.flags.c_contiguous
     if not whole or X.ndim != 2 or X.dtype.kind != "f" or find_spec("dask") is None:
         return False
-    from clustruct.design.pieces import available_bytes
+    from clustruct.design.partitioned.pieces import available_bytes
 
     return bool(X.nbytes > available_bytes())
 

@@ -8,8 +8,7 @@ means, Gram matrices) is an array of the host, of double precision.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from clustruct._typing import Floats, Labels
 
 __all__ = [
     "Design",
@@ -23,8 +22,6 @@ __all__ = [
     "T",
 ]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 # A NumPy array where ``X`` is one; the array of another library, or of many pieces, elsewhere.
 Rows = Any
 T = TypeVar("T")

@@ -1,13 +1,13 @@
 """All experiments, in the order of the paper."""
 
-from clustruct.experiments.convergence import CONVERGENCE
 from clustruct.experiments.experiment import Experiment
-from clustruct.experiments.phase import PHASE
-from clustruct.experiments.table1 import TABLE1
-from clustruct.experiments.table2 import TABLE2
-from clustruct.experiments.table3 import TABLE3
-from clustruct.experiments.table4 import TABLE4
-from clustruct.experiments.table5 import TABLE5
+from clustruct.experiments.paper.convergence import CONVERGENCE
+from clustruct.experiments.paper.phase import PHASE
+from clustruct.experiments.paper.table1 import TABLE1
+from clustruct.experiments.paper.table2 import TABLE2
+from clustruct.experiments.paper.table3 import TABLE3
+from clustruct.experiments.paper.table4 import TABLE4
+from clustruct.experiments.paper.table5 import TABLE5
 
 __all__ = ["EXPERIMENTS"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clustruct.experiments.comparison import Comparison, figure_of
-from clustruct.experiments.pictures import Picture
+from clustruct.experiments.output.pictures import Picture
 
 __all__ = [
     "Cell",

@@ -8,8 +8,8 @@ from typing import Any
 
 from clustruct.experiments.environment import environment
 from clustruct.experiments.experiment import Experiment
-from clustruct.experiments.output import Section, make_sections, write_sections
-from clustruct.experiments.page import render_page
+from clustruct.experiments.output.files import Section, make_sections, write_sections
+from clustruct.experiments.output.page import render_page
 from clustruct.experiments.runner import Outcome, Plan, Progress, run_experiments
 from clustruct.experiments.store import locked, write_whole
 
@@ -94,7 +94,7 @@ def reproduce(
 
 def _without_oscar(experiments: Sequence[Experiment]) -> list[str]:
     """A remark where the tables lack the column of OSCAR."""
-    from clustruct.experiments.baselines import oscar_version
+    from clustruct.experiments.paper.baselines import oscar_version
 
     concerned = [e.name for e in experiments if "oscar" in e.measurement.settings()]
     if not concerned or oscar_version() is not None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from clustruct._typing import Floats
 from clustruct.inspection import (
     Answers,
     answers_of,
@@ -21,7 +22,6 @@ from clustruct.inspection import (
 
 __all__ = ["Contrasts", "GateView", "contrasts_of", "gate_view"]
 
-Floats = NDArray[np.float64]
 
 MOST_ROWS = 2000
 

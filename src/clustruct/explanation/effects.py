@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clustruct._typing import Floats
 from clustruct.explanation.origins import Origin, origins_of
 from clustruct.inspection import answers_of, final_estimator, kind_of
 
 __all__ = ["RawEffects", "raw_effects", "weight_axis"]
 
-Floats = NDArray[np.float64]
 
 YEAR = 365.25
 # Dates that are spread by more days than this are spoken of in years.

@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from clustruct.estimators.columns import DateToDays, _ColumnTransform
+from clustruct.estimators.columns.transformers import DateToDays, _ColumnTransform
 from clustruct.inspection import final_estimator, steps_before
 
 __all__ = ["Origin", "origins_of"]

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace
 from clustruct.design import Rows
 from clustruct.losses import mean_hessian
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDING", "RowsExpansion", "inverse"]
 
-Floats = NDArray[np.float64]
 
 # Differences of a value that are as large as this, relatively, may be rounding.
 ROUNDING = 1e-12

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
 from clustruct.losses import Loss, best_intercept, least_mean, mean_hessian
@@ -24,7 +24,6 @@ from clustruct.results import Projection
 
 __all__ = ["SINGLE", "LinearObjective", "Response"]
 
-Floats = NDArray[np.float64]
 
 # The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
 MAX_STRETCH = 4.0

@@ -7,12 +7,12 @@ from typing import cast as cast_to
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.arrays import beside, cast, column_dots, namespace
 from clustruct.design import DenseDesign, Design, LocalDesign, Rows
 
 __all__ = ["Moments", "moments_of_parts", "moments_of_weightings"]
 
-Floats = NDArray[np.float64]
 
 # Subtraction is trusted where a column keeps this share of its sum of squares: four digits of
 # sixteen are lost at most.

@@ -18,14 +18,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct._finite import require_finite
+from clustruct._typing import Floats
 from clustruct.objectives.point import Point
 
 __all__ = ["Expansion", "Line", "minimise"]
 
-Floats = NDArray[np.float64]
 
 SUFFICIENT = 1e-4
 ROUNDING = 1e-12

@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from clustruct._typing import Floats
 
 __all__ = ["Point"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from clustruct._finite import require_finite
+from clustruct._typing import Floats, Labels
 from clustruct.design import Design, assignment, one_by_one
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Response
@@ -22,9 +22,6 @@ __all__ = [
     "quadratic_objective",
     "remaining_objective",
 ]
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 
 class QuadraticObjective:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct._finite import require_finite
+from clustruct._typing import Floats
 from clustruct.objectives.point import Point
 
 __all__ = ["Ray", "gradient_ray"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

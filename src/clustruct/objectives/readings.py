@@ -5,8 +5,8 @@ from functools import partial
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.design import Design, GroupedDesign, Operator, Rows
 from clustruct.losses import Loss, mean_hessian
 from clustruct.objectives.expansions import ROUNDING, inverse
@@ -15,7 +15,6 @@ from clustruct.objectives.point import Point
 
 __all__ = ["ReadExpansion", "ReadPoint", "Reading", "ReadingObjective", "linear_objective"]
 
-Floats = NDArray[np.float64]
 
 # Second derivatives of up to so many features are formed.
 FORMED = 300

@@ -1,27 +1,67 @@
-"""The classes that a model file may name, and what holds for their objects.
+"""The classes that a model file may name, and the checks of their objects' state.
 
-Estimators, results and what else fitted models are made of come from the rooms that define them:
-whatever a module of `clustruct.estimators` or `clustruct.results` lists in ``__all__``. Of
-scikit-learn, those are allowed whose fitted state is plain values.
+The list is explicit: our estimators, their results and the transformers of columns, and those of
+scikit-learn's estimators whose fitted state is plain values. A file names our classes without their
+module, so that a class may move; one that is renamed keeps its old name here.
 """
 
 import dataclasses
-import enum
-import pkgutil
 from collections.abc import Mapping
-from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-import clustruct.estimators
-from clustruct.estimators.feature_base import FeatureCluster
+from clustruct.estimators.features.base import FeatureCluster
 from clustruct.results.scores import ScoreTable
 
 __all__ = ["class_of", "make", "name_of", "state_of"]
 
-_OWN = "clustruct."
+_OWN = {
+    f"clustruct.{name}": f"clustruct.{module}"
+    for module, names in {
+        "estimators.columns.transformers": (
+            "DateToDays",
+            "FilledText",
+            "LevelEncoder",
+            "MissingFlag",
+            "WordsOfColumn",
+            "WrittenDates",
+            "WrittenNumbers",
+        ),
+        "estimators.features.models": ("FeatureClusterClassifier", "FeatureClusterRegressor"),
+        "estimators.features.search_models": (
+            "FeatureClusterClassifierCV",
+            "FeatureClusterRegressorCV",
+        ),
+        "estimators.samples.gate": ("Gate",),
+        "estimators.samples.models": ("SampleClusterClassifier", "SampleClusterRegressor"),
+        "estimators.samples.search_models": (
+            "SampleClusterClassifierCV",
+            "SampleClusterRegressorCV",
+        ),
+        "estimators.tasks.base": ("Prices",),
+        "estimators.tasks.entries": ("Frame",),
+        "estimators.tasks.models": ("TaskClusterClassifier", "TaskClusterRegressor"),
+        "estimators.tasks.search_models": ("TaskClusterClassifierCV", "TaskClusterRegressorCV"),
+        "results": (
+            "Certificate",
+            "Clustering1D",
+            "CountSelection",
+            "ExpertGroup",
+            "FeatureGroup",
+            "FeaturePath",
+            "GateScore",
+            "Iteration",
+            "Projection",
+            "SearchResult",
+            "Status",
+            "TaskGroup",
+            "TaskSelection",
+        ),
+    }.items()
+    for name in names
+}
 _FOREIGN = {
     f"sklearn.{module}.{name}": f"sklearn.{module}"
     for module, names in {
@@ -72,27 +112,9 @@ _FOREIGN = {
     }.items()
     for name in names
 }
+_ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
-
-
-@cache
-def _own() -> dict[str, type]:
-    """Our own classes, by the names that files have for them."""
-    modules = [import_module("clustruct.results")]
-    for found in pkgutil.iter_modules(clustruct.estimators.__path__):
-        modules.append(import_module(f"clustruct.estimators.{found.name}"))
-    return {
-        f"{_OWN}{name}": value
-        for module in modules
-        for name in getattr(module, "__all__", ())
-        if isinstance(value := getattr(module, name), type) and _is_holder(value)
-    }
-
-
-def _is_holder(kind: type) -> bool:
-    """Whether objects of a class hold values and nothing else."""
-    return hasattr(kind, "get_params") or _fields(kind) is not None or issubclass(kind, enum.Enum)
 
 
 def _fields(kind: type) -> tuple[str, ...] | None:
@@ -105,14 +127,9 @@ def _fields(kind: type) -> tuple[str, ...] | None:
 
 def name_of(kind: type) -> str | None:
     """The name of a class in model files; None for one that they must not hold."""
-    for name in (f"{_OWN}{kind.__name__}", *_foreign_names(kind.__name__)):
-        if (name in _own() or name in _FOREIGN) and class_of(name) is kind:
-            return name
-    return None
-
-
-def _foreign_names(short: str) -> list[str]:
-    return [name for name in _FOREIGN if name.endswith(f".{short}")]
+    own = f"clustruct.{kind.__name__}"
+    names = [own, *(name for name in _FOREIGN if name.endswith(f".{kind.__name__}"))]
+    return next((name for name in names if name in _ALL and class_of(name) is kind), None)
 
 
 def class_of(name: str) -> type:
@@ -123,12 +140,10 @@ def class_of(name: str) -> type:
     ValueError
         If it is not on the list.
     """
-    if name in _own():
-        return _own()[name]
-    if name in _FOREIGN:
-        kind: type = getattr(import_module(_FOREIGN[name]), name.rpartition(".")[2])
-        return kind
-    raise ValueError(f"it names the class {name!r:.80}, which no model file may hold")
+    if name not in _ALL:
+        raise ValueError(f"it names the class {name!r:.80}, which no model file may hold")
+    kind: type = getattr(import_module(_ALL[name]), name.rpartition(".")[2])
+    return kind
 
 
 def state_of(value: Any) -> dict[str, Any]:

@@ -19,19 +19,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
+from clustruct._typing import Floats, Labels
 from clustruct.design import assignment
-from clustruct.objectives.features import FeatureObjective
+from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
 from clustruct.relaxations.hull import Hull, PlainEnergy, Relaxation
 
 __all__ = ["Factor", "Mixture", "factor_of", "hull_of"]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 # Up to this many rows the matrix ``I + R M R'/alpha`` is formed, r x r.
 DENSE_ROWS = 1500

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from clustruct._typing import Floats, Labels
 
 __all__ = ["Hull", "Mixing", "PlainEnergy", "Relaxation", "dual_bound"]
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 
 class Mixing(Protocol):

@@ -24,19 +24,17 @@ from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
+from clustruct._typing import Floats, Labels
 from clustruct.arrays import namespace
 from clustruct.design import Rows
-from clustruct.objectives.samples import Panel, SampleObjective
+from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.relaxations.hull import PlainEnergy
 
 __all__ = ["SampleFactor", "slope_gram"]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 # Up to this many samples the matrix ``X X' o N`` is formed, n x n.
 DENSE_ROWS = 1500

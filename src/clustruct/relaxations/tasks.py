@@ -23,18 +23,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from clustruct.constraints import Clustered
-from clustruct.objectives.task_blocks import Strengths
-from clustruct.objectives.tasks import TaskObjective, TaskPoint
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import Clustered
+from clustruct.objectives.tasks.blocks import Strengths
+from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.features import Mixture
 
 __all__ = ["Spreads", "TaskFactor", "residual_bound"]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 SOLVE_TOL = 1e-8
 SOLVE_STEPS = 1000

@@ -15,7 +15,7 @@ from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
 from clustruct.inspection import final_estimator, kind_of
-from clustruct.reporting.comparison import Comparison, Data, compare, hold_out
+from clustruct.reporting.comparing.comparison import Comparison, Data, compare, hold_out
 from clustruct.reporting.content import Page, describe
 from clustruct.reporting.svg import score_text
 

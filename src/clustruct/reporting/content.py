@@ -22,13 +22,9 @@ from clustruct.inspection import (
     task_map,
     thinned,
 )
-from clustruct.reporting import charts
-from clustruct.reporting.caveats import caveats
-from clustruct.reporting.comparison import Comparison, Data
-from clustruct.reporting.differences import Differences, describe_differences
-from clustruct.reporting.quality import Confusion, calibration_chart, confusion_of
-from clustruct.reporting.svg import shown
-from clustruct.reporting.tables import (
+from clustruct.reporting.comparing.comparison import Comparison, Data
+from clustruct.reporting.drawing import charts
+from clustruct.reporting.drawing.tables import (
     MOST_CLASSES,
     Group,
     Members,
@@ -36,7 +32,11 @@ from clustruct.reporting.tables import (
     sample_tables,
     task_tables,
 )
-from clustruct.reporting.verdict import verdict_on
+from clustruct.reporting.saying.caveats import caveats
+from clustruct.reporting.saying.differences import Differences, describe_differences
+from clustruct.reporting.saying.quality import Confusion, calibration_chart, confusion_of
+from clustruct.reporting.saying.verdict import verdict_on
+from clustruct.reporting.svg import shown
 from clustruct.reporting.wording import Wording, name_list, tidy
 from clustruct.results.tables import plural, plural_word
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
 from clustruct.inspection import (
     answers_of,
@@ -20,7 +21,6 @@ from clustruct.reporting.svg import TIMES, shown, signed
 
 __all__ = ["Wording", "name_list", "tidy"]
 
-Floats = NDArray[np.float64]
 
 SOME_ROWS = 2000
 ROUNDING = 1e-10

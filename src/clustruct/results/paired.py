@@ -1,11 +1,10 @@
 """Scores on the same folds, compared by their paired differences."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from clustruct._typing import Floats
 
 __all__ = ["corrected_errors", "fewest"]
-
-Floats = NDArray[np.float64]
 
 
 def fewest(

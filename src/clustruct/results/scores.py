@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-__all__ = ["ScoreTable", "score_columns"]
+from clustruct._typing import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["ScoreTable", "score_columns"]
 
 
 def score_columns(

@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.results.features import SearchResult
 from clustruct.results.paired import corrected_errors
 from clustruct.results.samples import CountSelection
@@ -15,7 +15,6 @@ from clustruct.results.tasks import TaskSelection
 
 __all__ = ["Edge", "edges", "total", "tried"]
 
-Floats = NDArray[np.float64]
 Search = SearchResult | TaskSelection | CountSelection
 
 # A gain counts if it is more than so many standard errors, and than this part of the score.

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from clustruct.constraints import Constraint
+from clustruct._typing import Floats
+from clustruct.grouping.constraints import Constraint
 from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
@@ -21,7 +21,6 @@ from clustruct.solvers.protocols import Objective, require, require_refits
 
 __all__ = ["ConditionalGradient", "Relaxed"]
 
-Floats = NDArray[np.float64]
 
 ROOT_TOL = 5e-3
 

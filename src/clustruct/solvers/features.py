@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clustruct.constraints import FeatureConstraint, Free
-from clustruct.objectives.features import FeatureObjective
+from clustruct._typing import Floats
+from clustruct.grouping.constraints import FeatureConstraint, Free
+from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.relaxations.features import factor_of
@@ -23,8 +23,8 @@ from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.outcome import Attempt, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.protocols import may_refit, require_refits
-from clustruct.solvers.soft import Soft
-from clustruct.solvers.soft_search import Effort
+from clustruct.solvers.search.soft import Soft
+from clustruct.solvers.search.soft_search import Effort
 
 __all__ = [
     "FeatureOutcome",
@@ -37,7 +37,6 @@ __all__ = [
     "solve",
 ]
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 # Steps that projected gradient tries. By the Gram matrix a trial is cheap; otherwise it takes a

@@ -6,15 +6,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.constraints import Constraint
+from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.point import Point
 from clustruct.results import Projection
 from clustruct.solvers.driver import Answer
 from clustruct.solvers.protocols import Objective, may_refit, require, require_member
 
 __all__ = ["Greedy", "Grouped", "refit"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ lower. Constraints that cannot be refitted get plain steps, until the gradient m
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clustruct.constraints import Constraint
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
@@ -21,8 +21,6 @@ from clustruct.solvers.protocols import Foresighted, Objective, may_refit, requi
 
 __all__ = ["ProjectedGradient", "same_groups"]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 ROUNDING = 1e-12
 TINY = float(np.finfo(np.float64).tiny)

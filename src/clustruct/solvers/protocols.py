@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clustruct.constraints import Constraint
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
@@ -20,8 +20,6 @@ __all__ = [
     "require_refits",
 ]
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 # Relative distance from a set up to which a point counts as one of it: rounding of projections.
 OUTSIDE = 1e-6

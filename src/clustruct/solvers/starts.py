@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
 
 from clustruct._finite import SMALLEST
-from clustruct.objectives.noise import Noise
-from clustruct.objectives.samples import Panel, SampleObjective
+from clustruct._typing import Floats
+from clustruct.objectives.samples.noise import Noise
+from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Solution
 
 __all__ = ["best_of", "draw_experts", "search"]
-
-Floats = NDArray[np.float64]
 
 
 def draw_experts(

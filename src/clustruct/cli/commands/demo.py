@@ -1,0 +1,172 @@
+"""``clustruct demo``: real jobs from end to end, by the commands that anybody would type."""
+
+import argparse
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clustruct import __version__
+from clustruct._console import Console
+from clustruct.cli.messages import as_json
+from clustruct.cli.options import add_command
+
+__all__ = ["add"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A table and what to do with it.
+
+    Attributes
+    ----------
+    title : str
+    dataset : str
+        Name in the catalogue.
+    ending : str
+        Of the file that the table is written to.
+    options : tuple of str
+        Of ``clustruct fit``.
+    """
+
+    title: str
+    dataset: str
+    ending: str
+    options: tuple[str, ...]
+
+
+JOBS = (
+    Job(
+        "Features: which measurements of a tumour count the same?",
+        "breast-cancer",
+        "csv",
+        ("--target", "diagnosis", "--clusters", "2:8", "--nonzero", "all"),
+    ),
+    Job(
+        "Samples: rows that follow three different rules, and nothing says which",
+        "made-experts",
+        "csv",
+        ("--target", "y", "--samples", "--clusters", "1:5"),
+    ),
+    Job(
+        "Tasks: 24 small problems, some of which are alike",
+        "made-tasks",
+        "csv",
+        ("--target", "y", "--tasks", "task", "--clusters", "1:5"),
+    ),
+    Job(
+        "Words: movie reviews, whose words share a few weights",
+        "reviews",
+        "jsonl",
+        (
+            "--target",
+            "rating",
+            "--text",
+            "review",
+            "--drop",
+            "critic",
+            "--clusters",
+            "5,10,15",
+            "--nonzero",
+            "all",
+        ),
+    ),
+)
+
+
+def add(commands: Any) -> None:
+    """Tell the parser of the command."""
+    parser = add_command(
+        commands,
+        "demo",
+        run,
+        "fit features, samples and tasks to real and generated tables, and write reports",
+        "clustruct demo --out demonstration",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("clustruct-demo"),
+        metavar="DIR",
+        help="folder for tables, models and reports (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace, console: Console) -> None:
+    """Do each job that can be done here."""
+    args.out.mkdir(parents=True, exist_ok=True)
+    done = []
+    for job in JOBS:
+        reason = _impossible(job)
+        if reason:
+            console.note(f"clustruct: left out, {job.title.split(':')[0].lower()}: {reason}")
+            continue
+        done.append(_do(job, args, console))
+    reports = [job["report"] for job in done if job["report"]]
+    if args.json:
+        console.say(as_json({"version": __version__, "jobs": done}))
+    elif reports:
+        console.say(f"Reports: {', '.join(reports)}")
+        console.say(f"Open the first in a browser: {Path(reports[0]).resolve()}")
+
+
+def _impossible(job: Job) -> str:
+    """Why a job cannot be done here, or an empty string."""
+    from clustruct.cli.commands.catalogue import find_entry
+    from clustruct.cli.models import has_tasks
+    from clustruct.datasets._files import locate
+
+    if "--tasks" in job.options and not has_tasks():
+        return "this release has no models for tasks"
+    try:
+        files = find_entry(job.dataset).files
+        if files:
+            locate(*files, data_home=None, download_if_missing=False)
+    except OSError:
+        return f"the file is not here; `clustruct data fetch {job.dataset}` gets it"
+    return ""
+
+
+def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Write the table, fit the model, say with which commands."""
+    from clustruct.cli.commands.report import has_report
+
+    table = args.out / f"{job.dataset}.{job.ending}"
+    model, page = table.with_suffix(".clustruct"), table.with_suffix(".html")
+    commands = [
+        ["data", "show", job.dataset, "--out", str(table)],
+        ["fit", str(table), *job.options, "--out", str(model)],
+    ]
+    if has_report():
+        commands[1] += ["--report", str(page)]
+    if not args.json:
+        console.say(f"=== {job.title}")
+    results = []
+    for command in commands:
+        quiet = args.json or command[0] == "data"
+        if not args.json:
+            console.say(f"$ clustruct {' '.join(command)}")
+        results.append(_run(command, quiet, console))
+    if not args.json:
+        console.say()
+    return {
+        "title": job.title,
+        "commands": [f"clustruct {' '.join(command)}" for command in commands],
+        "model": str(model),
+        "report": str(page) if has_report() else None,
+        "result": results[-1],
+    }
+
+
+def _run(command: list[str], quiet: bool, console: Console) -> Any:
+    """Run a command of our own; its answer as plain values where it is not to be seen."""
+    from clustruct.cli import parser
+
+    args = parser().parse_args([*command, *(["--json"] if quiet else [])])
+    if not quiet:
+        args.command(args, console)
+        return None
+    answer = io.StringIO()
+    args.command(args, Console(out=answer))
+    return json.loads(answer.getvalue())

@@ -1,0 +1,166 @@
+"""``clustruct predict``: answers of a saved model."""
+
+import argparse
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+from clustruct._console import Console
+from clustruct.cli.messages import as_json
+from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
+
+if TYPE_CHECKING:
+    from clustruct.cli.application import Rows, Saved
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    """Tell the parser of the command."""
+    from clustruct.cli.reading.streams import FORMATS
+
+    parser = add_command(
+        commands,
+        "predict",
+        run,
+        "predict with a saved model, one line for each row of a table",
+        "clustruct predict flats.clustruct new.csv --out rents.csv",
+        "clustruct predict flats.clustruct new.csv --keep address | head",
+        "clustruct predict trips.clustruct trips/ --out fares.parquet",
+    )
+    parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
+    add_table_options(parser, FORMATS)
+    add_out_of_core(parser)
+    parser.add_argument(
+        "--out",
+        type=output,
+        metavar="FILE",
+        help="CSV, TSV, Parquet, Arrow or JSON lines file to write (default: CSV to standard "
+        "output)",
+    )
+    parser.add_argument(
+        "--keep",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COL",
+        help="columns of the table to write before the predictions",
+    )
+
+
+def run(args: argparse.Namespace, console: Console) -> None:
+    """Load, read, predict, write."""
+    args.keep = list(dict.fromkeys(args.keep))
+    with console.progress("reading"):
+        from clustruct.cli.application import load_model, read_pieces
+        from clustruct.cli.reading.shelf import Shelf
+
+        saved = load_model(args.model)
+    with Shelf() as shelf:
+        _predict(args, saved, read_pieces(saved, args, shelf, console), console)
+
+
+def _predict(
+    args: argparse.Namespace, saved: "Saved", pieces: Iterable["Rows"], console: Console
+) -> None:
+    tally = _Tally(saved)
+    frames = map(tally.answer, pieces)
+    values = None
+    if args.out is not None:
+        from clustruct.cli.writing import write_pieces
+
+        with console.progress("predicting"):
+            write_pieces(frames, args.out)
+    elif args.json:
+        values = [value for frame in frames for value in frame.to_dict(orient="records")]
+    else:
+        for number, frame in enumerate(frames):
+            console.say(frame.to_csv(index=False, header=not number).rstrip("\n"))
+    scores = tally.scores()
+    if args.json:
+        content = {
+            "rows": tally.n_rows,
+            "out": None if args.out is None else str(args.out),
+            "scores": scores,
+            "predictions": values,
+        }
+        console.say(as_json(content))
+        return
+    if args.out is not None:
+        console.say(f"Predictions of {tally.n_rows} rows: {args.out}")
+    if scores:
+        told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
+        console.note(f"clustruct: {tally.source} has the answers, too: {told}.")
+
+
+def _answers(saved: "Saved", rows: "Rows") -> Any:
+    """A column with the answer, one for each class or expert where there are any."""
+    from clustruct.cli.reading.tables import pandas
+
+    routed = {} if rows.tasks is None else {"tasks": rows.tasks}
+    columns = {"prediction": saved.model.predict(rows.X, **routed)}
+    estimator = saved.model[-1]
+    if hasattr(estimator, "predict_experts"):
+        matrix = saved.model[:-1].transform(rows.X) if len(saved.model) > 1 else rows.X
+        for number, answers in enumerate(estimator.predict_experts(matrix).T):
+            columns[f"expert {number}"] = answers
+    elif saved.kind == "classification" and hasattr(saved.model, "predict_proba"):
+        chances = saved.model.predict_proba(rows.X, **routed)
+        for name, chance in zip(saved.model.classes_, chances.T, strict=True):
+            columns[f"probability {name}"] = chance
+    answers = pandas().DataFrame(columns)
+    if rows.kept is None or not rows.kept.shape[1]:
+        return answers
+    return pandas().concat([_renamed(rows.kept, columns), answers], axis=1)
+
+
+def _renamed(kept: Any, taken: Collection[str]) -> Any:
+    """Columns of a table, by names that no column of the answers has."""
+    names = {name: name for name in kept.columns}
+    for name in names:
+        while names[name] in taken or list(names.values()).count(names[name]) > 1:
+            names[name] += " in the table"
+    return kept.rename(columns=names)
+
+
+class _Tally:
+    """Answers piece by piece, and how good they are where the table has the right ones.
+
+    Parameters
+    ----------
+    saved : Saved
+    """
+
+    def __init__(self, saved: "Saved") -> None:
+        self._saved = saved
+        self.source = ""
+        self.n_rows = 0
+        self._n_true = 0
+        # Answers that are right, or squared errors; mean and squares of the right answers about it.
+        self._sum = self._mean = self._squares = 0.0
+
+    def answer(self, rows: "Rows") -> Any:
+        """The answers of a piece, as a frame."""
+        frame = _answers(self._saved, rows)
+        self.source = rows.source
+        self.n_rows += len(frame)
+        if rows.y is not None:
+            self._compare(rows.y, frame["prediction"].to_numpy())
+        return frame
+
+    def _compare(self, y: Any, answers: Any) -> None:
+        before, self._n_true = self._n_true, self._n_true + y.shape[0]
+        if self._saved.kind == "classification":
+            self._sum += float((y == answers).sum())
+            return
+        self._sum += float(((y - answers) ** 2).sum())
+        apart, share = float(y.mean()) - self._mean, y.shape[0] / self._n_true
+        self._squares += float(((y - y.mean()) ** 2).sum()) + before * share * apart**2
+        self._mean += share * apart
+
+    def scores(self) -> dict[str, float]:
+        """Accuracy, or R2; none where a right answer is missing."""
+        if not self._n_true or self._n_true < self.n_rows:
+            return {}
+        if self._saved.kind == "classification":
+            return {"accuracy": self._sum / self._n_true}
+        return {"R2": 1.0 - self._sum / self._squares} if self._squares > 0.0 else {}

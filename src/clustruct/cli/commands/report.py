@@ -1,0 +1,89 @@
+"""``clustruct report``: an HTML page about a saved model."""
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clustruct._console import Console
+from clustruct.cli.messages import as_json, needs_extra
+from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
+
+if TYPE_CHECKING:
+    from clustruct.cli.application import Rows
+
+__all__ = ["add", "check_report", "has_report"]
+
+
+def add(commands: Any) -> None:
+    """Tell the parser of the command."""
+    from clustruct.cli.reading.streams import FORMATS
+
+    parser = add_command(
+        commands,
+        "report",
+        run,
+        "write an HTML report about a saved model and a table with answers",
+        "clustruct report flats.clustruct flats.csv --out flats.html",
+    )
+    parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
+    add_table_options(parser, FORMATS)
+    add_out_of_core(parser)
+    parser.add_argument(
+        "--out",
+        type=output,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="HTML file to write (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace, console: Console) -> None:
+    """Load, read, write."""
+    check_report()
+    with console.progress("reading"):
+        from clustruct.cli.application import load_model, read_some
+        from clustruct.reporting.comparing.comparison import MOST_ROWS
+
+        saved = load_model(args.model)
+        rows = read_some(saved, args, console, MOST_ROWS)
+    if rows.y is None:
+        raise ValueError(
+            f"{rows.source} has no column {saved.target!r}, which the model predicts and the "
+            "report compares with. Give a table with the answers."
+        )
+    with console.progress("writing the report"):
+        from clustruct.reporting.build import report
+
+        report(
+            saved.model,
+            rows.X,
+            rows.y,
+            args.out,
+            tasks=rows.tasks,
+            title=_title(saved.target, rows),
+            model_file=args.model,
+            feature_names=saved.feature_names,
+        )
+    if args.json:
+        console.say(as_json({"report": str(args.out), "rows": len(rows.y)}))
+    else:
+        console.say(f"Report: {args.out}")
+
+
+def _title(target: str, rows: "Rows") -> str:
+    """It says so if some rows only are shown."""
+    n_rows = rows.X.shape[0]
+    some = f" ({n_rows:,} of {rows.n_all:,} rows, drawn at random)" if n_rows < rows.n_all else ""
+    return f"{target} from {rows.source}{some}"
+
+
+def has_report() -> bool:
+    """Whether what reports are made with is installed."""
+    return find_spec("jinja2") is not None
+
+
+def check_report() -> None:
+    """Complain where what reports are made with is not installed."""
+    if not has_report():
+        raise needs_extra("jinja2", "a report", "report")

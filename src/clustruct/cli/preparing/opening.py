@@ -1,0 +1,95 @@
+"""The table of a command line: in memory, or piece by piece where it does not fit."""
+
+import argparse
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from clustruct._console import Console
+from clustruct.cli.preparing.large import LargeFrame, takes_pieces
+from clustruct.cli.reading.conversion import as_parquet
+from clustruct.cli.reading.parts import PartedTable, find_table
+from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.streams import Source, open_source
+
+__all__ = ["Opened", "open_data"]
+
+# What a table takes in memory, as a multiple of the file: most of all where it is text.
+TIMES_THE_FILE = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A table of which parts can be read.
+
+    Attributes
+    ----------
+    table : PartedTable
+    in_pieces : bool
+        Whether it is read piece by piece.
+    """
+
+    table: PartedTable
+    in_pieces: bool
+
+    @property
+    def frame(self) -> Any:
+        """Its columns, in memory or not."""
+        return LargeFrame(self.table) if self.in_pieces else self.table.load()
+
+
+@contextmanager
+def open_data(
+    args: argparse.Namespace,
+    as_text: Collection[str],
+    shelf: Shelf,
+    console: Console,
+    target: str | None = None,
+    check: Callable[[str], None] | None = None,
+) -> Iterator[Source | Opened]:
+    """The table that a command line names.
+
+    Parameters
+    ----------
+    args : Namespace
+        With `data`, `format`, `encoding` and, unless the table is to be in memory, `out_of_core`.
+    as_text : collection of str
+        Columns whose values stay as they are written.
+    shelf : Shelf
+        Where a table is written anew whose parts cannot be read.
+    console : Console
+        Is told of tables that are read piece by piece.
+    target : str or None
+        For an array, the file with the target, if it is in one.
+    check : callable, default=None
+        Is called with the name of a table that is read piece by piece, before work is done on it.
+
+    Yields
+    ------
+    Source or Opened
+        A source is to be read from beginning to end, into memory.
+    """
+    wanted = getattr(args, "out_of_core", "no")
+    table = find_table(args.data, args.format, target)
+    why = "" if table is None else takes_pieces(table.bytes_in_memory(), wanted)
+    if table is not None and (why or not table.is_stream):
+        if why:
+            _announce(args.data, f"piece by piece: {why}", console, check)
+        yield Opened(table, bool(why))
+        return
+    with open_source(args.data, args.format) as source:
+        if table is None and not (source.format == "svm" and wanted == "auto"):
+            why = takes_pieces(TIMES_THE_FILE * source.n_bytes, wanted)
+        if not why:
+            yield source
+            return
+        _announce(source.name, f"from a copy that is written first: {why}", console, check)
+        table = as_parquet(source, as_text, args.encoding, shelf)
+    yield Opened(table, in_pieces=True)
+
+
+def _announce(name: str, how: str, console: Console, check: Callable[[str], None] | None) -> None:
+    if check is not None:
+        check(name)
+    console.note(f"clustruct: {name} is read out of core, {how}.")

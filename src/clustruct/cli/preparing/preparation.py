@@ -1,0 +1,316 @@
+"""From columns to a matrix: a plain ``ColumnTransformer``, so that models take the table as it is.
+
+Numbers and dates (as days) are filled with the median and scaled to mean 0 and deviation 1: a
+weight is then what a deviation of its column changes, which is what makes weights of different
+columns comparable enough to be shared. Categories become columns of zeros and ones, text becomes
+TF-IDF. A category with two levels is one column of zeros and ones, as is what tells where numbers
+are missing; weights of these are shared with each other and with no others.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
+
+from clustruct.cli.messages import in_percent
+from clustruct.cli.preparing.columns import KINDS, MOST_LEVELS, Column, rare_below
+from clustruct.cli.preparing.large import LargeColumns
+from clustruct.cli.preparing.styles import date_words
+from clustruct.cli.preparing.words import fit_words
+from clustruct.estimators.columns.transformers import (
+    DateToDays,
+    FilledText,
+    LevelEncoder,
+    MissingFlag,
+    WordsOfColumn,
+    WrittenDates,
+    WrittenNumbers,
+)
+from clustruct.estimators.columns.written import ISO, read_numbers
+from clustruct.estimators.features.blocks import column_blocks
+
+__all__ = ["SCALES", "STEPS", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
+
+SCALES = {
+    "standard": (StandardScaler, "mean 0, deviation 1"),
+    "robust": (RobustScaler, "median 0, middle half 1"),
+    "maxabs": (MaxAbsScaler, "largest 1"),
+    "none": (None, "as it is"),
+}
+NUMBERS = "numbers"
+LONG_NAMES = "{transformer_name}: {feature_name}"  # where two features have the same name
+STEPS = "yes-or-no columns"
+MOST_WORDS = 20_000
+FEW_ROWS = 100  # to see what columns are made of a table
+DENSE_LEVELS = 500  # more than that, and zeros are not stored
+
+
+def how(column: Column, scale: str, missing: str) -> str:
+    """What is done to a column, in words."""
+    if not column.used:
+        return column.reason
+    if column.kind == "text":
+        return "TF-IDF of its words"
+    if column.kind == "category":
+        return _how_levels(column)
+    steps = [SCALES[scale][1]]
+    if column.n_missing and missing == "impute":
+        share = f" ({in_percent(column.share_missing)} missing)" if column.is_flagged else ""
+        steps.insert(0, f"filled with the median{share}")
+        if column.is_flagged:
+            steps.append("and 1 where it is missing")
+    if column.kind == "date":
+        form = f" from {date_words(column.style)}" if column.style not in ("", ISO) else ""
+        steps.insert(0, f"days{form}")
+    elif column.style:
+        steps.insert(0, f"read as {_read_example(column)}")
+    return ", ".join(steps)
+
+
+def _read_example(column: Column) -> str:
+    """What the example of a column is read as."""
+    from clustruct.cli.reading.tables import pandas
+
+    return f"{read_numbers(pandas().Series([column.example]), column.style)[0]:.12g}"
+
+
+def _how_levels(column: Column) -> str:
+    """What becomes of a category."""
+    share = f" ({in_percent(column.share_missing)})" if column.n_missing else ""
+    levels = [*column.levels, *([f"missing{share}"] if share else [])]
+    if len(levels) == 2 and not column.has_rare:
+        return f"1 for {levels[1]}, 0 for {levels[0]}"
+    missing = f", one for missing{share}" if share else ""
+    if column.has_rare:
+        return f"a column of 0 and 1 for each level, one for rare ones together{missing}"
+    return f"{column.n_distinct + bool(column.n_missing)} columns of 0 and 1{missing}"
+
+
+def fit_columns(
+    frame: Any, columns: Sequence[Column], scale: str, missing: str, source: str
+) -> Any:
+    """The transformer that makes a matrix of the columns, fitted.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its values are as `as_kind` gives them.
+    columns : sequence of Column
+        Those to use.
+    scale, missing : str
+        As on the command line.
+    source : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    ColumnTransformer
+    """
+    parts, sparse = _parts(columns, scale, missing, len(frame))
+    words = [column for column in columns if column.kind == "text"]
+    return _fitted(_assembled(parts, sparse), frame, words, source)
+
+
+def fit_columns_apart(
+    table: LargeColumns, rows: NDArray[np.intp], columns: Sequence[Column], scale: str, missing: str
+) -> Any:
+    """The same for a table of which one column at a time is in memory.
+
+    Parameters
+    ----------
+    table : LargeColumns
+    rows : ndarray of int
+        Rows to learn from, ascending.
+    columns : sequence of Column
+        Those to use.
+    scale, missing : str
+        As on the command line.
+
+    Returns
+    -------
+    ColumnTransformer
+    """
+    parts, sparse = _parts(columns, scale, missing, rows.size)
+    _assembled(parts, sparse)  # tells the parts what to make
+    learnt = []
+    for name, transformer, names in parts:
+        if _is_of_text(transformer):
+            transformer = FrozenEstimator(_fit_text(clone(transformer), table, rows, names[0]))
+        elif transformer != "passthrough":
+            fits = [clone(transformer).fit(table.column(one, rows)) for one in names]
+            transformer = FrozenEstimator(_side_by_side(fits))
+        learnt.append((name, transformer, names))
+    made = _fitted(_assembled(learnt, sparse), table.take(rows[:FEW_ROWS]), (), table.name)
+    # What was frozen against a second fit is, in the end, what a fit to all rows would have left.
+    made.transformers = parts
+    made.transformers_ = [(name, _thawed(step), names) for name, step, names in made.transformers_]
+    made.sparse_output_ = sparse  # as all rows decide, which are never without zeros then
+    return made
+
+
+def _is_of_text(transformer: Any) -> bool:
+    return isinstance(transformer, Pipeline) and isinstance(transformer[-1], TfidfVectorizer)
+
+
+def _fit_text(
+    pipeline: Pipeline, table: LargeColumns, rows: NDArray[np.intp], name: str
+) -> Pipeline:
+    """What is learnt of a column of text that is read in stretches."""
+    filler, vectorizer = pipeline[0], pipeline[-1]
+
+    def texts() -> Iterator[Any]:
+        for frame in table.stretches(name, rows):
+            yield filler.fit(frame).transform(frame)
+
+    try:
+        fitted = fit_words(vectorizer, texts, f"{table.name}, column {name!r}")
+    except ValueError as error:
+        raise _no_words(error, table.name, name) from error
+    pipeline.steps[-1] = (pipeline.steps[-1][0], fitted)
+    return pipeline
+
+
+def _thawed(step: Any) -> Any:
+    return step.estimator if isinstance(step, FrozenEstimator) else step
+
+
+def _side_by_side(fits: Sequence[Any]) -> Any:
+    """What was learnt of each of some columns, as if of all of them at once."""
+    first = fits[0]
+    if len(fits) == 1:
+        return first
+    if isinstance(first, Pipeline):
+        steps = zip(*(fit.steps for fit in fits), strict=True)
+        return Pipeline([(step[0][0], _side_by_side([one for _, one in step])) for step in steps])
+    for name, value in vars(first).items():
+        if isinstance(value, np.ndarray) and value.shape == (1,):
+            setattr(first, name, np.concatenate([vars(fit)[name] for fit in fits]))
+    first.n_features_in_ = len(fits)
+    return first
+
+
+def _parts(
+    columns: Sequence[Column], scale: str, missing: str, n_rows: int
+) -> tuple[list[tuple[str, Any, Any]], bool]:
+    """What is done to which columns, and whether zeros are left out of the matrix."""
+    of_kind = {kind: [c for c in columns if c.kind == kind] for kind in KINDS}
+    levels = sum(min(column.n_distinct, MOST_LEVELS) for column in of_kind["category"])
+    sparse = bool(of_kind["text"]) or levels > DENSE_LEVELS
+    parts: list[tuple[str, Any, Any]] = []
+
+    def add(name: str, step: Any, *names: str) -> None:
+        parts.append((_part_name(name, parts), step, list(names)))
+
+    for kind, title in (("number", NUMBERS), ("date", "dates")):
+        for style in sorted({column.style for column in of_kind[kind]}):
+            names = [column.name for column in of_kind[kind] if column.style == style]
+            steps = _numeric(scale, missing, *_reader(kind, style))
+            parts.append((f"{title} {style}".rstrip(), steps, names))
+    for column in (*of_kind["number"], *of_kind["date"]):
+        if column.is_flagged and missing == "impute":
+            flag = MissingFlag(features="all", sparse=False)
+            flagged = make_pipeline(*_reader(column.kind, column.style), flag)
+            add(f"{column.name} missing", flagged, column.name)
+    for column in of_kind["category"]:
+        encoder = LevelEncoder(
+            handle_unknown="infrequent_if_exist",
+            drop="if_binary",
+            max_categories=MOST_LEVELS,
+            min_frequency=rare_below(n_rows),
+            sparse_output=sparse,
+        )
+        add(column.name, encoder, column.name)
+    for column in of_kind["text"]:
+        words = _vectorizer(n_rows, TfidfVectorizer if len(columns) == 1 else WordsOfColumn)
+        add(column.name, make_pipeline(FilledText(), words), column.name)
+    return parts, sparse
+
+
+def _reader(kind: str, style: str) -> list[Any]:
+    """What makes numbers of values that are written in a style."""
+    if kind == "date":
+        return [WrittenDates(style) if style not in ("", ISO) else DateToDays()]
+    return [WrittenNumbers(style)] if style else []
+
+
+def _assembled(parts: Sequence[tuple[str, Any, Any]], sparse: bool) -> ColumnTransformer:
+    transformer = ColumnTransformer(
+        parts, sparse_threshold=float(sparse), verbose_feature_names_out=False
+    )
+    if not sparse:
+        transformer.set_output(transform="pandas")  # so that the model knows the names
+    return transformer
+
+
+def _numeric(scale: str, missing: str, *first: Any) -> Any:
+    scaler = SCALES[scale][0]
+    steps = [
+        *first,
+        *([SimpleImputer(strategy="median")] if missing == "impute" else []),
+        *([scaler()] if scaler is not None else []),
+    ]
+    return make_pipeline(*steps) if steps else "passthrough"
+
+
+def _vectorizer(n_rows: int, kind: type[TfidfVectorizer]) -> TfidfVectorizer:
+    """Words neither rare nor in half of all texts, which are those of the language itself."""
+    rare = 1 if n_rows < 50 else 2 if n_rows < 1000 else 5
+    return kind(min_df=rare, max_df=0.5, max_features=MOST_WORDS, sublinear_tf=True)
+
+
+def _part_name(name: str, parts: Sequence[tuple[str, Any, Any]]) -> str:
+    """The name of a column as that of its part, where scikit-learn allows it."""
+    plain = name.replace("__", "_")
+    taken = {NUMBERS, STEPS, *(part[0] for part in parts)}
+    return plain if plain not in taken else f"{plain} ({len(parts)})"
+
+
+def _fitted(transformer: Any, frame: Any, words: Sequence[Column], source: str) -> Any:
+    try:
+        transformer.fit(frame)
+    except ValueError as error:
+        if "not unique" not in str(error):
+            raise _no_words(error, source, *(column.name for column in words)) from error
+        transformer.set_params(verbose_feature_names_out=LONG_NAMES).fit(frame)
+    try:
+        transformer.get_feature_names_out()
+    except ValueError:  # the same name from two columns
+        transformer.set_params(verbose_feature_names_out=LONG_NAMES).fit(frame)
+    return transformer
+
+
+def _no_words(error: ValueError, source: str, *names: str) -> ValueError:
+    """The complaint of a vectorizer in our words; any other as it is."""
+    if "vocabulary" not in str(error) and "no terms remain" not in str(error):
+        return error
+    return ValueError(
+        f"{source}, column {names[0]!r}: no words are left when rare ones and those in half of the "
+        f"rows are gone. Say that it is no text: --category {names[0]!r}, --drop {names[0]!r}."
+    )
+
+
+def blocks_of(transformer: Any) -> NDArray[np.object_] | None:
+    """For each column of the matrix the block in which weights are shared; None if there is one.
+
+    Numbers and dates are one block. The columns of a category are another, and so are the words of
+    a column of text. Columns of 0 and 1 that stand alone, for a category with two levels or for
+    missing values, are one block together.
+    """
+    ids = column_blocks(transformer)
+    for name, step, _ in transformer.transformers_:
+        place = transformer.output_indices_[name]
+        last = step[-1] if isinstance(step, Pipeline) else step
+        is_level = isinstance(last, LevelEncoder)
+        if isinstance(last, MissingFlag) or (is_level and place.stop - place.start == 1):
+            ids[place] = STEPS
+        elif not is_level and not isinstance(last, TfidfVectorizer):
+            ids[place] = NUMBERS
+    return ids if len(set(ids)) > 1 else None

@@ -1,0 +1,321 @@
+"""A table read and understood: what to predict, from what, and what was left out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.cli.messages import BadUsage, listed
+from clustruct.cli.preparing.columns import Column, as_kind, check_missing, find, recognise
+from clustruct.cli.preparing.large import LargeColumns, LargeFrame
+from clustruct.cli.preparing.targets import Target, recognise_target
+from clustruct.cli.reading.streams import Source
+from clustruct.cli.reading.tables import pandas, read_sparse, read_table
+
+__all__ = ["Problem", "Wanted", "read_problem", "understand", "written_as_they_are"]
+
+LABEL = "the number before each row"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line says of the columns.
+
+    Attributes
+    ----------
+    target : str or None
+        Needed but for libsvm.
+    kind : str or None
+        "regression" or "classification"; None to tell from the values.
+    only, drop : sequence of str
+        Columns to use, and not to use; all if there are none.
+    kinds : mapping
+        Kinds of columns, by name.
+    styles : mapping
+        How numbers or dates of columns are written, by name, as `Column` has it.
+    weights, tasks : str or None
+        Columns with weights of rows, and with tasks.
+    missing : str
+        "impute" or "refuse".
+    encoding : str
+        Of text files.
+    """
+
+    target: str | None = None
+    kind: str | None = None
+    only: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    styles: Mapping[str, str] = field(default_factory=dict)
+    weights: str | None = None
+    tasks: str | None = None
+    missing: str = "impute"
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What to predict, and from what.
+
+    Attributes
+    ----------
+    source : str
+        Name of the file.
+    format_name : str
+    X : DataFrame, LargeColumns or csr_matrix
+        Samples; of a frame, the columns in use, as `as_kind` gives them.
+    target : Target
+    columns : list of Column
+        All columns, with their kinds; empty for libsvm.
+    remarks : list of str
+        What was left out, and why.
+    weights : ndarray or None
+        Of the rows.
+    tasks : ndarray or None
+        Task of each row.
+    base : int or None
+        For libsvm, the number of the first column.
+    left_out : dict of int
+        Numbers of rows that are not used, by the reason.
+    """
+
+    source: str
+    format_name: str
+    X: Any
+    target: Target
+    columns: list[Column]
+    remarks: list[str]
+    weights: NDArray[np.float64] | None = None
+    tasks: NDArray[Any] | None = None
+    base: int | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def used(self) -> list[Column]:
+        """Columns that the model sees."""
+        return [column for column in self.columns if column.used]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are used."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_read(self) -> int:
+        """Number of rows of the file."""
+        return self.n_rows + sum(self.left_out.values())
+
+    def rows(self, index: NDArray[np.intp]) -> Any:
+        """Some of the samples."""
+        return self.X[index] if self.base is not None else self.X.take(index)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the samples are read piece by piece."""
+        return isinstance(self.X, LargeColumns)
+
+
+def read_problem(source: Source, wanted: Wanted) -> Problem:
+    """Read a table and understand its columns.
+
+    Parameters
+    ----------
+    source : Source
+    wanted : Wanted
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or is not what it should be.
+    """
+    if source.format == "svm":
+        return _read_svm(source, wanted)
+    _check_target(wanted)
+    frame = read_table(source, written_as_they_are(wanted), wanted.encoding)
+    return understand(frame, source.name, source.format_name, wanted)
+
+
+def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Problem:
+    """What the columns of a table are for.
+
+    Parameters
+    ----------
+    frame : DataFrame or LargeFrame
+    source, format_name : str
+        For messages.
+    wanted : Wanted
+
+    Returns
+    -------
+    Problem
+    """
+    name = _check_target(wanted)
+    roles = _check_names(frame, wanted, source)
+    frame, left_out = _with_target(frame, name, wanted.missing, source)
+    target = recognise_target(frame[name], name, wanted.kind, source)
+    if target.kept is not None:
+        frame = frame[target.kept]
+    left_out |= _rare_rows(target)
+    names = [column for column in wanted.only or frame.columns if column not in roles]
+    n_left_out = sum(left_out.values())
+    columns = recognise(frame, names, dict(wanted.kinds), source, wanted.styles, n_left_out)
+    remarks = [f"{source}, {remark}" for remark in _remarks(target, columns)]
+    used = [column for column in columns if column.used]
+    if not used:
+        raise ValueError(
+            f"{source} has no column to predict {name!r} from. "
+            "Give a table with more columns, or name fewer in --drop."
+        )
+    if wanted.missing == "refuse":
+        check_missing(frame, [column.name for column in used], source)
+    return Problem(
+        source,
+        format_name,
+        _features(frame, used, source),
+        target,
+        columns,
+        remarks,
+        _weights(frame, wanted.weights, source),
+        None if wanted.tasks is None else _tasks(frame, wanted.tasks, source),
+        left_out=left_out,
+    )
+
+
+def _remarks(target: Target, columns: Sequence[Column]) -> Iterator[str]:
+    """What a person should know of the columns, or decide."""
+    if target.question:
+        yield f"column {target.name!r}: {target.question}"
+    for column in columns:
+        if not column.used:
+            yield (
+                f"column {column.name!r}: left out, as {column.reason}. "
+                f"--drop {column.name!r} says that this is meant."
+            )
+        elif column.remark:
+            yield f"column {column.name!r}: {column.remark}"
+
+
+def _rare_rows(target: Target) -> dict[str, int]:
+    """Rows that are the only ones of their class, by what is told of them."""
+    if not target.rare:
+        return {}
+    one = "it is the only one of its class" if len(target.rare) == 1 else "their class has no other"
+    return {f"{one} ({listed(target.rare)})": len(target.rare)}
+
+
+def _check_target(wanted: Wanted) -> str:
+    if wanted.target is None:
+        raise BadUsage("--target is needed: the name of the column to predict.")
+    return wanted.target
+
+
+def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
+    """The columns that the model sees; where they do not fit into memory, they are read later."""
+    if isinstance(frame, LargeFrame):
+        return LargeColumns(frame, used)
+    values = {c.name: as_kind(frame[c.name], c.kind, source, c.style) for c in used}
+    return pandas().DataFrame(values).reset_index(drop=True)
+
+
+def written_as_they_are(wanted: Wanted) -> list[str]:
+    """Columns whose values stay text, even where they look like numbers."""
+    kept = [name for name, kind in wanted.kinds.items() if kind != "number"]
+    kept += [name for name in wanted.styles if name not in kept]
+    return kept if wanted.tasks is None else [*kept, wanted.tasks]
+
+
+def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
+    """The columns that are no features; all that are named must be there."""
+    roles = {
+        find(frame, name, source, option)
+        for name, option in (
+            (wanted.target, "--target"),
+            (wanted.weights, "--weights"),
+            (wanted.tasks, "--tasks"),
+        )
+        if name is not None
+    }
+    named = [name for name in (wanted.target, wanted.weights, wanted.tasks) if name is not None]
+    twice = [name for name in named if named.count(name) > 1 or name in wanted.drop]
+    if twice:
+        raise BadUsage(
+            f"{source}, column {twice[0]!r} is named for two purposes by --target, --weights, "
+            "--tasks or --drop. Name it once."
+        )
+    for option, names in (("--drop", wanted.drop), ("--columns", wanted.only)):
+        for name in names:
+            find(frame, name, source, option)
+    for name, kind in wanted.kinds.items():
+        find(frame, name, source, f"--{kind}")
+    return roles | set(wanted.drop)
+
+
+def _with_target(frame: Any, name: str, missing: str, source: str) -> tuple[Any, dict[str, int]]:
+    """The rows that have a target, and how many have none."""
+    absent = frame[name].isna()
+    if not absent.any():
+        return frame, {}
+    if absent.all():
+        raise ValueError(
+            f"{source}, column {name!r}: the target has no values. "
+            "Fill it, or name another column with --target."
+        )
+    if missing == "refuse":
+        check_missing(frame, [name], source)
+    return frame[~absent], {"the target is missing": int(absent.sum())}
+
+
+def _weights(frame: Any, name: str | None, source: str) -> NDArray[np.float64] | None:
+    if name is None:
+        return None
+    check_missing(frame, [name], source, "--weights")
+    weights: NDArray[np.float64] = as_kind(frame[name], "number", source).to_numpy()
+    if weights.min() < 0 or not weights.any():
+        raise ValueError(
+            f"{source}, column {name!r}: weights of rows must not be negative, nor all of them "
+            "zero. Mend them, or name another column with --weights."
+        )
+    return weights
+
+
+def _tasks(frame: Any, name: str, source: str) -> NDArray[Any]:
+    check_missing(frame, [name], source, "--tasks")
+    tasks = as_kind(frame[name], "category", source).to_numpy(dtype=object).astype(str)
+    if np.unique(tasks).size < 2:
+        raise ValueError(
+            f"{source}, column {name!r}: all rows are of one task. "
+            "Name the column that tells tasks apart with --tasks, or leave it out."
+        )
+    return tasks
+
+
+def _read_svm(source: Source, wanted: Wanted) -> Problem:
+    """A libsvm file has no names, and so nothing to choose from."""
+    named = (wanted.target, wanted.weights, wanted.tasks, wanted.only, wanted.drop, wanted.kinds)
+    if any(named):
+        raise BadUsage(
+            f"{source.name} is libsvm, whose columns have no names: the target is {LABEL}. Leave "
+            "out options that name columns."
+        )
+    table = read_sparse(source)
+    if not table.X.nnz:
+        raise ValueError(f"{source.name} has no values to predict from. Give column:value pairs.")
+    target = recognise_target(pandas().Series(table.y), "target", wanted.kind, source.name)
+    X = table.X if target.kept is None else table.X[target.kept]
+    remarks = [f"{source.name}, {remark}" for remark in _remarks(target, ())]
+    return Problem(
+        source.name,
+        source.format_name,
+        X,
+        target,
+        [],
+        remarks,
+        base=table.base,
+        left_out=_rare_rows(target),
+    )

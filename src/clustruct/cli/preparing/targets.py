@@ -1,0 +1,192 @@
+"""What is to be predicted: numbers or classes, told from the values."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.cli.messages import listed
+from clustruct.cli.preparing.columns import FEW, MOSTLY, infinite_number, text_in_a_number
+from clustruct.cli.preparing.styles import Written
+from clustruct.cli.reading.tables import pandas
+from clustruct.estimators.columns.written import read_numbers
+
+__all__ = ["Target", "recognise_target"]
+
+REGRESSION, CLASSIFICATION = "regression", "classification"
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is to be predicted.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "regression" or "classification".
+    values : ndarray
+        Numbers, or classes.
+    reason : str
+        Why it was taken for that.
+    question : str
+        What a person is asked about that, with the option that answers it; mostly empty.
+    style : str
+        The decimal mark of numbers that are written with other signs, as `Column` has it.
+    kept : ndarray of bool or None
+        Rows that the values are of; None for all.
+    rare : tuple of str
+        Classes whose only row is left out.
+    """
+
+    name: str
+    kind: str
+    values: NDArray[Any]
+    reason: str
+    question: str = ""
+    style: str = ""
+    kept: NDArray[np.bool_] | None = None
+    rare: tuple[str, ...] = ()
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether classes are to be predicted."""
+        return self.kind == CLASSIFICATION
+
+
+def recognise_target(series: Any, name: str, wanted: str | None, source: str) -> Target:
+    """Whether a column, without missing values, holds numbers or classes.
+
+    Parameters
+    ----------
+    series : Series
+    name : str
+    wanted : str or None
+        What was asked for.
+    source : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    Target
+    """
+    if len(series) < 2:
+        raise ValueError(
+            f"{source}, column {name!r}: there is one row with a target, and nothing to learn from "
+            "one. Give a table with more rows."
+        )
+    distinct = series.nunique()
+    if distinct < 2:
+        raise ValueError(
+            f"{source}, column {name!r}: the target is {str(series.iloc[0])!r:.40} in every row, "
+            "so that there is nothing to learn. Name another column with --target."
+        )
+    found = _Numbers(series)
+    if found.values is None and (
+        wanted == REGRESSION or (wanted is None and found.share >= MOSTLY and distinct > FEW)
+    ):
+        raise ValueError(_no_number(source, name, series, found.style))
+    if wanted is None and found.are_codes:
+        kind, reason, question = CLASSIFICATION, "codes with zeros before them", ""
+    elif wanted is None:
+        kind, reason, question = _kind(found.values, distinct)
+    else:
+        kind, reason, question = wanted, "as asked for", ""
+    if kind == REGRESSION:
+        return Target(name, kind, np.asarray(found.values), reason, question, found.style)
+    plain = None if found.style or found.are_codes else found.values
+    return _without_rare(Target(name, kind, _classes(series, plain), reason), source)
+
+
+class _Numbers:
+    """The numbers of a column, if all of its values are finite ones.
+
+    Attributes
+    ----------
+    values : ndarray or None
+    style : str
+        Their decimal mark, where they are written with other signs.
+    share : float
+        The part of the values that are numbers.
+    are_codes : bool
+        Whether some have zeros before them.
+    """
+
+    def __init__(self, series: Any) -> None:
+        types = pandas().api.types
+        self.values: NDArray[np.float64] | None = None
+        self.style, self.share, self.are_codes = "", 0.0, False
+        if types.is_bool_dtype(series.dtype):
+            return
+        if not types.is_numeric_dtype(series.dtype):
+            series = series.astype(str).astype(object)
+            written = Written()
+            written.add(series)
+            self.style = written.numbers.best or ""
+            self.are_codes = written.has_leading_zeros and not self.style
+        numbers = read_numbers(series, self.style)
+        self.share = float(numbers.notna().mean())
+        if np.isfinite(numbers).all():
+            self.values = numbers.to_numpy()
+
+
+def _kind(numbers: NDArray[np.float64] | None, distinct: int) -> tuple[str, str, str]:
+    """What a target is, why, and what to ask about it."""
+    if numbers is None:
+        return CLASSIFICATION, f"{distinct} different values that are no numbers", ""
+    if distinct == 2:
+        return CLASSIFICATION, "2 different numbers; --regression takes them as such", ""
+    if distinct > FEW or not np.array_equal(numbers, np.round(numbers)):
+        return REGRESSION, f"{distinct} different numbers", ""
+    values = [f"{value:g}" for value in np.unique(numbers)]
+    shown = listed(values, most=FEW)
+    question = (
+        f"a count or a rating, or classes? Its values ({shown}) are predicted as numbers; "
+        "--classification takes them for classes, --regression says that this is meant."
+    )
+    return REGRESSION, f"{distinct} different whole numbers ({shown})", question
+
+
+def _classes(series: Any, numbers: NDArray[np.float64] | None) -> NDArray[Any]:
+    """Classes as text or whole numbers."""
+    if numbers is not None and np.array_equal(numbers, np.round(numbers)):
+        return numbers.astype(np.int64)
+    if numbers is not None:
+        return numbers
+    return np.array([str(value) for value in series], dtype=object).astype(str)
+
+
+def _without_rare(target: Target, source: str) -> Target:
+    """The same without rows that are the only ones of their class."""
+    where = f"{source}, column {target.name!r}"
+    classes, place, counts = np.unique(target.values, return_inverse=True, return_counts=True)
+    if classes.size > 0.5 * target.values.size:
+        raise ValueError(
+            f"{where}: the target has {classes.size} classes in {target.values.size} rows. Name "
+            "another column with --target, or give --regression if it holds numbers."
+        )
+    if counts.min() > 1:
+        return target
+    if np.sum(counts > 1) < 2:
+        raise ValueError(
+            f"{where}: all rows but {int((counts < 2).sum())} are of one "
+            "class, and classes need two rows each. Add rows, or name another column with --target."
+        )
+    kept = counts[place] > 1
+    rare = tuple(str(value) for value in classes[counts < 2])
+    return replace(target, values=target.values[kept], kept=kept, rare=rare)
+
+
+def _no_number(source: str, name: str, series: Any, style: str) -> str:
+    """The complaint about a target that holds something other than finite numbers."""
+    is_bool = pandas().api.types.is_bool_dtype(series.dtype)
+    numbers = read_numbers(series.astype(str).astype(object) if is_bool else series, style)
+    infinite = numbers.index[np.isinf(numbers)]
+    if len(infinite):
+        return infinite_number(source, name, infinite[0])
+    text = series.astype(str)
+    wrong = text[numbers.isna()] if numbers.isna().any() else text
+    otherwise = ", or give --classification if it names classes"
+    first = wrong.iloc[0], wrong.index[0]
+    return text_in_a_number(source, name, *first, len(wrong), otherwise)

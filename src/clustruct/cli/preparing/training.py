@@ -1,0 +1,237 @@
+"""Fitting: hold rows out, prepare columns, choose and fit the model, see how well it does."""
+
+from dataclasses import dataclass
+from tempfile import gettempdir
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
+
+from clustruct._console import Console
+from clustruct._typing import Indices
+from clustruct.cli.messages import BadUsage
+from clustruct.cli.models import Settings, choose_model
+from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
+from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_columns_apart
+from clustruct.cli.preparing.problems import Problem
+from clustruct.cli.progress import fit_with_progress
+from clustruct.cli.reading.memory import size_in_words
+from clustruct.cli.reading.shelf import Shelf
+from clustruct.reporting.comparing.comparison import MOST_ROWS, Comparison, Data, compare
+
+__all__ = ["Trained", "train"]
+
+
+FEWEST_ROWS = 10
+# The same as for tables, without moving zeros, which are not stored.
+SPARSE_SCALERS: dict[str, Any] = {
+    "standard": lambda: StandardScaler(with_mean=False),
+    "robust": lambda: RobustScaler(with_centering=False),
+    "maxabs": MaxAbsScaler,
+    "none": None,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fitted model, and how well it does.
+
+    Attributes
+    ----------
+    model : Pipeline
+        Takes the table as it is.
+    matrix : array, DataFrame or sparse matrix
+        What the last step was fitted to.
+    feature_names : list of str
+        Of its columns.
+    data : Data
+        Rows fitted to.
+    comparison : Comparison or None
+        Scores on the rows held out.
+    in_blocks : bool
+        Whether weights are shared in blocks of columns only.
+    """
+
+    model: Pipeline
+    matrix: Any
+    feature_names: list[str]
+    data: Data
+    comparison: Comparison | None
+    in_blocks: bool
+
+    @property
+    def estimator(self) -> Any:
+        """The model without the steps before it."""
+        return self.model[-1]
+
+
+def train(
+    problem: Problem,
+    settings: Settings,
+    console: Console,
+    shelf: Shelf,
+    *,
+    scale: str,
+    missing: str,
+    test_size: float,
+) -> Trained:
+    """Fit the model that settings stand for.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings
+    console : Console
+        For progress.
+    shelf : Shelf
+        Where what is made of a large table is kept, for as long as the model is used.
+    scale, missing : str
+        How columns are prepared.
+    test_size : float
+        Share of the rows to hold out.
+
+    Returns
+    -------
+    Trained
+    """
+    fitted, held = _split(problem, test_size, settings.seed)
+    with console.progress("preparing columns"):
+        ready = (
+            _prepare_in_pieces(problem, fitted, scale, missing, settings.seed, shelf)
+            if problem.is_large
+            else _prepare(problem, fitted, scale, missing)
+        )
+    if shelf.bytes_on_disk:
+        console.note(
+            f"clustruct: the words of {problem.source} take {size_in_words(shelf.bytes_on_disk)} "
+            f"in {gettempdir()} until the end; the variable TMPDIR names another folder."
+        )
+    estimator = _fit(problem, settings, console, fitted, ready)
+    if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
+        estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
+    before = [] if ready.steps is None else [("columns", ready.steps)]
+    model = Pipeline([*before, ("model", estimator)])
+    with console.progress("comparing with other models"):
+        comparison = _compare(model, ready, problem, fitted.size, held, settings.seed)
+    in_blocks = getattr(estimator, "blocks", None) is not None
+    return Trained(model, ready.shown, ready.names, ready.data, comparison, in_blocks)
+
+
+def _fit(
+    problem: Problem, settings: Settings, console: Console, rows: Indices, ready: "_Ready"
+) -> Any:
+    """The last step, fitted to what is made of some rows."""
+    y, shape = problem.target.values[rows], ready.matrix.shape
+    tasks = None if problem.tasks is None else problem.tasks[rows]
+    n_tasks = None if tasks is None else np.unique(tasks).size
+    estimator = choose_model(settings, problem.target.kind, shape, y, ready.blocks, n_tasks)
+    routed: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
+    if problem.weights is not None:
+        routed["sample_weight"] = problem.weights[rows]
+    text = f"fitting {shape[0]} rows of {shape[1]} features"
+    fit_with_progress(console, text, estimator, lambda: estimator.fit(ready.matrix, y, **routed))
+    return estimator
+
+
+def _compare(
+    model: Any, ready: "_Ready", problem: Problem, n_fitted: int, held: Indices, seed: int
+) -> Comparison | None:
+    """Scores on the rows held out, if there are any."""
+    if not held.size:
+        return None
+    held_out = _data(problem, _drawn(problem, held, seed))
+    return compare(model, ready.data, held_out, seed=seed, matrix=ready.shown, n_fitted=n_fitted)
+
+
+def _split(problem: Problem, test_size: float, seed: int) -> tuple[Indices, Indices]:
+    """Rows to fit to, and rows to hold out."""
+    n, what = problem.n_rows, f"{problem.source} has {problem.n_rows} "
+    everyone = np.arange(n)
+    if not test_size:
+        if n < 2:
+            raise ValueError(f"{what}row with a target. Give two at least.")
+        return everyone, everyone[:0]
+    if n < FEWEST_ROWS:
+        raise ValueError(
+            f"{what}{'row' if n == 1 else 'rows'} with a target, too few to hold some out. Give "
+            f"{FEWEST_ROWS} at least, or --test-size 0 to fit without."
+        )
+    if n - np.ceil(test_size * n) < 2:
+        raise BadUsage(
+            f"--test-size {test_size:g} leaves fewer than two of the {n} rows of {problem.source} "
+            "to fit to. Give a smaller share."
+        )
+    strata = problem.target.values if problem.target.is_classes else problem.tasks
+    if strata is not None:
+        counts = np.unique(strata, return_counts=True)[1]
+        if counts.min() < 2 or counts.size > min(test_size, 1.0 - test_size) * n:
+            strata = None
+    fitted, held = train_test_split(
+        everyone, test_size=test_size, random_state=seed, stratify=strata
+    )
+    return np.sort(fitted), np.sort(held)
+
+
+class _Ready(NamedTuple):
+    """Samples, prepared: what stands before the model, and what the model is fitted to.
+
+    `data` are rows to show and to compare models on, and `shown` is the matrix of these.
+    """
+
+    steps: Any
+    names: list[str]
+    blocks: NDArray[Any] | None
+    matrix: Any
+    data: Data
+    shown: Any
+
+
+def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Ready:
+    """A table in memory: all rows are shown."""
+    data = _data(problem, rows)
+    if problem.base is None:
+        steps = fit_columns(data.X, problem.used, scale, missing, problem.source)
+        matrix = steps.transform(data.X)
+        return _Ready(steps, _names(steps), blocks_of(steps), matrix, data, matrix)
+    names = [f"x{column + problem.base}" for column in range(data.X.shape[1])]
+    make = SPARSE_SCALERS[scale]
+    steps = None if make is None else make().fit(data.X)
+    matrix = data.X if steps is None else steps.transform(data.X)
+    return _Ready(steps, names, None, matrix, data, matrix)
+
+
+def _prepare_in_pieces(
+    problem: Problem, rows: Indices, scale: str, missing: str, seed: int, shelf: Shelf
+) -> _Ready:
+    """A table on disk: some rows are shown."""
+    steps = fit_columns_apart(problem.X, rows, problem.used, scale, missing)
+    names = _names(steps)
+    matrix = (
+        in_kept_pieces(problem.X, rows, steps, shelf)
+        if problem.X.has_text
+        else in_pieces(problem.X, rows, steps, len(names))
+    )
+    data = _data(problem, _drawn(problem, rows, seed))
+    return _Ready(steps, names, blocks_of(steps), matrix, data, steps.transform(data.X))
+
+
+def _names(steps: Any) -> list[str]:
+    return [str(name) for name in steps.get_feature_names_out()]
+
+
+def _drawn(problem: Problem, rows: Indices, seed: int) -> Indices:
+    """All rows, or as many of those on disk as models are compared on."""
+    if not problem.is_large or rows.size <= MOST_ROWS:
+        return rows
+    return np.sort(np.random.default_rng(seed).choice(rows, MOST_ROWS, replace=False))
+
+
+def _data(problem: Problem, rows: Indices) -> Data:
+    """Some rows, in memory."""
+    tasks, weights = (
+        None if part is None else part[rows] for part in (problem.tasks, problem.weights)
+    )
+    return Data(problem.rows(rows), problem.target.values[rows], tasks, weights)

@@ -1,0 +1,92 @@
+"""Where what took work to make of a large table is kept until the end of a command."""
+
+import errno
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scipy.sparse import load_npz, save_npz
+
+from clustruct.cli.reading.memory import free_bytes
+
+__all__ = ["Shelf"]
+
+# The part of the memory, free in the beginning, that is filled before a file is written.
+PART_OF_MEMORY = 0.5
+
+
+class Shelf:
+    """Sparse pieces, in memory while there is room and in a temporary folder from then on.
+
+    It is a context: the folder is gone at its end, however that comes.
+
+    Examples
+    --------
+    >>> from scipy.sparse import eye_array
+    >>> from clustruct.cli.reading.shelf import Shelf
+    >>> with Shelf() as shelf:
+    ...     shelf.put(eye_array(3, format="csr")).compute().nnz
+    3
+    """
+
+    def __init__(self) -> None:
+        self._room = PART_OF_MEMORY * free_bytes()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._n_files = 0
+        self.bytes_on_disk = 0
+
+    def __enter__(self) -> "Shelf":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def put(self, matrix: Any) -> Any:
+        """Keep a piece.
+
+        Parameters
+        ----------
+        matrix : sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        dask.array.Array
+            Of one chunk, which is read when it is needed.
+        """
+        import dask
+        import dask.array as da
+
+        size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
+        if size <= self._room:
+            self._room -= size
+            piece = dask.delayed(lambda: matrix, pure=False)()
+        else:
+            self._room = 0.0  # pieces that follow each other are in one place
+            piece = dask.delayed(load_npz, pure=False)(str(self._write(matrix, size)))
+        return da.from_delayed(piece, matrix.shape, matrix.dtype, meta=matrix[:0])
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """The folder, to write a file in; a full disk is told."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="clustruct-")
+        try:
+            yield Path(self._folder.name)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise OSError(
+                f"no room is left in {tempfile.gettempdir()} for what is made of the table. Name a "
+                "folder with more room in the environment variable TMPDIR."
+            ) from error
+
+    def _write(self, matrix: Any, size: int) -> Path:
+        with self.writing() as folder:
+            path = folder / f"{self._n_files}.npz"
+            save_npz(path, matrix, compressed=False)
+        self._n_files += 1
+        self.bytes_on_disk += size
+        return path

@@ -1,0 +1,414 @@
+"""Reading tables: CSV, TSV, Parquet, Arrow, JSON and libsvm."""
+
+import csv
+import io
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct.cli.messages import listed, needs_extra
+from clustruct.cli.reading.records import json_array, json_lines
+from clustruct.cli.reading.streams import START, Source
+
+__all__ = ["SparseTable", "codes_in", "pandas", "read_lines", "read_sparse", "read_table"]
+
+SEPARATORS = (",", ";", "\t", "|")
+MOST_COLUMNS = 10**8
+# A number with a decimal comma, between semicolons or at the ends of a line.
+DECIMAL_COMMA = re.compile(rb"(?:^|;)\s*-?[0-9]+,[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
+# What may be the beginning of a field with zeros before a number, and such a field.
+MAYBE_A_CODE = re.compile(rb"""[,;\t|"\s][-+]?0[0-9]""")
+CODE = re.compile(r"\s*[-+]?0[0-9]+\s*")
+CODE_ROWS = 1 << 16
+DECIMAL_POINT = re.compile(rb"(?:^|;)\s*-?[0-9]+\.[0-9]+\s*(?=;|\r?$)", re.MULTILINE)
+
+
+def pandas() -> Any:
+    """The package that holds tables, or word of how to get it."""
+    try:
+        import pandas as pd
+        import pyarrow  # noqa: F401  (what pandas reads Parquet and Arrow with)
+    except ImportError as error:
+        raise needs_extra(error.name or "pandas", "reading tables", "cli") from None
+    return pd
+
+
+def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "utf-8") -> Any:
+    """A table as a data frame with unique names of columns.
+
+    Parameters
+    ----------
+    source : Source
+        Of any format but libsvm.
+    as_text : collection of str
+        Columns whose values stay as they are written, be they numbers or not.
+    encoding : str
+        Of CSV and TSV.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    ValueError
+        If the content is not a table of the format.
+    """
+    readers: dict[str, Callable[[], Any]] = {
+        "parquet": lambda: _read_arrow(source, "read_parquet"),
+        "arrow": lambda: _read_arrow(source, "read_feather"),
+    }
+    if source.format in readers:
+        frame = readers[source.format]()
+        _check_names(source.name, _name_columns(frame))
+    else:
+        as_text = [*as_text, *codes_in(source, encoding)]
+        frame = next(read_lines(source, as_text, encoding), None)
+    if frame is None or not len(frame):
+        raise ValueError(f"{source.name} has columns but no rows. Give a table with rows.")
+    return frame
+
+
+def read_lines(
+    source: Source, as_text: Collection[str], encoding: str, n_rows: int | None = None
+) -> Iterator[Any]:
+    """A table of one row after the other: CSV, TSV, JSON lines or a JSON array of records.
+
+    Parameters
+    ----------
+    source, as_text, encoding
+        As `read_table` takes them.
+    n_rows : int, default=None
+        Rows of a frame; all of them if not given.
+
+    Yields
+    ------
+    DataFrame
+        Rows that follow each other; the type of a column is that of its values in these.
+    """
+    frames = (
+        _read_json(source, as_text, n_rows)
+        if source.format in ("json", "jsonl")
+        else _read_csv(source, as_text, encoding, n_rows)
+    )
+    for frame in frames:
+        _check_names(source.name, _name_columns(frame))
+        yield frame
+
+
+def _name_columns(frame: Any) -> list[str]:
+    """Make names text."""
+    frame.columns = [str(name) for name in frame.columns]
+    return list(frame.columns)
+
+
+def _check_names(name: str, columns: list[str]) -> None:
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{name} has {Counter(columns)[twice[0]]} columns named {twice[0]!r}. "
+            "Give each column a name of its own in the first line."
+        )
+
+
+# ---- CSV and TSV
+
+
+def _read_csv(
+    source: Source, as_text: Collection[str], encoding: str, n_rows: int | None
+) -> Iterator[Any]:
+    header, parse = _csv_parser(source, as_text, encoding)
+    parse = partial(parse, chunksize=n_rows)
+    parsed = _parsed(source.name, encoding, len(header), parse)
+    if n_rows is None:
+        yield parsed
+        return
+    with parsed:
+        while (
+            frame := _parsed(source.name, encoding, len(header), partial(next, parsed, None))
+        ) is not None:
+            yield frame
+
+
+def _csv_parser(
+    source: Source, as_text: Collection[str], encoding: str
+) -> tuple[list[str], Callable[..., Any]]:
+    """The names of the columns, and what reads the rows."""
+    header, separator = _header(source, encoding)
+    _check_names(source.name, header)
+    _check_header(source.name, header)
+    known = [name for name in as_text if name in header]
+    comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
+        DECIMAL_POINT.findall(source.start)
+    )
+    parse = partial(
+        pandas().read_csv,
+        source.stream,
+        sep=separator,
+        decimal="," if comma else ".",
+        dtype=dict.fromkeys(known, str),
+        encoding=_with_mark(encoding),
+        index_col=False,
+        low_memory=False,
+        skipinitialspace=True,
+    )
+    return header, parse
+
+
+def codes_in(source: Source, encoding: str) -> list[str]:
+    """Columns of CSV and TSV with zeros before numbers, such as 04554, which a number would lose.
+
+    Parameters
+    ----------
+    source : Source
+        At its beginning, where it is again afterwards.
+    encoding : str
+
+    Returns
+    -------
+    list of str
+    """
+    if source.format not in ("csv", "tsv") or not _may_have_codes(source):
+        return []
+    header, parse = _csv_parser(source, (), encoding)
+    found: dict[str, None] = {}
+    reader = _parsed(
+        source.name, encoding, len(header), partial(parse, chunksize=CODE_ROWS, dtype=object)
+    )
+    read_on = partial(_parsed, source.name, encoding, len(header), partial(next, reader, None))
+    while (frame := read_on()) is not None:
+        for name in frame.columns:
+            values = frame[name].drop_duplicates().dropna().astype(str)
+            if name not in found and values.str.fullmatch(CODE).any():
+                found[str(name)] = None
+    source.stream.seek(0)
+    return list(found)
+
+
+def _may_have_codes(source: Source) -> bool:
+    """Whether some field may begin with zeros before a number; most tables have none."""
+    before = b"\n"
+    found = False
+    try:
+        while not found and (block := source.stream.read(START)):
+            found = MAYBE_A_CODE.search(before + block) is not None
+            before = block[-3:]
+    except (EOFError, OSError):
+        found = False  # is complained of where the table is read
+    source.stream.seek(0)
+    return found
+
+
+def _parsed(name: str, encoding: str, n_columns: int, parse: Callable[[], Any]) -> Any:
+    """What pandas makes of a file, or its complaint in our words."""
+    pd = pandas()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return parse()
+        except UnicodeDecodeError as error:
+            raise ValueError(_not_encoded(name, encoding)) from error
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            raise ValueError(_ragged(name, str(error), n_columns)) from error
+        except EOFError as error:
+            raise ValueError(f"{name} ends too early. Get an undamaged copy.") from error
+
+
+def _header(source: Source, encoding: str) -> tuple[list[str], str]:
+    """The names in the first line, and what stands between them."""
+    try:
+        text = source.start.decode(_with_mark(encoding))
+    except UnicodeDecodeError as error:
+        if len(source.start) < START or error.start < START - 4:
+            raise ValueError(_not_encoded(source.name, encoding)) from error
+        text = source.start[: error.start].decode(_with_mark(encoding))  # a character was cut
+    except LookupError as error:
+        raise ValueError(
+            f"{encoding!r} is no encoding. Give --encoding utf-8 or cp1252."
+        ) from error
+    text = text.lstrip()
+    if not text:
+        raise ValueError(f"{source.name} is empty. Name a file with a table in it.")
+    separator = "\t" if source.format == "tsv" else max(SEPARATORS, key=text.splitlines()[0].count)
+    try:
+        stream = io.StringIO(text, newline="")
+        names = next(csv.reader(stream, delimiter=separator, skipinitialspace=True))
+    except csv.Error as error:
+        raise ValueError(f"{source.name} is no table: {error}. Mend its first line.") from error
+    return [name or f"Unnamed: {place}" for place, name in enumerate(names)], separator
+
+
+def _check_header(name: str, header: list[str]) -> None:
+    """A first line of numbers is a row, unless it counts the columns."""
+    if any(not _is_number(field) for field in header) or len(header) < 2:
+        return
+    if [float(field) for field in header] != [float(header[0]) + j for j in range(len(header))]:
+        raise ValueError(
+            f"{name} has numbers in its first line, {listed(header, most=3)}, where the names of "
+            "the columns belong. Add a line with names at the top."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_mark(encoding: str) -> str:
+    """The encoding that drops the mark which some programs write first."""
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+
+
+def _not_encoded(name: str, encoding: str) -> str:
+    return (
+        f"{name} is not text in {encoding}. If it comes from an older program, "
+        "give --encoding cp1252 (or another); otherwise it may be no text at all."
+    )
+
+
+def _ragged(name: str, reason: str, n_columns: int) -> str:
+    """The complaint of pandas in our words."""
+    found = re.search(r"Expected \d+ fields in line (\d+), saw (\d+)", reason)
+    if found:
+        return (
+            f"{name}, line {found[1]}: {found[2]} fields, where the first line has {n_columns}. "
+            "Mend the line; text that holds the separator needs quotes."
+        )
+    if "Length of header" in reason:
+        return (
+            f"{name}: rows have more fields than the first line, which has {n_columns}. "
+            "Give every column a name in the first line."
+        )
+    return f"{name} is no table: {reason.strip()}. Mend the file."
+
+
+# ---- JSON, Parquet, Arrow
+
+
+def _read_json(source: Source, as_text: Collection[str], n_rows: int | None) -> Iterator[Any]:
+    records = json_lines(source) if source.format == "jsonl" else json_array(source)
+    rows = (_with_text(row, as_text) for row in records)
+    while some := list(islice(rows, n_rows)):
+        yield pandas().DataFrame(some)
+
+
+def _with_text(row: dict[str, Any], as_text: Collection[str]) -> dict[str, Any]:
+    """A record with some of its values as text."""
+    texts = {
+        name: str(row[name])
+        for name in as_text
+        if row.get(name) is not None and row[name] == row[name]
+    }
+    return row | texts
+
+
+def _read_arrow(source: Source, reader: str) -> Any:
+    pd = pandas()
+    import pyarrow as pa
+
+    content = source.stream
+    if not isinstance(content, io.BufferedReader):
+        content = io.BytesIO(content.read())
+    try:
+        frame = getattr(pd, reader)(content)
+    except (pa.ArrowInvalid, pa.ArrowException, OSError, ValueError) as error:
+        raise ValueError(
+            f"{source.name} cannot be read as {source.format_name}: {str(error).splitlines()[0]}. "
+            "Get an undamaged copy."
+        ) from error
+    return frame.reset_index(drop=True)
+
+
+# ---- libsvm
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTable:
+    """The content of a libsvm file.
+
+    Attributes
+    ----------
+    X : csr_matrix
+        Samples.
+    y : ndarray
+        The number before each sample.
+    base : int
+        The number of the first column in the file, 0 or 1.
+    """
+
+    X: Any
+    y: NDArray[np.float64]
+    base: int
+
+
+def read_sparse(
+    source: Source, n_features: int | None = None, base: int | None = None
+) -> SparseTable:
+    """A libsvm file.
+
+    Parameters
+    ----------
+    source : Source
+    n_features : int, optional
+        Columns that there must be; as many as the file has if not given.
+    base : int, optional
+        Number of the first column; 1 if not given, unless column 0 occurs.
+
+    Returns
+    -------
+    SparseTable
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(source.stream, zero_based=True)
+    except (ValueError, UnicodeDecodeError, OverflowError) as error:
+        raise ValueError(_bad_line(source)) from error
+    if not X.shape[0]:
+        raise ValueError(f"{source.name} has no rows. Give a table with rows.")
+    if base is None:
+        base = 0 if X.shape[1] and X[:, [0]].nnz else 1
+    if base and X.shape[1] and X[:, [0]].nnz:
+        raise ValueError(
+            f"{source.name} has a column 0, and the columns of the model begin with 1. "
+            "Number the columns as in the file that the model was fitted to."
+        )
+    X = X[:, base:]
+    most = MOST_COLUMNS if n_features is None else n_features
+    if X.shape[1] > most:
+        raise ValueError(
+            f"{source.name} has a column {X.shape[1] - 1 + base}, and the last one that "
+            f"{'can be' if n_features is None else 'the model knows'} is {most - 1 + base}. "
+            "Number the columns as in the file that the model was fitted to."
+        )
+    if n_features is not None:
+        X.resize(X.shape[0], n_features)
+    return SparseTable(X, y, base)
+
+
+def _bad_line(source: Source) -> str:
+    """Which line of a libsvm file is not one."""
+    source.stream.seek(0)
+    entry = re.compile(rb"^\s*[-+0-9.eE]+(\s+(qid|[0-9]+):[-+0-9.eEinfaINFA]+)*\s*(#.*)?$")
+    for number, line in enumerate(source.stream, start=1):
+        if line.strip() and not line.lstrip().startswith(b"#") and not entry.match(line):
+            shown = line.strip()[:40].decode("utf-8", errors="replace")
+            return (
+                f"{source.name}, line {number}: {shown!r} is not in libsvm's form. "
+                "Give a number and then column:value pairs, such as `1 3:0.5 7:2`."
+            )
+    return (
+        f"{source.name} is not in libsvm's form: columns must be numbered upwards in every line. "
+        "Mend the file."
+    )

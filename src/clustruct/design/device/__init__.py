@@ -1,0 +1,1 @@
+"""Arrays of other libraries, on a GPU or not."""

@@ -1,0 +1,1 @@
+"""Matrices of the host, dense and sparse."""

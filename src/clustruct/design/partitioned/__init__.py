@@ -1,0 +1,1 @@
+"""Matrices in pieces: Dask collections and mapped files."""

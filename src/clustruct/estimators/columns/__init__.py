@@ -1,0 +1,1 @@
+"""Transformers for the columns of tables."""

@@ -1,0 +1,360 @@
+"""Transformers for columns of tables, for what scikit-learn's own do not take or do not name.
+
+They are what the command line puts before a model, beside scikit-learn's imputers, scalers and
+vectorizers; and they hold no functions, so that model files can hold them. Features that stand for
+a part of a column are called ``column: part``, such as ``sex: male`` or ``age: missing``.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import MissingIndicator
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    _check_n_features,
+    check_is_fitted,
+)
+
+from clustruct.estimators.columns.written import ISO, read_dates, read_numbers
+
+__all__ = [
+    "DateToDays",
+    "FilledText",
+    "LevelEncoder",
+    "MissingFlag",
+    "WordsOfColumn",
+    "WrittenDates",
+    "WrittenNumbers",
+]
+
+SECONDS = 86_400.0
+
+
+class _ColumnTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """A transformer that learns nothing but the names of its columns."""
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "_ColumnTransform":
+        """Remember the names of the columns.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_columns)
+            Columns.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        _check_n_features(self, X, reset=True)
+        _check_feature_names(self, X, reset=True)
+        return self
+
+    def _columns(self, X: Any) -> list[Any]:
+        """The columns, as many and by the names that there were."""
+        check_is_fitted(self, "n_features_in_")
+        _check_n_features(self, X, reset=False)
+        _check_feature_names(self, X, reset=False)
+        if hasattr(X, "iloc"):
+            return [X.iloc[:, place] for place in range(X.shape[1])]
+        return list(np.asarray(X, dtype=object).T)
+
+
+class DateToDays(_ColumnTransform):
+    """Dates as days since the beginning of 1970; NaN where there is none.
+
+    Examples
+    --------
+    >>> from clustruct.estimators.columns.transformers import DateToDays
+    >>> DateToDays().fit_transform([["1970-01-02"], ["1970-01-03T12:00"]]).tolist()
+    [[1.0], [2.5]]
+    """
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Count the days.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_columns)
+            Dates, or text in the form of ISO 8601.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            Days, with fractions.
+        """
+        return np.column_stack([_days(column) for column in self._columns(X)])
+
+
+class WrittenDates(DateToDays):
+    """The same for text with dates that are written in one way.
+
+    Parameters
+    ----------
+    form : str, default="ISO8601"
+        As `datetime.strptime` takes it, or "ISO8601".
+
+    Examples
+    --------
+    >>> from clustruct.estimators.columns.transformers import WrittenDates
+    >>> WrittenDates("%d.%m.%Y").fit_transform([["02.01.1970"], ["1.10.2023"]]).tolist()
+    [[1.0], [19631.0]]
+    """
+
+    def __init__(self, form: str = ISO) -> None:
+        self.form = form
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Read the dates, and count the days.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_columns)
+            Dates, or text of the form; what is not of it is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            Days, with fractions.
+        """
+        columns = [_days(read_dates(_series(column), self.form)) for column in self._columns(X)]
+        return np.column_stack(columns)
+
+
+class WrittenNumbers(_ColumnTransform):
+    """Numbers of text with signs of currency, percent signs or marks between thousands.
+
+    Parameters
+    ----------
+    decimal : {".", ","}, default="."
+        The decimal mark.
+
+    Examples
+    --------
+    >>> from clustruct.estimators.columns.transformers import WrittenNumbers
+    >>> WrittenNumbers(",").fit_transform([["€ 1.234,50"], [7]]).tolist()
+    [[1234.5], [7.0]]
+    """
+
+    def __init__(self, decimal: str = ".") -> None:
+        self.decimal = decimal
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Read the numbers.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_columns)
+            Numbers, or text; what is neither is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            Numbers.
+        """
+        columns = [read_numbers(_series(column), self.decimal) for column in self._columns(X)]
+        return np.column_stack(columns)
+
+
+class _PartsOfColumns:
+    """Names of features that stand for parts of columns."""
+
+    @abstractmethod
+    def _parts(self, place: int) -> list[str]:
+        """The parts of a column that have a feature."""
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns; those of the fit if not given.
+
+        Returns
+        -------
+        ndarray of str
+            As ``column: part``.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        made = [
+            f"{name}: {part}" for place, name in enumerate(names) for part in self._parts(place)
+        ]
+        return np.asarray(made, dtype=object)
+
+
+class MissingFlag(_PartsOfColumns, MissingIndicator):
+    """scikit-learn's `MissingIndicator`, with features called ``column: missing``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from clustruct.estimators.columns.transformers import MissingFlag
+    >>> flag = MissingFlag(features="all").fit(pd.DataFrame({"age": [31.0, None]}))
+    >>> flag.get_feature_names_out().tolist()
+    ['age: missing']
+    """
+
+    def transform(self, X: Any) -> Any:
+        """Tell where values are missing.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_columns)
+            Numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            1 where they are missing, 0 elsewhere: numbers, not truth values, so that matrices with
+            other numbers stay matrices of numbers.
+        """
+        return super().transform(X).astype(np.float64)
+
+    def _parts(self, place: int) -> list[str]:
+        return ["missing"] if place in self.features_ else []
+
+
+class LevelEncoder(_PartsOfColumns, OneHotEncoder):
+    """scikit-learn's `OneHotEncoder`, with features called ``column: level``.
+
+    A missing value is the level ``missing``, and rare levels are together
+    ``other (12 rare levels)``, or ``other (its name)`` if there is one. An unknown level counts as
+    the one without a feature, where there is such a level, or as none; nothing warns of it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from clustruct.estimators.columns.transformers import LevelEncoder
+    >>> sizes = pd.DataFrame({"size": ["S", "M", "M", "L", "L", None, None]})
+    >>> encoder = LevelEncoder(min_frequency=2, drop="if_binary").fit(sizes)
+    >>> encoder.get_feature_names_out().tolist()
+    ['size: L', 'size: M', 'size: missing', 'size: other (S)']
+    """
+
+    def _parts(self, place: int) -> list[str]:
+        levels = _level_names(self.categories_[place])
+        rare = self.infrequent_categories_[place] if self._infrequent_enabled else None
+        if rare is not None:
+            hidden = {_missing_as_none(value) for value in rare}
+            pairs = list(zip(levels, self.categories_[place], strict=True))
+            apart = [name for name, value in pairs if _missing_as_none(value) in hidden]
+            levels = [name for name, value in pairs if _missing_as_none(value) not in hidden]
+            what = apart[0] if len(apart) == 1 else f"{len(apart)} rare levels"
+            levels.append(f"other ({what})")
+        dropped = self.drop_idx_ is not None and self.drop_idx_[place] is not None
+        return levels[1:] if dropped else levels
+
+    def _transform(self, X: Any, **options: Any) -> Any:
+        if "warn_on_unknown" in options:  # of levels that count as the first of two
+            options["warn_on_unknown"] = False
+        return super()._transform(X, **options)
+
+
+class WordsOfColumn(TfidfVectorizer):
+    """scikit-learn's `TfidfVectorizer`, with features called ``column: word``.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from clustruct.estimators.columns.transformers import FilledText, WordsOfColumn
+    >>> import pandas as pd
+    >>> steps = make_pipeline(FilledText(), WordsOfColumn())
+    >>> steps.fit(pd.DataFrame({"review": ["good"]})).get_feature_names_out().tolist()
+    ['review: good']
+    """
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            The name of the column; words have no name before them if it is not given.
+
+        Returns
+        -------
+        ndarray of str
+            One for each word.
+        """
+        words = super().get_feature_names_out()
+        if input_features is None:
+            return np.asarray(words, dtype=object)
+        column = np.asarray(input_features, dtype=object).reshape(-1)[0]
+        return np.asarray([f"{column}: {word}" for word in words], dtype=object)
+
+
+class FilledText(_ColumnTransform):
+    """One column of text, empty where it is missing, as vectorizers take it.
+
+    Examples
+    --------
+    >>> from clustruct.estimators.columns.transformers import FilledText
+    >>> FilledText().fit_transform([["good"], [None]]).tolist()
+    ['good', '']
+    """
+
+    def transform(self, X: Any) -> NDArray[np.object_]:
+        """Fill what is missing.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, 1)
+            Text.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Text.
+        """
+        (column,) = self._columns(X)
+        filled = np.empty(len(column), dtype=object)
+        filled[:] = ["" if _is_missing(value) else str(value) for value in column]
+        return filled
+
+
+def _days(column: Any) -> NDArray[np.float64]:
+    values = np.asarray(column)
+    if values.dtype.kind != "M":
+        values = np.array(
+            [
+                np.datetime64("NaT") if _is_missing(value) else np.datetime64(value)
+                for value in column
+            ],
+            dtype="datetime64[us]",
+        )
+    seconds = values.astype("datetime64[us]").astype(np.float64) / 1e6
+    return np.where(np.isnat(values), np.nan, seconds / SECONDS)
+
+
+def _series(column: Any) -> Any:
+    import pandas as pd
+
+    return column if hasattr(column, "iloc") else pd.Series(column)
+
+
+def _level_names(values: Sequence[Any]) -> list[str]:
+    """Levels as text; what is missing is called so, by a name that no level has."""
+    names = ["" if _is_missing(value) else str(value) for value in values]
+    missing = "missing" if "missing" not in names else "missing value"
+    return [
+        missing if _is_missing(value) else name for name, value in zip(names, values, strict=True)
+    ]
+
+
+def _missing_as_none(value: Any) -> Any:
+    return None if _is_missing(value) else value
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value  # NaN and NaT differ from themselves

@@ -1,0 +1,1 @@
+"""Clustered features."""

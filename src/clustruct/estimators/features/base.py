@@ -1,0 +1,207 @@
+"""What regression and classification with grouped features share."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    TransformerMixin,
+)
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from clustruct._typing import Floats
+from clustruct.arrays import beside, cast
+from clustruct.design import Design, Rows, any_design
+from clustruct.estimators.features.blocks import choose_constraint
+from clustruct.estimators.features.grid import Method, choose_objective
+from clustruct.estimators.intake.arguments import (
+    check_options,
+    check_start,
+    conclude,
+    names_of_features,
+    watcher,
+)
+from clustruct.estimators.intake.samples import Intake, map_rows, take_matrix
+from clustruct.objectives.linear import Response
+from clustruct.results import FeatureGroup, FeatureGroups
+from clustruct.solvers.driver import Answer, Budget
+from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
+
+__all__ = ["FeatureCluster", "ordered_groups"]
+
+
+class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
+    """What regression and classification share."""
+
+    n_clusters: Any  # one value here, a sequence of them for a search
+    n_nonzero: Any
+    coef_: Any
+    intercept_: Any
+    cluster_values_: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
+        "blocks": ["array-like", None],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions(set(RECIPES))],
+        "init": [StrOptions({"auto", "greedy", "zeros"}), "array-like"],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "solver_options": [Mapping, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+    }
+
+    @abstractmethod
+    def _respond(self, samples: Intake) -> Response:
+        """What the scores are held against."""
+
+    def _fit_samples(self, samples: Intake) -> None:
+        """Solve for validated samples and set the attributes."""
+        design, response = samples.design, self._respond(samples)
+        constraint = choose_constraint(
+            design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
+        )
+        method = self._method((design.shape[1], response.n_outputs))
+        self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
+        self._follow(design)
+        conclude(self.verbose, self.status_, self.certificate_)
+
+    def _follow(self, design: Design) -> None:
+        """Weights go where the samples are."""
+        self.coef_, self.cluster_values_ = map(design.weights, (self.coef_, self.cluster_values_))
+        if np.ndim(self.intercept_):
+            self.intercept_ = design.weights(self.intercept_)
+
+    def _method(self, shape: tuple[int, int]) -> Method:
+        """How to fit weights of that shape."""
+        return Method(
+            solver=self.solver,
+            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
+            start=check_start(self.init, shape),
+            n_starts=None if self.n_init == "auto" else self.n_init,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            options=check_options(self.solver, self.solver_options, OPTIONS),
+        )
+
+    def _set_outcome(self, outcome: FeatureOutcome) -> None:
+        """All attributes of a fitted model."""
+        self._set_answer(outcome.answer)
+        self.objective_ = outcome.answer.point.value
+        self.certificate_ = outcome.certificate
+        self.n_iter_ = outcome.status.n_iter
+        self.status_ = outcome.status
+        self.trace_ = outcome.trace
+
+    def _set_answer(self, answer: Answer) -> None:
+        """Weights and groups."""
+        self.labels_, values = ordered_groups(answer)
+        self._weights, self._offset = answer.point.W, answer.point.intercept
+        self.cluster_values_ = values if self._many_outputs() else values[:, 0]
+        self.cluster_sizes_ = np.bincount(
+            self.labels_[self.labels_ >= 0], minlength=values.shape[0]
+        ).astype(np.intp)
+        self.n_clusters_ = values.shape[0]
+        self._set_linear(answer.point.W, answer.point.intercept)
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Add up the columns of each group.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_groups)
+            One column a group, in the order of `cluster_values_`.
+        """
+        check_is_fitted(self)
+        matrix = take_matrix(self, X)
+        return map_rows(self._sums, matrix, self.n_clusters_, matrix.dtype)
+
+    def _sums(self, matrix: Any) -> Floats:
+        """Group sums of a validated matrix."""
+        sums = any_design(matrix).group_sums(self.labels_, self.n_clusters_)
+        return cast(sums, matrix.dtype)
+
+    def _scores(self, matrix: Any) -> Rows:
+        """Scores with the intercept, for a validated matrix."""
+        scores = any_design(matrix).scores(self._weights)
+        return scores + beside(self._offset, scores)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored, as the columns are groups of features.
+
+        Returns
+        -------
+        ndarray of str
+            ``group0``, ``group1``, ...
+        """
+        check_is_fitted(self)
+        return np.array([f"group{q}" for q in range(self.n_clusters_)], dtype=object)
+
+    def clusters(self) -> FeatureGroups:
+        """The groups as a table: value, size and feature names of each.
+
+        Returns
+        -------
+        FeatureGroups
+            A list of `FeatureGroup`.
+            In the order of their values; the features without weight, if any, come last with
+            label -1. ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
+        """
+        check_is_fitted(self)
+        names = names_of_features(self)
+        order = np.argsort(self.labels_, kind="stable")
+        bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
+        groups = [self._group(members, names) for members in np.split(order, bounds)]
+        if groups[0].label < 0:
+            groups = [*groups[1:], groups[0]]
+        return FeatureGroups(groups, map(str, getattr(self, "classes_", ())))
+
+    def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
+        """The group of some features, which share a label."""
+        weight = self._weights[members[0]]
+        return FeatureGroup(
+            label=int(self.labels_[members[0]]),
+            weight=weight.copy() if self._many_outputs() else float(weight[0]),
+            size=members.size,
+            features=tuple(str(name) for name in names[members]),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit went through: one that fails leaves the number of features behind."""
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def ordered_groups(answer: Answer) -> tuple[NDArray[np.intp], Floats]:
+    """Labels and values of the groups in use, in the order of their values."""
+    used, first, labels = np.unique(answer.labels, return_index=True, return_inverse=True)
+    values = answer.point.W[first]
+    order = np.lexsort((*values.T[::-1], used < 0))
+    order = order[: np.count_nonzero(used >= 0)]
+    ranks = np.full(used.size, -1, dtype=np.intp)
+    ranks[order] = np.arange(order.size)
+    return ranks[labels.reshape(-1)], values[order]

@@ -1,0 +1,269 @@
+"""Fits on a grid of (n_clusters, alpha, n_nonzero): the engine of single fits, paths and searches.
+
+Alphas are taken from large to small. The weights without constraint, where all solvers begin, are
+found once for each alpha, starting from those of the alpha before, and serve every number of groups
+and of nonzero weights.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from clustruct._typing import Floats
+from clustruct.design import Design, StreamedDesign
+from clustruct.estimators.features.blocks import choose_constraint
+from clustruct.grouping.constraints import FeatureConstraint, Free
+from clustruct.grouping.rows import Cluster
+from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.objectives.features.objective import FeatureObjective
+from clustruct.objectives.features.streamed import StreamedFeatureObjective
+from clustruct.objectives.linear import Response
+from clustruct.objectives.point import Point
+from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
+from clustruct.solvers.driver import Budget
+from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
+
+__all__ = [
+    "Count",
+    "Grid",
+    "Method",
+    "check_alphas",
+    "check_grid",
+    "choose_objective",
+    "fit_grid",
+    "gram_pays",
+    "itself",
+    "warn_of_unconverged",
+]
+
+Count = int | Mapping[Any, int] | None
+Place = tuple[int, int, int]
+T = TypeVar("T")
+
+# With at most this many columns, squared loss is solved by its Gram matrix.
+GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
+
+# The grid "auto": half a decade apart, from ten times the mean curvature of the loss down.
+N_ALPHAS = 10
+LARGEST, SMALLEST = 1.0, -3.5
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What a fit is made at: every combination of the three.
+
+    Attributes
+    ----------
+    n_clusters : tuple of int, mapping or None
+    alphas : ndarray of shape (n_alphas,)
+    n_nonzero : tuple of int or None
+    """
+
+    n_clusters: tuple[Count, ...]
+    alphas: Floats
+    n_nonzero: tuple[int | None, ...]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Number of entries of each."""
+        return len(self.n_clusters), self.alphas.size, len(self.n_nonzero)
+
+    def constraints(
+        self, n_features: int, blocks: ArrayLike | None, cluster: Cluster = cluster_values
+    ) -> dict[tuple[int, int], FeatureConstraint]:
+        """The constraint for each number of groups and of nonzero weights."""
+        return {
+            (q, k): choose_constraint(
+                n_features, self.n_clusters[q], self.n_nonzero[k], blocks, cluster
+            )
+            for q, k in product(range(len(self.n_clusters)), range(len(self.n_nonzero)))
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """How each fit is made: all that is not on the grid.
+
+    Attributes
+    ----------
+    solver : str
+    budget : Budget
+    start : ndarray of shape (d, K) or None
+    n_starts : int or None
+    seed : int
+        Every fit draws its random starts anew from it, so that none depends on the others.
+    options : mapping
+    """
+
+    solver: str
+    budget: Budget
+    start: Floats | None
+    n_starts: int | None
+    seed: int
+    options: Mapping[str, Any]
+
+    def quietly(self, solver: str) -> "Method":
+        """The same by a given solver, without reports of single fits."""
+        budget = replace(self.budget, monitor=lambda iteration: None, quiet=True)
+        options = self.options if solver == self.solver else {}
+        return replace(self, solver=solver, budget=budget, options=options)
+
+    def fit(
+        self,
+        objective: QuadraticObjective | FeatureObjective,
+        constraint: FeatureConstraint,
+        known_minimum: Point | None = None,
+    ) -> FeatureOutcome:
+        """One fit."""
+        problem = FeatureProblem(
+            objective=objective,
+            constraint=constraint,
+            budget=self.budget,
+            start=self.start,
+            n_starts=self.n_starts,
+            rng=np.random.default_rng(self.seed),
+            options=self.options,
+            known_minimum=known_minimum,
+        )
+        return solve(problem, self.solver)
+
+
+def fit_grid(
+    objective: QuadraticObjective | FeatureObjective,
+    grid: Grid,
+    blocks: ArrayLike | None,
+    method: Method,
+    finish: Callable[[FeatureOutcome], T],
+) -> Iterator[tuple[Place, T]]:
+    """Fit at every place of a grid.
+
+    Parameters
+    ----------
+    objective : QuadraticObjective or FeatureObjective
+        With any alpha.
+    grid : Grid
+    blocks : array-like of shape (n_features,) or None
+    method : Method
+    finish : callable
+        Makes what is wanted of a fit, with passes over ``X`` that fits may have in common.
+
+    Yields
+    ------
+    place : tuple of int
+        Indices into the number of groups, alphas and numbers of nonzero weights.
+    finished
+        What `finish` returned.
+    """
+    constraints = grid.constraints(objective.shape[0], blocks, objective.cluster)
+    free = [place for place, each in constraints.items() if isinstance(each, Free)]
+    alone = [place for place in constraints if place not in free[1:]]
+    there, minimum = objective, None
+    for a in np.argsort(-grid.alphas, kind="stable"):
+        there = there.with_alpha(float(grid.alphas[a]))
+        minimum = free_minimum(there, near=minimum)
+
+        def fit(place: tuple[int, int], there: Any = there, known: Point = minimum) -> T:
+            return finish(method.fit(there, constraints[place], known))
+
+        works = [partial(fit, place) for place in alone]
+        for (q, k), finished in zip(alone, there.side_by_side(works), strict=True):
+            # Without constraint there is one answer.
+            for also_q, also_k in free if (q, k) in free else [(q, k)]:
+                yield (also_q, int(a), also_k), finished
+
+
+def itself(outcome: FeatureOutcome) -> FeatureOutcome:
+    """An outcome as it is."""
+    return outcome
+
+
+def choose_objective(
+    design: Design, response: Response, alpha: float
+) -> QuadraticObjective | FeatureObjective:
+    """By the Gram matrix where it is small and pays."""
+    n, d = design.shape
+    if response.loss.quadratic and gram_pays(n, d):
+        return quadratic_objective(design, response, np.full(d, float(alpha)))
+    if design.streamed:
+        return StreamedFeatureObjective(cast(StreamedDesign, design), response, float(alpha))
+    return FeatureObjective(design, response, float(alpha))
+
+
+def gram_pays(n_samples: int, n_features: int) -> bool:
+    """Whether squared loss is solved by the Gram matrix."""
+    return n_features <= GRAM_ALWAYS or (n_features <= GRAM_IF_TALL and n_features <= n_samples)
+
+
+def check_grid(
+    n_clusters: Count | Sequence[Count],
+    alphas: Floats,
+    n_nonzero: int | Sequence[int | None] | None,
+) -> Grid:
+    """A grid of what users pass, each a single value or a sequence."""
+    counts: tuple[Any, ...] = _as_tuple(n_clusters)
+    limits = _as_tuple(n_nonzero)
+    for name, entries in (("n_clusters", counts), ("n_nonzero", limits)):
+        if not entries:
+            raise ValueError(f"{name} is empty. Give at least one value.")
+        for entry in entries:
+            if not (_is_count(entry) or (isinstance(entry, Mapping) and name == "n_clusters")):
+                raise ValueError(
+                    f"{name} holds {entry!r}. Give integers of at least 1, or None for no limit."
+                )
+    return Grid(
+        tuple(int(c) if isinstance(c, Integral) else c for c in counts),
+        alphas,
+        tuple(None if k is None else int(k) for k in limits),
+    )
+
+
+def check_alphas(
+    alphas: str | float | Sequence[float] | NDArray[Any],
+    objective: QuadraticObjective | FeatureObjective,
+) -> Floats:
+    """The alphas to try; "auto" is a grid on the scale of the loss's curvature."""
+    if isinstance(alphas, str):
+        if alphas != "auto":
+            raise ValueError(f"alphas={alphas!r} is no grid. Give 'auto' or positive numbers.")
+        scale = float((objective.curvatures() - objective.penalties).mean())
+        return np.logspace(LARGEST, SMALLEST, N_ALPHAS) * (scale if scale > 0.0 else 1.0)
+    values = np.asarray(alphas, dtype=object).reshape(-1)
+    if not values.size:
+        raise ValueError("alphas is empty. Give at least one number, or 'auto'.")
+    for value in values:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not number or not 0.0 <= float(value) < np.inf:
+            raise ValueError(f"alphas holds {value!r}. Give finite numbers of at least 0.")
+    return values.astype(np.float64)
+
+
+def warn_of_unconverged(count: int, total: int, max_iter: int) -> None:
+    """One warning for all fits that were stopped by their budget."""
+    if count:
+        warnings.warn(
+            f"{count} of {total} fits on the grid were stopped by max_iter={max_iter}. "
+            "Raise max_iter, raise tol, or scale the columns of X.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    """A single value, or the entries of a sequence."""
+    single = value is None or isinstance(value, Mapping | str) or np.ndim(value) == 0
+    return (value,) if single else tuple(value)
+
+
+def _is_count(entry: Any) -> bool:
+    """Whether it is a positive integer, or None."""
+    return entry is None or (
+        not isinstance(entry, bool | np.bool_) and isinstance(entry, Integral) and int(entry) >= 1
+    )

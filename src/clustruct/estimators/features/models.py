@@ -1,0 +1,550 @@
+"""Linear models whose features share weights in groups."""
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    ClassifierMixin,
+    RegressorMixin,
+    _fit_context,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from clustruct._finite import require_squares, without_warnings
+from clustruct._typing import Floats
+from clustruct.arrays import log_softmax, namespace, softmax
+from clustruct.estimators.features.base import FeatureCluster
+from clustruct.estimators.intake.arguments import MATRIX_CHECKS, with_features_of
+from clustruct.estimators.intake.responses import class_response, named, number_response
+from clustruct.estimators.intake.samples import Intake, map_rows, take_matrix, take_samples
+from clustruct.losses import HuberLoss, Loss, SquaredLoss
+from clustruct.objectives.linear import Response
+from clustruct.solvers.driver import Callback
+
+__all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
+
+
+class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
+    """Linear regression whose features fall into groups with shared weights.
+
+    Minimises the mean loss plus ridge over weights with few distinct values,
+
+    ``(1/S) sum_i s_i loss(y_i, x_i' w + b) + alpha/2 ||w||^2``,
+
+    and finds the groups while it fits. With several outputs, features are grouped alike for
+    all of them, and each group has one weight for each output.
+
+    Parameters
+    ----------
+    n_clusters : int, mapping or None, default=8
+        Largest number of distinct weights. With `blocks`, the number in all blocks together, or a
+        mapping from block to number. None sets no limit.
+    alpha : float, default=1e-3
+        Strength of the ridge, on the scale of the mean loss.
+    n_nonzero : int, default=None
+        Largest number of features with a weight that is not zero; None for no limit. Weight zero
+        does not count as a group.
+    loss : {"squared", "huber"}, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`.
+    huber_delta : float, default=1.35
+        Residual at which the Huber loss turns linear, in the units of ``y``.
+    blocks : array-like of shape (n_features,), default=None
+        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is neither penalised nor clustered.
+    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
+        How the groups are found, see Notes.
+    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
+        Where ``"pg"`` begins: at the weights without constraint ("auto" or "greedy"), at zero, or
+        at given weights, shaped as `coef_`.
+    n_init : "auto" or int, default="auto"
+        Number of starts of ``"pg"`` and ``"soft"``.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver, see Notes.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random starts.
+    verbose : int or bool, default=0
+        Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Weights.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Intercept.
+    labels_ : ndarray of shape (n_features,)
+        Group of each feature, -1 for weight zero by `n_nonzero`.
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)
+        Weight of each group, ascending.
+    cluster_sizes_ : ndarray of shape (n_groups,)
+        Number of features in each group.
+    n_clusters_ : int
+        Groups in use. Features left alone by `blocks` are groups of one.
+    objective_ : float
+        Objective at the weights.
+    certificate_ : Certificate
+        A proven lower bound of the best possible objective, and the gap to it.
+    n_iter_ : int
+        Steps of the solver.
+    status_ : Status
+        What was done and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    FeatureClusterClassifier : The same for classes.
+    FeatureClusterRegressorCV : Chooses the number of groups and the ridge.
+
+    Notes
+    -----
+    ``"greedy"`` groups the weights of a fit without constraint and refits the groups (option
+    ``refit=False`` keeps the means). ``"pg"`` is projected gradient (options ``refit``,
+    ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation,
+    for squared loss (option ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it
+    with ``"pg"``. ``"soft"`` searches from many starts, for up to two thousand
+    features. ``"auto"`` tries what suits the problem and keeps the best.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(200, 20, 3, random_state=0)
+    >>> model = cs.FeatureClusterRegressor(3, alpha=1e-4).fit(problem.X, problem.y)
+    >>> bool((model.labels_ == problem.labels).all())
+    True
+    >>> model.transform(problem.X).shape
+    (200, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FeatureCluster._parameter_constraints,
+        "loss": [StrOptions({"squared", "huber"})],
+        "huber_delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | Mapping[Any, int] | None = 8,
+        *,
+        alpha: float = 1e-3,
+        n_nonzero: int | None = None,
+        loss: str = "squared",
+        huber_delta: float = 1.35,
+        blocks: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        init: str | ArrayLike = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.n_nonzero = n_nonzero
+        self.loss = loss
+        self.huber_delta = huber_delta
+        self.blocks = blocks
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "FeatureClusterRegressor":
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Answers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        FeatureClusterRegressor
+            Itself.
+        """
+        self._fit_samples(take_samples(self, X, y, sample_weight))
+        return self
+
+    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and answers."""
+        matrix, answers = validate_data(
+            self, X, y, multi_output=True, y_numeric=True, **MATRIX_CHECKS
+        )
+        require_squares(answers)
+        return matrix, answers
+
+    def _respond(self, samples: Intake) -> Response:
+        """What the scores are held against."""
+        self._single = len(samples.answers.shape) == 1
+        loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
+        return number_response(samples, loss, fit_intercept=self.fit_intercept)
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Predict answers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Answers.
+        """
+        check_is_fitted(self)
+        width = None if self._single else self._weights.shape[1]
+        return map_rows(self._answers, take_matrix(self, X), width)
+
+    def _answers(self, matrix: Any) -> Floats:
+        """Answers for a validated matrix."""
+        scores = self._scores(matrix)
+        return scores[:, 0] if self._single else scores
+
+    def to_sklearn(self) -> LinearRegression:
+        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
+
+        Returns
+        -------
+        LinearRegression
+            Fitted, with the same predictions.
+        """
+        check_is_fitted(self)
+        model = LinearRegression(fit_intercept=self.fit_intercept)
+        model.coef_, model.intercept_ = self.coef_, self.intercept_
+        return with_features_of(self, model)
+
+    def _many_outputs(self) -> bool:
+        return not self._single
+
+    def _set_linear(self, W: Floats, intercept: Floats) -> None:
+        self.coef_ = W[:, 0].copy() if self._single else W.T.copy()
+        self.intercept_ = float(intercept[0]) if self._single else intercept
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
+    """Linear classification whose features fall into groups with shared weights.
+
+    With two classes a feature has one weight; with more, one for each class, and features are
+    grouped alike for all classes.
+
+    Parameters
+    ----------
+    n_clusters : int, mapping or None, default=8
+        Largest number of distinct weights, as in `FeatureClusterRegressor`.
+    alpha : float, default=1e-3
+        Strength of the ridge, on the scale of the mean loss.
+    n_nonzero : int, default=None
+        Largest number of features with a weight that is not zero; None for no limit.
+    loss : {"logistic", "squared"}, default="logistic"
+        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply those of the samples.
+    blocks : array-like of shape (n_features,), default=None
+        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    fit_intercept : bool, default=True
+        Whether to add an intercept, which is neither penalised nor clustered.
+    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
+        How the groups are found, as in `FeatureClusterRegressor`.
+    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
+        Where ``"pg"`` begins.
+    n_init : "auto" or int, default="auto"
+        Number of starts of ``"pg"`` and ``"soft"``.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random starts.
+    verbose : int or bool, default=0
+        Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    labels_ : ndarray of shape (n_features,)
+        Group of each feature, -1 for weight zero by `n_nonzero`.
+    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_classes)
+        Weight of each group, ascending.
+    cluster_sizes_ : ndarray of shape (n_groups,)
+        Number of features in each group.
+    n_clusters_ : int
+        Groups in use.
+    objective_ : float
+        Objective at the weights.
+    certificate_ : Certificate
+        A proven lower bound of the best possible objective, and the gap to it.
+    n_iter_ : int
+        Steps of the solver.
+    status_ : Status
+        What was done and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    FeatureClusterRegressor : The same for numbers; its notes describe the solvers.
+    FeatureClusterClassifierCV : Chooses the number of groups and the ridge.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(
+    ...     500, 12, 2, low=-2, high=2, classification=True, random_state=1
+    ... )
+    >>> model = cs.FeatureClusterClassifier(2).fit(problem.X, problem.y)
+    >>> bool((model.labels_ == problem.labels).all())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FeatureCluster._parameter_constraints,
+        "loss": [StrOptions({"logistic", "squared"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | Mapping[Any, int] | None = 8,
+        *,
+        alpha: float = 1e-3,
+        n_nonzero: int | None = None,
+        loss: str = "logistic",
+        class_weight: Mapping[Any, float] | str | None = None,
+        blocks: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        init: str | ArrayLike = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.n_nonzero = n_nonzero
+        self.loss = loss
+        self.class_weight = class_weight
+        self.blocks = blocks
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "FeatureClusterClassifier":
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        FeatureClusterClassifier
+            Itself.
+        """
+        self._fit_samples(take_samples(self, X, y, sample_weight))
+        return self
+
+    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and classes."""
+        matrix, classes = validate_data(self, X, y, **MATRIX_CHECKS)
+        check_classification_targets(classes)
+        return matrix, classes
+
+    def _respond(self, samples: Intake) -> Response:
+        """What the scores are held against."""
+        self.classes_, response = class_response(
+            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+        )
+        return response
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive for the second.
+        """
+        check_is_fitted(self)
+        width = self.classes_.size if self._many_outputs() else None
+        return map_rows(self._decide, take_matrix(self, X), width)
+
+    def _decide(self, matrix: Any) -> Floats:
+        """Scores for a validated matrix."""
+        scores = self._scores(matrix)
+        return scores if self._many_outputs() else scores[:, 0]
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Classes.
+        """
+        check_is_fitted(self)
+        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+
+    def _choose(self, matrix: Any) -> NDArray[Any]:
+        """Classes for a validated matrix; numbers are beside it, strings on the host."""
+        scores = self._decide(matrix)
+        best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
+        return named(self.classes_, best)
+
+    @available_if(lambda self: self.loss == "logistic")
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Predict probabilities; with the logistic loss only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        return self._of_scores(X, softmax)
+
+    @available_if(lambda self: self.loss == "logistic")
+    def predict_log_proba(self, X: ArrayLike) -> Floats:
+        """Predict logarithms of probabilities; with the logistic loss only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of `predict_proba`.
+        """
+        return self._of_scores(X, log_softmax)
+
+    def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
+        """A function of the scores of all classes."""
+        check_is_fitted(self)
+        matrix = take_matrix(self, X)
+        return map_rows(lambda X: function(self._class_scores(X)), matrix, self.classes_.size)
+
+    def _class_scores(self, matrix: Any) -> Floats:
+        """One score a class, also where there are two."""
+        scores = self._decide(matrix)
+        if scores.ndim == 2:
+            return scores
+        xp = namespace(scores)
+        return xp.stack([xp.zeros_like(scores), scores], axis=1)
+
+    def to_sklearn(self) -> LogisticRegression | RidgeClassifier:
+        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
+
+        Returns
+        -------
+        LogisticRegression or RidgeClassifier
+            Fitted, with the same predictions.
+        """
+        check_is_fitted(self)
+        if self.loss == "logistic":
+            model = LogisticRegression(fit_intercept=self.fit_intercept)
+            model.classes_ = self.classes_
+        else:
+            model = RidgeClassifier(fit_intercept=self.fit_intercept)
+            model._label_binarizer = LabelBinarizer(neg_label=-1).fit(self.classes_)
+            if not hasattr(model, "classes_"):  # newer releases take it from there no more
+                model.classes_ = self.classes_
+        model.coef_, model.intercept_ = self.coef_, self.intercept_
+        return with_features_of(self, model)
+
+    def _many_outputs(self) -> bool:
+        return bool(self.classes_.size > 2)
+
+    def _set_linear(self, W: Floats, intercept: Floats) -> None:
+        self.coef_ = W.T.copy()
+        self.intercept_ = intercept

@@ -1,0 +1,1 @@
+"""From arguments to solvers: validate, place, weigh."""

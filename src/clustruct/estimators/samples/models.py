@@ -1,0 +1,646 @@
+"""Several linear experts, each sample answered by its best one."""
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from clustruct._finite import require_squares, without_warnings
+from clustruct._typing import Floats
+from clustruct.arrays import beside, blend, cast, expit, indicator, namespace, softmax
+from clustruct.design import Rows
+from clustruct.estimators.intake.arguments import (
+    MATRIX_CHECKS,
+    class_loss,
+    class_targets,
+    class_weights,
+    total_weight,
+    weigh_rows,
+)
+from clustruct.estimators.intake.responses import class_response, named, number_response
+from clustruct.estimators.intake.samples import (
+    Intake,
+    map_rows,
+    map_samples,
+    mean_of,
+    stays_elsewhere,
+    take_matrix,
+)
+from clustruct.estimators.samples.base import HostScore, SampleCluster
+from clustruct.losses import HuberLoss, Loss, SquaredLoss
+from clustruct.objectives.linear import Response
+from clustruct.solvers.driver import Callback
+
+__all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
+
+
+class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
+    """Several linear regressions, each sample answered by the one that fits it best.
+
+    Minimises, over experts and the assignment of samples to them,
+
+    ``(1/S) sum_i s_i (loss(y_i, v_q(i)' x_i + b_q(i)) + alpha/2 ||v_q(i)||^2)``.
+
+    Which expert answers is known from ``y`` alone: for a new sample there are several answers, of
+    which one is good, or their weighted mean. Where ``x`` tells which expert answers, a `gate` can
+    learn it.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        Number of experts.
+    alpha : float, default=1e-3
+        Strength of the ridge, on the scale of the mean loss.
+    gate : bool or classifier, default=None
+        What learns from ``x`` which expert answers: any classifier with ``predict_proba``, or True
+        for logistic regression. None or False for the same weights everywhere.
+    loss : {"squared", "huber"}, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`.
+    huber_delta : float, default=1.35
+        Residual at which the Huber loss turns linear, in the units of ``y``.
+    fit_intercept : bool, default=True
+        Whether each expert has an intercept, which is not penalised.
+    solver : {"auto", "am", "pg", "cg", "rc", "em"}, default="auto"
+        How experts are found, see Notes.
+    n_init : "auto" or int, default="auto"
+        Number of starts; "auto" goes on until the best objective was reached twice.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver, see Notes.
+    n_jobs : int, default=None
+        Starts that run at the same time. It does not change the answer.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts, and of the folds of the gate.
+    verbose : int or bool, default=0
+        Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
+
+    Attributes
+    ----------
+    experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
+        Weights of the experts, those with the most samples first.
+    intercepts_ : ndarray of shape (n_experts,) or (n_experts, n_outputs)
+        Their intercepts.
+    weights_ : ndarray of shape (n_experts,)
+        Their shares of the samples' weight, descending.
+    labels_ : ndarray of shape (n_samples,)
+        Expert of each sample.
+    n_clusters_ : int
+        Experts in use; fewer than asked for where more could not improve the fit.
+    objective_ : float
+        Objective of the experts.
+    certificate_ : Certificate
+        A proven lower bound of the best possible objective; with intercepts nothing is proved.
+    gate_ : classifier
+        The fitted gate, if there is one.
+    gate_score_ : GateScore
+        What it is worth, on samples that it had not seen.
+    n_iter_ : int
+        Steps of the solver.
+    status_ : Status
+        What was done and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    SampleClusterClassifier : The same for classes.
+    SampleClusterRegressorCV : Chooses the number of experts.
+
+    Notes
+    -----
+    ``"am"`` alternates between experts and assignment, and comes after all others. ``"em"`` fits a
+    mixture of regressions, cooled down from a high temperature; for squared loss also with a prior
+    that takes weight from features that matter to no expert (option ``relevance``: "auto", True or
+    False), if there is strong evidence for it; with ``refine=False`` the experts are those of the
+    mixture, without ``"am"`` after it. ``"rc"`` is regression clustering with K-harmonic
+    means. ``"pg"`` is projected gradient (options ``refit``, ``longest``, ``shortest``,
+    ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation, for squared loss (option
+    ``step``). ``"auto"`` is ``"em"``, and ``"am"`` where there are many samples.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_experts(500, 4, 2, random_state=0)
+    >>> model = cs.SampleClusterRegressor(2, random_state=0).fit(problem.X, problem.y)
+    >>> model.predict_experts(problem.X).shape
+    (500, 2)
+    >>> bool(model.best_loss(problem.X, problem.y) < 0.01)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SampleCluster._parameter_constraints,
+        "loss": [StrOptions({"squared", "huber"})],
+        "huber_delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        alpha: float = 1e-3,
+        gate: Any = None,
+        loss: str = "squared",
+        huber_delta: float = 1.35,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.gate = gate
+        self.loss = loss
+        self.huber_delta = huber_delta
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "SampleClusterRegressor":
+        """Fit the experts.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Answers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        SampleClusterRegressor
+            Itself.
+        """
+        if stays_elsewhere(X):
+            self._fit_elsewhere(X, y, sample_weight)
+            return self
+        matrix, answers = self._check_data(X, y)
+        self._single = answers.ndim == 1
+        kept, mine, shares = weigh_rows(matrix, answers, sample_weight)
+        target, loss, n_outputs = self._target(mine)
+        response = Response(target, loss, n_outputs, shares, self.fit_intercept)
+        self._fit_response(kept, response, total_weight(matrix, sample_weight))
+        self.labels_ = self._best_experts(matrix, answers)
+        return self
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """The experts' answers, weighted by their shares of the samples, or by the gate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Answers.
+        """
+        check_is_fitted(self)
+        width = None if self._single else self._W.shape[2]
+        return map_rows(self._answers, take_matrix(self, X), width)
+
+    def _answers(self, matrix: Any) -> Rows:
+        """Weighted answers for a validated matrix."""
+        scores = self._scores(matrix)
+        answers = blend(self._expert_weights(matrix, scores), scores)
+        return answers[:, 0] if self._single else answers
+
+    def predict_experts(self, X: ArrayLike) -> Floats:
+        """Every expert's answer.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_experts) or (n_samples, n_experts, n_outputs)
+            Answers, in the order of `experts_`.
+        """
+        check_is_fitted(self)
+        n_experts, _, n_outputs = self._W.shape
+        width = n_experts if self._single else (n_experts, n_outputs)
+        return map_rows(self._all_answers, take_matrix(self, X), width)
+
+    def _all_answers(self, matrix: Any) -> Rows:
+        """Every expert's answers for a validated matrix."""
+        scores = self._scores(matrix)
+        return scores[:, :, 0] if self._single else scores
+
+    def _check_data(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
+    ) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and answers."""
+        checks = {"multi_output": True, "y_numeric": True, **MATRIX_CHECKS}
+        matrix, answers = validate_data(self, X, y, reset=reset, **checks)
+        require_squares(answers)
+        return matrix, answers
+
+    def _respond(self, samples: Intake) -> Response:
+        self._single = len(samples.answers.shape) == 1
+        return number_response(samples, self._loss(), fit_intercept=self.fit_intercept)
+
+    def _loss(self) -> Loss:
+        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
+
+    def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
+        target = np.asarray(answers, dtype=np.float64)
+        target = target.reshape(target.shape[0], -1)
+        return target, self._loss(), target.shape[1]
+
+    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
+        self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
+        self.intercepts_ = place(self._b[:, 0] if self._single else self._b)
+
+    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+        """Loss of the weighted answers."""
+        return response.loss.value(response.target, blend(weights, scores))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.regressor_tags.poor_score = True  # one answer for what has several
+        return tags
+
+
+class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
+    """Several linear classifiers, each sample answered by the one that fits it best.
+
+    Gives several different answers to a sample, of which one is good. There must be more classes
+    than experts: otherwise all classes could be answered, and any fit is perfect.
+
+    Parameters
+    ----------
+    n_clusters : int, default=2
+        Number of experts, less than that of the classes.
+    alpha : float, default=1e-3
+        Strength of the ridge, on the scale of the mean loss.
+    gate : bool or classifier, default=None
+        What learns from ``x`` which expert answers, as in `SampleClusterRegressor`.
+    loss : {"logistic", "squared"}, default="logistic"
+        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply those of the samples.
+    fit_intercept : bool, default=True
+        Whether each expert has intercepts, which are not penalised.
+    solver : {"auto", "am", "pg", "cg", "rc", "em"}, default="auto"
+        How experts are found, as in `SampleClusterRegressor`.
+    n_init : "auto" or int, default="auto"
+        Number of starts; "auto" goes on until the best objective was reached twice.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver.
+    n_jobs : int, default=None
+        Starts that run at the same time. It does not change the answer.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts, and of the folds of the gate.
+    verbose : int or bool, default=0
+        Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    experts_ : ndarray of shape (n_experts, n_outputs, n_features)
+        Weights of the experts, those with the most samples first; one output for two classes,
+        otherwise one a class.
+    intercepts_ : ndarray of shape (n_experts, n_outputs)
+        Their intercepts.
+    weights_ : ndarray of shape (n_experts,)
+        Their shares of the samples' weight, descending.
+    labels_ : ndarray of shape (n_samples,)
+        Expert of each sample.
+    n_clusters_ : int
+        Experts in use.
+    objective_ : float
+        Objective of the experts.
+    certificate_ : Certificate
+        A proven lower bound of the best possible objective; with intercepts nothing is proved.
+    gate_ : classifier
+        The fitted gate, if there is one.
+    gate_score_ : GateScore
+        What it is worth, on samples that it had not seen.
+    n_iter_ : int
+        Steps of the solver.
+    status_ : Status
+        What was done and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    SampleClusterRegressor : The same for numbers; its notes describe the solvers.
+    SampleClusterClassifierCV : Chooses the number of experts.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_experts(
+    ...     200, 3, 2, n_outputs=4, noise=0.1, classification=True, random_state=0
+    ... )
+    >>> model = cs.SampleClusterClassifier(2, n_init=1, random_state=0)
+    >>> model.fit(problem.X, problem.y).predict_experts(problem.X).shape
+    (200, 2)
+    >>> bool(model.best_error(problem.X, problem.y) < 0.2)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SampleCluster._parameter_constraints,
+        "loss": [StrOptions({"logistic", "squared"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        alpha: float = 1e-3,
+        gate: Any = None,
+        loss: str = "logistic",
+        class_weight: Mapping[Any, float] | str | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.gate = gate
+        self.loss = loss
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "SampleClusterClassifier":
+        """Fit the experts.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        SampleClusterClassifier
+            Itself.
+        """
+        if stays_elsewhere(X):
+            self._fit_elsewhere(X, y, sample_weight)
+            return self
+        matrix, classes = self._check_data(X, y)
+        check_classification_targets(classes)
+        kept, mine, shares = weigh_rows(matrix, classes, sample_weight)
+        self.classes_ = np.unique(mine)
+        self._check_classes()
+        if self.class_weight is not None:
+            codes = np.searchsorted(self.classes_, mine)
+            totals = np.bincount(codes, shares)
+            shares = shares * class_weights(self.class_weight, self.classes_, totals)[codes]
+            shares = shares / shares.sum()
+        target, loss, n_outputs = self._target(mine)
+        response = Response(target, loss, n_outputs, shares, self.fit_intercept)
+        self._fit_response(kept, response, total_weight(matrix, sample_weight))
+        known = np.isin(classes, self.classes_)
+        self.labels_ = np.zeros(classes.size, dtype=np.intp)
+        self.labels_[known] = self._best_experts(matrix[known], classes[known])
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class with the most probability (score) over all experts, or by the gate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Classes.
+        """
+        check_is_fitted(self)
+        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+
+    def _choose(self, matrix: Any) -> Rows:
+        """Classes for a validated matrix."""
+        weighted = self._weighted(matrix)
+        return named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
+
+    @available_if(lambda self: self.loss == "logistic")
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The experts' probabilities, weighted; with the logistic loss only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return map_rows(self._weighted, take_matrix(self, X), self.classes_.size)
+
+    def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
+        """One answer of each expert, without repetition.
+
+        The expert with the most samples gives its first choice, the next one its first choice
+        among the classes that are left, and so on.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_experts)
+            Classes, in the order of `experts_`.
+        """
+        check_is_fitted(self)
+        return map_rows(
+            lambda matrix: named(self.classes_, self._first_choices(matrix)),
+            take_matrix(self, X),
+            self._W.shape[0],
+            self.classes_.dtype,
+        )
+
+    def _first_choices(self, matrix: Any) -> Rows:
+        """Codes of the experts' answers for a validated matrix, without repetition."""
+        shares = self._class_shares(self._scores(matrix))
+        xp = namespace(shares)
+        answers: list[Any] = []
+        for q in range(shares.shape[1]):
+            mine = shares[:, q, :]
+            for taken in answers:
+                mine = xp.where(indicator(taken, mine.shape[1]), -xp.inf, mine)
+            answers.append(xp.argmax(mine, axis=1))
+        return xp.stack(answers, axis=1)
+
+    def best_error(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Share of the samples whose class is among no expert's answers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            To be compared with the error of a single classifier's first answers.
+        """
+        check_is_fitted(self)
+        return mean_of(map_samples(self, self._missed, X, y), sample_weight)
+
+    def _missed(self, matrix: Any, classes: NDArray[Any]) -> Rows:
+        """One for the samples whose class is among no expert's answers, zero for the others."""
+        answers = self._first_choices(matrix)
+        xp = namespace(answers)
+        codes = np.searchsorted(self.classes_, classes).clip(max=self.classes_.size - 1)
+        codes = np.where(self.classes_[codes] == classes, codes, -1)
+        missed = xp.all(answers != beside(codes, answers)[:, None], axis=1)
+        return cast(missed, xp.float64)
+
+    def _check_classes(self) -> None:
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"y holds one class only, {self.classes_[0]!r}; a classifier needs samples (of "
+                "positive weight) of at least two classes."
+            )
+        if self.n_clusters >= self.classes_.size:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} must be less than the number of classes, "
+                f"{self.classes_.size}: as many experts could answer every class. "
+                "Give fewer experts."
+            )
+
+    def _weighted(self, matrix: Any) -> Rows:
+        """Probabilities or scores of the classes, weighted over the experts."""
+        shares = self._class_shares(self._scores(matrix))
+        return blend(self._expert_weights(matrix, shares), shares)
+
+    def _class_shares(self, scores: Rows) -> Rows:
+        """Probabilities (scores, for the squared loss) of all classes, ``n x Q x classes``."""
+        xp = namespace(scores)
+        if scores.shape[2] == 1:
+            second = expit(scores) if self.loss == "logistic" else scores
+            first = 1.0 - second if self.loss == "logistic" else -scores
+            return xp.stack([first[:, :, 0], second[:, :, 0]], axis=2)
+        if self.loss == "squared":
+            return scores
+        flat = xp.reshape(scores, (-1, scores.shape[2]))
+        return xp.reshape(softmax(flat), scores.shape)
+
+    def _check_data(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
+    ) -> tuple[Any, NDArray[Any]]:
+        """Validated samples and classes."""
+        matrix, classes = validate_data(self, X, y, reset=reset, **MATRIX_CHECKS)
+        return matrix, classes
+
+    def _respond(self, samples: Intake) -> Response:
+        self.classes_, response = class_response(
+            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+        )
+        self._check_classes()
+        return response
+
+    def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
+        if not np.isin(answers, self.classes_).all():
+            unknown = np.setdiff1d(answers, self.classes_)[0]
+            raise ValueError(
+                f"y holds the class {unknown!r}, which was not in `fit`. Leave such samples out."
+            )
+        codes = np.searchsorted(self.classes_, answers)
+        n_classes = self.classes_.size
+        return class_targets(codes, n_classes, self.loss), *class_loss(n_classes, self.loss)
+
+    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
+        self.experts_ = place(self._W.transpose(0, 2, 1))
+        self.intercepts_ = place(self._b)
+
+    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+        """Negative log-probability, or loss of the weighted scores."""
+        if self.loss == "squared":
+            return response.loss.value(response.target, blend(weights, scores))
+        losses = [response.loss.value(response.target, mine) for mine in scores.transpose(1, 0, 2)]
+        return -np.log((weights * np.exp(-np.stack(losses, axis=1))).sum(axis=1))

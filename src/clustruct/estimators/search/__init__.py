@@ -1,0 +1,1 @@
+"""Searches: folds, scores, rules."""

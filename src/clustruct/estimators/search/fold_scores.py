@@ -1,0 +1,144 @@
+"""Scores of answers on held-out samples."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import get_scorer
+
+from clustruct._typing import Floats
+from clustruct.arrays import cast, namespace
+from clustruct.design import Rows
+from clustruct.estimators.features.plan import Plan
+from clustruct.estimators.intake.arguments import class_loss
+from clustruct.losses import Loss
+from clustruct.solvers.driver import Answer
+
+__all__ = ["Ledger", "Measure", "Score", "fast_measure", "model_scorer", "stacked"]
+
+Place = tuple[int, int, int]
+Score = Callable[[Sequence[Answer]], Sequence[float]]
+# From targets and scores to what each sample adds to the score.
+Measure = Callable[[Rows, Rows], Rows]
+
+
+class Ledger:
+    """Scores of a grid, entered a batch of answers at a time.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the grid, and the number of answers at each place of it.
+    score : callable
+        From answers to scores.
+    batch : int, default=1
+        How many answers at least are scored together, where that takes a pass over ``X``.
+    """
+
+    def __init__(self, shape: tuple[int, ...], score: Score, batch: int = 1) -> None:
+        self._scores = np.empty(shape)
+        self._score = score
+        self._batch = batch
+        self._waiting: list[tuple[Place, Sequence[Answer]]] = []
+
+    def enter(self, place: Place, answers: Sequence[Answer]) -> None:
+        """Take down the answers of a place."""
+        self._waiting.append((place, [_without_slope(answer) for answer in answers]))
+        if sum(len(mine) for _, mine in self._waiting) >= self._batch:
+            self._settle()
+
+    def scores(self) -> Floats:
+        """Those of all places."""
+        if self._waiting:
+            self._settle()
+        return self._scores
+
+    def _settle(self) -> None:
+        found = iter(self._score([answer for _, mine in self._waiting for answer in mine]))
+        for place, mine in self._waiting:
+            self._scores[place] = [next(found) for _ in mine]
+        self._waiting = []
+
+
+def _without_slope(answer: Answer) -> Answer:
+    """An answer without what is as long as ``X``, and would be kept from being freed."""
+    return replace(answer, point=replace(answer.point, slope=np.empty(0)))
+
+
+def stacked(answers: Sequence[Answer]) -> tuple[Floats, Floats]:
+    """Weights and intercepts of several answers, side by side."""
+    points = [answer.point for answer in answers]
+    return (
+        np.concatenate([point.W for point in points], axis=1),
+        np.concatenate([point.intercept for point in points]),
+    )
+
+
+# ---- Scores that need no model.
+
+
+def fast_measure(plan: Plan) -> Measure | None:
+    """What a score of that name is the mean of, or None if it takes a model to tell."""
+    if plan.classes is None:
+        known: dict[str, Measure] = {"neg_mean_squared_error": _negative_squares}
+    elif plan.model.loss == "logistic":
+        loss, _ = class_loss(plan.classes.size, "logistic")
+        known = {"neg_log_loss": partial(_log_likelihoods, loss), "accuracy": _hits}
+    else:
+        known = {"accuracy": _hits}
+    return known.get(str(plan.scoring))
+
+
+def _negative_squares(target: Rows, scores: Rows) -> Rows:
+    """Negative squared error of each sample, the mean over outputs."""
+    return -namespace(scores).mean((scores - target) ** 2, axis=1)
+
+
+def _log_likelihoods(loss: Loss, target: Rows, scores: Rows) -> Rows:
+    """Logarithm of the probability of each sample's class."""
+    return -loss.value(target, scores)
+
+
+def _hits(target: Rows, scores: Rows) -> Rows:
+    """One where the class is right."""
+    xp = namespace(scores)
+    if scores.shape[1] == 1:
+        right = (scores[:, 0] > 0.0) == (target[:, 0] > 0.0)
+    else:
+        right = xp.argmax(scores, axis=1) == (
+            target if target.ndim == 1 else xp.argmax(target, axis=1)
+        )
+    return cast(right, xp.float64)
+
+
+# ---- Scores of models.
+
+
+def model_scorer(plan: Plan, weights: Floats | None) -> Callable[[Answer, Any, Any], float]:
+    """From an answer, samples and what is true of them to the score of it as a fitted model.
+
+    Parameters
+    ----------
+    plan : Plan
+    weights : ndarray of shape (n,) or None
+        Of the samples, for scorers that take them.
+
+    Returns
+    -------
+    callable
+    """
+    scorer, model = get_scorer(plan.scoring), plan.model
+    taken = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters
+    routed = {"sample_weight": weights} if "sample_weight" in taken else {}
+    if weights is None:
+        routed = {}
+
+    def score(answer: Answer, X: Any, y: Any) -> float:
+        model.n_features_in_ = X.shape[1]
+        model._set_answer(answer)
+        return float(scorer(model, X, y, **routed))
+
+    return score

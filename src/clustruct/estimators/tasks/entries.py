@@ -1,0 +1,293 @@
+"""Tasks as objectives take them: answers of positive weight, shares, and few coordinates."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct._typing import Floats, Indices
+from clustruct.design import DenseDesign, Design, Rows
+from clustruct.losses import LogisticLoss, Loss
+from clustruct.objectives.tasks.data import Source, SquaredData, TaskData, task_data
+from clustruct.objectives.tasks.pieces import Setting, Spread, TaskSums, part_of
+from clustruct.objectives.tasks.rows import Answers
+
+__all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
+
+
+# Each task has a square matrix, of so many entries all together at most: 3 GB of them.
+MOST_ENTRIES = 400_000_000
+# Columns of the rows' products that are formed at a time.
+BLOCK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What weights and prices refer to.
+
+    Attributes
+    ----------
+    means : ndarray of shape (d,)
+        Of the columns; zero without intercept.
+    variances : ndarray of shape (d,)
+        Of the columns about their means.
+    center : float
+        What is subtracted from the answers.
+    total : float
+        Weight of all answers.
+    n_tasks : int
+    """
+
+    means: Floats
+    variances: Floats
+    center: float
+    total: float
+    n_tasks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Answers, and the rows of ``X`` that they are given to, wherever they live.
+
+    Attributes
+    ----------
+    design : Design
+    answers : rows of Answers
+        Of positive weight; those of each piece where ``X`` is in pieces.
+    n_tasks : int
+        Some of them may have no answer, as in a fold.
+    """
+
+    design: Design
+    answers: Rows
+    n_tasks: int
+
+    def map(self, function: Any, *rows: Rows) -> "Entries":
+        """Other answers to the same rows, from answers and other rows."""
+        return replace(self, answers=self.design.map(function, self.answers, *rows))
+
+    def beside(self, rows: NDArray[Any]) -> Rows:
+        """What belongs to the rows, beside the answers to them, which a device does not hold."""
+        return self.design.place(rows) if self.design.streamed else rows
+
+    def present(self) -> Indices:
+        """Tasks that have an answer."""
+        count = self.n_tasks
+        return np.flatnonzero(
+            self.design.fold(lambda a: np.bincount(a.tasks, minlength=count), self.answers)
+        )
+
+    def only(self, present: Indices) -> "Entries":
+        """The same with these tasks numbered from zero, all others being without answer."""
+        numbers = np.zeros(self.n_tasks, dtype=np.intp)
+        numbers[present] = np.arange(present.size)
+        mine = self.map(lambda a: replace(a, tasks=numbers[a.tasks]))
+        return replace(mine, n_tasks=present.size)
+
+    def at(self, rows: Indices) -> "Entries":
+        """The answers to some of the rows."""
+        mask = np.zeros(self.design.shape[0], dtype=bool)
+        mask[rows] = True
+        return self.map(lambda a, kept: a.take(kept[a.rows]), self.beside(mask))
+
+    def prepared(self, loss: Loss, fit_intercept: bool) -> "Prepared":
+        """Tasks ready for an objective; every one has an answer."""
+        if loss.quadratic and self.adds_up:
+            check_size(self.n_tasks, self.design.shape[1])
+            return self.summed().prepared(loss, fit_intercept)
+        frame = self.frame(fit_intercept, not isinstance(loss, LogisticLoss))
+        return self.prepared_in(frame, loss, fit_intercept)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether squared losses are best told by sums over rows, in one pass."""
+        return self.design.streamed and self.design.shape[1] <= self.design.shape[0]
+
+    def summed(self) -> "Summed":
+        """Sums over the rows of each task."""
+        sums = self.design.sweep(TaskSums.of_piece, self.answers, combine=TaskSums.joined)
+        return Summed(sums, self.n_tasks)
+
+    def frame(self, fit_intercept: bool, center_answers: bool) -> Frame:
+        """That of all answers; a shift of them may be a matter of the intercept."""
+        design, answers = self.design, self.answers
+        total = float(design.fold(lambda a: a.weights.sum(), answers))
+        by_row = design.map(lambda a: np.bincount(a.rows, a.weights / total, a.height), answers)
+        means, variances = design.moments(design.place(by_row))
+        if not fit_intercept:
+            means, variances = np.zeros_like(means), variances + means**2
+        center = 0.0
+        if fit_intercept and center_answers:
+            center = float(design.fold(lambda a: (a.weights / total) @ a.y, answers))
+        return Frame(means, variances, center, total, self.n_tasks)
+
+    def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
+        """Rows of each task with their shares, and few coordinates, in a given frame."""
+        design: Any = self.design
+        answers, means, rotation = self.answers, frame.means, None
+        if design.shape[1] > design.shape[0]:
+            rotation = Rotation.of(design)
+            if design.streamed:
+                answers = design.fold(lambda a: a, answers, combine=Answers.followed_by)
+            means = rotation.along(means[None])[0]
+            design = DenseDesign(rotation.coordinates)
+        check_size(self.n_tasks, design.shape[1])
+        setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
+        make = Spread if design.streamed else part_of
+        source: Source = make(design, answers, self.n_tasks, setting)
+        data = task_data(source, loss, fit_intercept)
+        return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
+
+    def _curvature(self, loss: Loss, total: float) -> float:
+        """Second derivative of the mean loss by a common shift of all scores that are zero.
+
+        For classes, at the score that says how frequent they are.
+        """
+        if not isinstance(loss, LogisticLoss):
+            return 1.0
+        positive = self.design.fold(lambda a: (a.weights / total) @ (a.y > 0.0), self.answers)
+        return max(float(positive) * (1.0 - float(positive)), 1e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """Sums over the answers of each task, for squared losses: entries without rows.
+
+    Attributes
+    ----------
+    sums : TaskSums
+    n_tasks : int
+    """
+
+    sums: TaskSums
+    n_tasks: int
+
+    def present(self) -> Indices:
+        """Tasks that have an answer."""
+        return self.sums.stack.tasks
+
+    def only(self, present: Indices) -> "Summed":
+        """The same with these tasks numbered from zero, all others being without answer."""
+        numbered = replace(self.sums.stack, tasks=np.arange(present.size))
+        return Summed(replace(self.sums, stack=numbered), present.size)
+
+    def prepared(self, loss: Loss, fit_intercept: bool) -> "Prepared":
+        """Tasks ready for an objective; every one has an answer."""
+        sums = self.sums.centred()
+        total, width = sums.weight, sums.x_center.size + int(fit_intercept)
+        if not fit_intercept:
+            sums = sums.about(np.zeros_like(sums.x_center), 0.0)
+        found = sums.stack.scaled(1.0 / total).cut(width).expansion()
+        variances = np.einsum("tii->i", found.model.G)[: sums.x_center.size]
+        frame = Frame(sums.x_center, variances, sums.y_center, total, self.n_tasks)
+        return Prepared(SquaredData(found, fit_intercept), frame, None, 1.0)
+
+    def mean_losses(self, coefs: Floats, intercepts: Floats) -> Floats:
+        """The mean loss of each of several fits.
+
+        Parameters
+        ----------
+        coefs : ndarray of shape (m, K, d)
+        intercepts : ndarray of shape (m, K)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        sums, tasks = self.sums, self.sums.stack.tasks
+        coefs, intercepts = coefs[:, tasks], intercepts[:, tasks]
+        offsets = intercepts + coefs @ sums.x_center - sums.y_center
+        data = SquaredData(sums.stack.expansion(), fit_intercept=True)
+        stack = np.concatenate([coefs, offsets[:, :, None]], axis=2)
+        return data.losses_together(stack).sum(axis=1) / sums.weight
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Tasks ready for an objective, and the way to weights of columns and back.
+
+    Attributes
+    ----------
+    data : TaskData
+    frame : Frame
+    rotation : Rotation or None
+        Where there are fewer rows than columns.
+    curvature : float
+        Second derivative of the mean loss by a common shift of all scores.
+    """
+
+    data: TaskData
+    frame: Frame
+    rotation: "Rotation | None"
+    curvature: float
+
+    def columns(self, W: Floats) -> tuple[Floats, Floats]:
+        """Weights of the columns and intercepts, from rows of weights."""
+        d = self.data.width - int(self.data.fit_intercept)
+        coef = W[:, :d] if self.rotation is None else self.rotation.columns(W[:, :d])
+        if not self.data.fit_intercept:
+            return coef, np.zeros(W.shape[0])
+        return coef, W[:, d] + self.frame.center - coef @ self.frame.means
+
+    def rows(self, coef: Floats, intercept: Floats) -> Floats:
+        """Rows of weights, from weights of the columns and intercepts."""
+        W = coef if self.rotation is None else self.rotation.along(coef)
+        if not self.data.fit_intercept:
+            return W
+        offsets = intercept - self.frame.center + coef @ self.frame.means
+        return np.hstack([W, offsets[:, None]])
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """Coordinates along the rows of ``X``: ``X = C D'`` with orthonormal ``D``, ``n x r``.
+
+    All prices are the same for all columns, so that weights are combinations of rows; where there
+    are fewer rows than columns, there are fewer coordinates, too.
+    """
+
+    design: Design
+    coordinates: Floats
+    combine: Floats
+
+    @classmethod
+    def of(cls, design: Design) -> "Rotation":
+        """By the eigenvectors of ``X X'``."""
+        n = design.shape[0]
+        products = np.empty((n, n))
+        for first in range(0, n, BLOCK):
+            part = design.place(np.eye(n)[:, first : first + BLOCK])
+            products[:, first : first + BLOCK] = _gathered(design, design.adjoint(part))
+        values, vectors = np.linalg.eigh(0.5 * (products + products.T))
+        kept = values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
+        roots = np.sqrt(values[kept])
+        return cls(design, vectors[:, kept] * roots, vectors[:, kept] / roots)
+
+    def columns(self, W: Floats) -> Floats:
+        """Weights of the columns, ``W D'``."""
+        return self.design.adjoint(self.design.place(self.combine @ W.T)).T
+
+    def along(self, V: Floats) -> Floats:
+        """Coordinates of weights of the columns, ``V D``."""
+        return _gathered(self.design, V.T).T @ self.combine
+
+
+def _gathered(design: Design, W: Floats) -> Floats:
+    """``X W`` as an array of the host."""
+    return design.fold(lambda z: z, design.scores(W), combine=lambda a, b: np.concatenate([a, b]))
+
+
+def fits(n_tasks: int, width: int) -> bool:
+    """Whether so many matrices fit in memory."""
+    return n_tasks * width**2 <= MOST_ENTRIES
+
+
+def check_size(n_tasks: int, width: int) -> None:
+    """Complain of what would not fit in memory."""
+    if not fits(n_tasks, width):
+        raise ValueError(
+            f"{n_tasks} tasks with {width} features each need {n_tasks * width**2:.2g} numbers for "
+            "their matrices. Reduce the features first, for example with "
+            "sklearn.decomposition.TruncatedSVD or sklearn.feature_selection."
+        )

@@ -1,0 +1,600 @@
+"""Many linear models, one a task, whose weights lie near the centroids of a few groups."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.metrics import r2_score
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from clustruct._finite import without_warnings
+from clustruct._typing import Floats
+from clustruct.arrays import beside, expit, namespace, to_host
+from clustruct.design import Rows
+from clustruct.estimators.tasks.base import TaskCluster
+from clustruct.estimators.tasks.layouts import read_classes, read_numbers
+from clustruct.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
+from clustruct.solvers.driver import Callback
+
+__all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
+
+Ids = ArrayLike | Sequence[Hashable]
+
+
+class TaskClusterRegressor(RegressorMixin, TaskCluster):
+    """Linear regressions of many tasks, whose weights lie near the centroids of a few groups.
+
+    Minimises, over the weights ``w_t`` and intercepts of the tasks, the centroids ``v_q`` and the
+    groups ``q(t)``, the mean loss of all samples plus the mean over the tasks of
+
+    ``alpha/2 ||w_t||^2 + alpha_within/2 ||w_t - v_q(t)||^2 + alpha_between/2 ||v_q(t) - v||^2``
+
+    plus ``alpha_mean/2 ||v||^2``, where ``v`` is the mean of the centroids over the tasks.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        Largest number of groups. With one, tasks lie near their common mean.
+    alpha : float, default=0
+        Strength of the ridge on the weights of every task.
+    alpha_mean : float or "auto", default="auto"
+        Strength on the mean of the centroids, at most `alpha_between`; "auto" is the same.
+    alpha_between : float or "auto", default="auto"
+        Strength on the distance of the centroids from their mean; "auto" is a tenth of the unit,
+        see Notes.
+    alpha_within : float or "auto", default="auto"
+        Strength on the distance of tasks from their group's centroid, infinite for tasks that
+        share one predictor; "auto" is three units.
+    alpha_intercept : float or "auto", default="auto"
+        Strength on the distance of a task's intercept from those of its group, and of the groups'
+        from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
+        weigh as much as two samples of a task.
+    loss : {"squared", "huber"}, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`.
+    huber_delta : float, default=1.35
+        Residual at which the Huber loss turns linear, in the units of ``y``.
+    fit_intercept : bool, default=True
+        Whether each task has an intercept.
+    solver : {"auto", "am", "pg", "cg"}, default="auto"
+        How groups are found, see Notes.
+    n_init : "auto" or int, default="auto"
+        Number of starts; "auto" goes on until the best objective was reached twice.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver, see Notes.
+    n_jobs : int, default=None
+        Starts that run at the same time. It does not change the answer.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random starts; None is a seed of its own, the same at every call.
+    verbose : int or bool, default=0
+        Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
+
+    Attributes
+    ----------
+    tasks_ : ndarray of shape (n_tasks,)
+        Ids of the tasks, sorted; numbers or names of the columns of ``Y``.
+    coef_ : ndarray of shape (n_tasks, n_features)
+        Weights of each task.
+    intercept_ : ndarray of shape (n_tasks,)
+        Their intercepts.
+    labels_ : ndarray of shape (n_tasks,)
+        Group of each task, the largest group first.
+    centroids_ : ndarray of shape (n_groups, n_features)
+        Weights that the tasks of a group are near.
+    centroid_intercepts_ : ndarray of shape (n_groups,)
+        Their intercepts.
+    mean_coef_ : ndarray of shape (n_features,)
+        Mean of the centroids over the tasks: the predictor for tasks that are not known.
+    mean_intercept_ : float
+        Its intercept.
+    cluster_sizes_ : ndarray of shape (n_groups,)
+        Tasks in each group.
+    n_clusters_ : int
+        Groups in use.
+    alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
+        The strengths in use.
+    objective_ : float
+        Objective of the fit.
+    certificate_ : Certificate
+        A proven lower bound of the best possible objective.
+    n_iter_ : int
+        Steps of the solver.
+    status_ : Status
+        What was done and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    TaskClusterClassifier : The same for classes.
+    TaskClusterRegressorCV : Chooses the number of groups and the strengths.
+
+    Notes
+    -----
+    The unit of the strengths that are "auto" is the median variance of the columns of ``X`` times
+    the curvature of the loss. They do not depend on the numbers of samples and tasks: a task of
+    average size weighs as much as its mean loss.
+
+    ``"am"`` alternates between groups and weights, with moves of single tasks at the end; it starts
+    from k-means of mean-regularised, independent and pooled fits and from random groups, and comes
+    after the others. ``"pg"`` is projected gradient (options ``refit``, ``longest``, ``shortest``,
+    ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation, for squared loss (option
+    ``step``). ``"auto"`` is ``"am"``.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0)
+    >>> X, Y = problem.columns()
+    >>> model = cs.TaskClusterRegressor(2).fit(X, Y)
+    >>> model.predict(X).shape
+    (20, 12)
+    >>> X, y, tasks = problem.rows()
+    >>> cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks).predict(X, tasks=tasks).shape
+    (240,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TaskCluster._parameter_constraints,
+        "loss": [StrOptions({"squared", "huber"})],
+        "huber_delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        alpha: float = 0.0,
+        alpha_mean: float | str = "auto",
+        alpha_between: float | str = "auto",
+        alpha_within: float | str = "auto",
+        alpha_intercept: float | str = "auto",
+        loss: str = "squared",
+        huber_delta: float = 1.35,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.alpha_mean = alpha_mean
+        self.alpha_between = alpha_between
+        self.alpha_within = alpha_within
+        self.alpha_intercept = alpha_intercept
+        self.loss = loss
+        self.huber_delta = huber_delta
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> "TaskClusterRegressor":
+        """Fit the tasks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Answers: one a sample, or a column for each task with NaN where there is none.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task, any hashable; needed for `y` with one answer a sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        TaskClusterRegressor
+            Itself.
+        """
+        self._fit_reading(read_numbers(self, X, y, tasks, sample_weight))
+        return self
+
+    def predict(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
+        """Answers of each sample's task, or of all tasks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
+            None for the answers of all tasks.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks)
+            Answers.
+        """
+        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Share of the variance of all answers that is explained.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Answers, NaN where there is none.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        answers, predicted, weights = self._compared(
+            np.asarray(to_host(y), dtype=np.float64), self.predict(X, tasks), sample_weight
+        )
+        return float(r2_score(answers, predicted, sample_weight=weights))
+
+    def _loss(self) -> Loss:
+        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
+
+    def _targets(self, answers: NDArray[Any]) -> Floats:
+        """Answers of new tasks."""
+        return np.asarray(answers, dtype=np.float64).reshape(-1)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False  # a vector needs tasks, which no tag can say
+        return tags
+
+
+class TaskClusterClassifier(ClassifierMixin, TaskCluster):
+    """Linear classifiers of many tasks, whose weights lie near the centroids of a few groups.
+
+    Each task tells two classes apart. Fitted to a vector of more than two classes without tasks, it
+    is one classifier a class against all others, and the classes are the tasks.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        Largest number of groups. With one, tasks lie near their common mean.
+    alpha : float, default=0
+        Strength of the ridge on the weights of every task.
+    alpha_mean : float or "auto", default="auto"
+        Strength on the mean of the centroids, at most `alpha_between`; "auto" is the same.
+    alpha_between : float or "auto", default="auto"
+        Strength on the distance of the centroids from their mean; "auto" is a tenth of the unit,
+        see Notes.
+    alpha_within : float or "auto", default="auto"
+        Strength on the distance of tasks from their group's centroid, infinite for tasks that
+        share one predictor; "auto" is three units.
+    alpha_intercept : float or "auto", default="auto"
+        Strength on the distance of a task's intercept from those of its group, and of the groups'
+        from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
+        weigh as much as two samples of a task.
+    loss : {"logistic", "squared", "huber"}, default="logistic"
+        Logistic, or squared or Huber's on targets -1 and 1.
+    huber_delta : float, default=1.35
+        Residual at which the Huber loss turns linear.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply those of the samples.
+    fit_intercept : bool, default=True
+        Whether each task has an intercept.
+    solver : {"auto", "am", "pg", "cg"}, default="auto"
+        How groups are found, see Notes.
+    n_init : "auto" or int, default="auto"
+        Number of starts; "auto" goes on until the best objective was reached twice.
+    max_iter : int, default=500
+        Largest number of steps of a solver.
+    tol : float, default=1e-6
+        A solver stops when a step gains less than this fraction of the objective.
+    solver_options : dict, default=None
+        Options of the solver, see Notes.
+    n_jobs : int, default=None
+        Starts that run at the same time. It does not change the answer.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random starts; None is a seed of its own, the same at every call.
+    verbose : int or bool, default=0
+        Whether to print each step.
+    callback : callable, default=None
+        Called with each `Iteration`; returning True ends the fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    tasks_ : ndarray of shape (n_tasks,)
+        Ids of the tasks, sorted; numbers or names of the columns of ``Y``.
+    coef_ : ndarray of shape (n_tasks, n_features)
+        Weights of each task.
+    intercept_ : ndarray of shape (n_tasks,)
+        Their intercepts.
+    labels_ : ndarray of shape (n_tasks,)
+        Group of each task, the largest group first.
+    centroids_ : ndarray of shape (n_groups, n_features)
+        Weights that the tasks of a group are near.
+    centroid_intercepts_ : ndarray of shape (n_groups,)
+        Their intercepts.
+    mean_coef_ : ndarray of shape (n_features,)
+        Mean of the centroids over the tasks: the predictor for tasks that are not known.
+    mean_intercept_ : float
+        Its intercept.
+    cluster_sizes_ : ndarray of shape (n_groups,)
+        Tasks in each group.
+    n_clusters_ : int
+        Groups in use.
+    alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
+        The strengths in use.
+    objective_ : float
+        Objective of the fit.
+    certificate_ : Certificate
+        A proven lower bound of the best possible objective.
+    n_iter_ : int
+        Steps of the solver.
+    status_ : Status
+        What was done and how it ended.
+    trace_ : tuple of Iteration
+        Objective, step and time of each step.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if they are strings.
+
+    See Also
+    --------
+    TaskClusterRegressor : The same for numbers; its notes describe strengths and solvers.
+    TaskClusterClassifierCV : Chooses the number of groups and the strengths.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_tasks(50, classification=True, random_state=0)
+    >>> X, y, tasks = problem.rows()
+    >>> model = cs.TaskClusterClassifier(3).fit(X, y, tasks=tasks)
+    >>> model.predict_proba(X, tasks=tasks).shape
+    (1500, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TaskCluster._parameter_constraints,
+        "loss": [StrOptions({"logistic", "squared", "huber"})],
+        "huber_delta": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        alpha: float = 0.0,
+        alpha_mean: float | str = "auto",
+        alpha_between: float | str = "auto",
+        alpha_within: float | str = "auto",
+        alpha_intercept: float | str = "auto",
+        loss: str = "logistic",
+        huber_delta: float = 1.35,
+        class_weight: Mapping[Any, float] | str | None = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.alpha_mean = alpha_mean
+        self.alpha_between = alpha_between
+        self.alpha_within = alpha_within
+        self.alpha_intercept = alpha_intercept
+        self.loss = loss
+        self.huber_delta = huber_delta
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> "TaskClusterClassifier":
+        """Fit the tasks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Classes: one a sample, or a column for each task with NaN where there is none.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task, any hashable; for `y` with one answer a sample. None takes a
+            vector for classes to tell apart: the classes are the tasks, two of them one task.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        TaskClusterClassifier
+            Itself.
+        """
+        self._fit_reading(read_classes(self, X, y, tasks, sample_weight))
+        return self
+
+    def decision_function(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
+        """Scores: positive for the second of two classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
+            None for the answers of all tasks.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks)
+            Scores of each sample's task, of all tasks, or of all classes.
+        """
+        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+
+    def predict(self, X: ArrayLike, tasks: Ids | None = None) -> NDArray[Any]:
+        """The class of each sample, for its task or for all tasks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
+            None for the answers of all tasks.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_tasks)
+            Classes.
+        """
+        width = self._width(tasks)
+        width = None if self._layout == "classes" else width
+        return self._answer(X, tasks, self._choose, width, self.classes_.dtype)
+
+    def _choose(self, scores: Rows) -> NDArray[Any]:
+        """Classes for scores; numbers are beside them, strings on the host."""
+        best = scores > 0.0
+        if self._layout == "classes":
+            best = namespace(scores).argmax(scores, axis=1)
+        classes = self.classes_[to_host(best).astype(np.intp)]
+        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
+
+    @available_if(lambda self: self.loss == "logistic")
+    def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
+        """Probabilities, with the logistic loss only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
+            None for the answers of all tasks.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_tasks)
+            Probabilities of all classes; of the second class for each task where no task is named.
+            One classifier a class: each against the others, made to sum to one.
+        """
+        return self._answer(X, tasks, self._shares, self._width(tasks) or 2)
+
+    def _shares(self, scores: Rows) -> Rows:
+        """Probabilities for scores."""
+        xp, shares = namespace(scores), expit(scores)
+        if scores.ndim == 1:
+            return xp.stack([expit(-scores), shares], axis=1)
+        if self._layout == "classes":
+            totals = xp.sum(shares, axis=1, keepdims=True)
+            some = totals > 0.0
+            return xp.where(some, shares / xp.where(some, totals, 1.0), 1.0 / shares.shape[1])
+        return shares
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Share of right answers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Classes, NaN where there is none.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        answers, predicted, weights = self._compared(
+            np.asarray(to_host(y)), self.predict(X, tasks), sample_weight
+        )
+        return float(np.average(answers == predicted, weights=weights))
+
+    def _loss(self) -> Loss:
+        if self.loss == "logistic":
+            return LogisticLoss()
+        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
+
+    def _targets(self, answers: NDArray[Any]) -> Floats:
+        """Signs of the classes of new tasks."""
+        if self._layout == "classes":
+            raise ValueError("adapt needs tasks, but `fit` had one classifier a class. Fit again.")
+        unknown = np.setdiff1d(answers, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds the class {unknown.tolist()[0]!r}, which was not in `fit`. Leave such "
+                "samples out."
+            )
+        return np.where(np.asarray(answers).reshape(-1) == self.classes_[1], 1.0, -1.0)

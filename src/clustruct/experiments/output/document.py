@@ -1,0 +1,143 @@
+"""The page of the documentation about the reproduction, made from results on disk.
+
+``python -m clustruct.experiments.output.document docs/reproduction`` reads the raw results in
+``results/``, the log of the runs and the explanations in ``notes/``, and writes the page beside
+that folder and the pictures into it.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from clustruct.experiments.catalogue import EXPERIMENTS
+from clustruct.experiments.comparison import LEAST_COUNT
+from clustruct.experiments.environment import environment_line
+from clustruct.experiments.experiment import Experiment, Row
+from clustruct.experiments.output.drawings import DRAWINGS
+from clustruct.experiments.output.files import Section, make_sections, section_markdown
+from clustruct.experiments.store import Store, write_whole
+
+__all__ = ["write_document"]
+
+INTRODUCTION = """\
+# The paper, reproduced
+
+Every table and figure of *Learning with Clustering Structure*, computed by one command:
+
+```
+pip install "clustruct[experiments]"
+clustruct reproduce all --out results      # or table1 ... table5, convergence, phase
+clustruct reproduce all --quick            # a look in a few minutes
+```
+
+A run that is interrupted goes on where it was; every repetition has its own seed, so that neither
+the order nor the number of processes changes a bit of the results. In each cell of a table stand
+our mean and deviation, the paper's below it, and the verdict: `=` where the means differ by at
+most two standard errors of their difference (the paper's mean is also uncertain by the rounding of
+its last digit), otherwise better or worse; smaller is better. `auto`, which the paper does not
+have, is held against the best of the paper's own methods in the column.
+"""
+
+
+def write_document(folder: Path, known: Mapping[str, Experiment] = EXPERIMENTS) -> Path:
+    """Write the page.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``results/``, ``runs.jsonl`` and ``notes/``; pictures are written to it.
+    known : mapping
+        The experiments to report.
+
+    Returns
+    -------
+    Path
+        The page, beside the folder and of its name.
+    """
+    runs = _runs(folder / "runs.jsonl")
+    facts = environment_line(runs[-1]) if runs else "machine unknown"
+    sections, complaint = make_sections(known, _rows(folder / "results", known), facts)
+    if complaint:
+        raise ImportError(complaint)
+    parts = [INTRODUCTION.strip(), _effort(runs, sections), _overview(sections)]
+    for section in sections:
+        name = section.experiment.name
+        for picture, svg in section.pictures.items():
+            write_whole(folder / f"{name}-{picture}.svg", svg)
+        note = folder / "notes" / f"{name}.md"
+        text = note.read_text(encoding="utf-8") if note.exists() else ""
+        parts.append(section_markdown(section, f"{folder.name}/{name}-", text).strip())
+    parts.append(_drawn(folder))
+    page = folder.with_suffix(".md")
+    write_whole(page, "\n\n".join(parts) + "\n")
+    return page
+
+
+def _rows(folder: Path, known: Mapping[str, Experiment]) -> dict[str, list[Row]]:
+    """The rows of the cells of each experiment, those with the settings of the latest row."""
+    found: dict[str, list[Row]] = {}
+    for name, experiment in known.items():
+        path = folder / f"{experiment.measurement.name}.jsonl"
+        if path.exists():
+            rows = list(Store(path).rows.values())
+            cells = [*experiment.cells, *experiment.other_cells]
+            settings = rows[-1].key.split()[-1] if rows else ""
+            mine = [r for r in rows if r.cell in cells and r.key.endswith(settings)]
+            found[name] = sorted(mine, key=lambda row: row.repetition)
+    return found
+
+
+def _runs(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _effort(runs: list[dict[str, Any]], sections: list[Section]) -> str:
+    """What the results took."""
+    keys = {row.key: row.seconds for s in sections for row in s.rows}
+    seconds = sum(keys.values())
+    words = (
+        f"The figures below are of {len(keys)} repetitions, {seconds / 60:.0f} minutes of "
+        f"processor time, that is about {seconds / 120:.0f} minutes on two free cores."
+    )
+    full = {
+        (task.measurement.name, task.key)
+        for section in sections
+        for task in section.experiment.tasks(repetitions=None, quick=False)
+    }
+    if len(keys) < len(full):
+        words += (
+            f" A full run has {len(full)} repetitions: these results are incomplete. Cells with "
+            f"fewer than {LEAST_COUNT} repetitions have no verdict; the same command, with the "
+            "folder of these results for `--out`, does the rest."
+        )
+    if runs:
+        words += f" Made on: {environment_line(runs[-1])}."
+    return words
+
+
+def _overview(sections: list[Section]) -> str:
+    """Verdicts of all tables, and the headlines."""
+    lines = ["| | agrees | better | worse |", "| --- | --- | --- | --- |"]
+    for section in sections:
+        if section.presentation.comparisons:
+            counts = " | ".join(str(count) for count in section.counts.values())
+            lines.append(f"| {section.experiment.title} | {counts} |")
+    return "\n".join(lines)
+
+
+def _drawn(folder: Path) -> str:
+    """The two drawings."""
+    parts = ["## The drawings of the paper"]
+    for picture in DRAWINGS:
+        write_whole(folder / f"{picture.name}.svg", picture.svg())
+        parts.append(f"![{picture.caption}]({folder.name}/{picture.name}.svg)")
+        parts.append(f"*{picture.caption}*")
+    return "\n\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(write_document(Path(sys.argv[1])))

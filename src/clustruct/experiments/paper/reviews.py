@@ -1,0 +1,157 @@
+"""Ratings of movie reviews from their words: what Table 4 of the paper measures.
+
+All methods see the same splits and folds. What a method has to choose is chosen on the folds: the
+ridge on ten strengths, the number of groups on six, the number of nonzero weights on three. Where
+a fit takes long, strengths next to the best one of the quick fits are tried.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from clustruct import __version__
+from clustruct._typing import Floats
+from clustruct.datasets.reviews import fetch_movie_reviews
+from clustruct.estimators.features.models import FeatureClusterRegressor
+from clustruct.estimators.features.search_models import FeatureClusterRegressorCV
+from clustruct.experiments.experiment import Cell, Measurement
+from clustruct.experiments.paper import baselines
+
+__all__ = ["ALPHAS", "N_CLUSTERS", "REVIEWS", "check_reviews", "load_reviews", "scaled_alphas"]
+
+
+N_WORDS = 5623
+N_CLUSTERS = (5, 7, 9, 11, 13, 15)
+NONZERO_SHARES = (5, 3, 2)  # d/5, d/3, d/2
+ALPHAS = np.geomspace(1e-2, 1e-5, 10)  # times the mean squared length of a review
+LASSO_RATIOS = np.geomspace(0.1, 0.003, 7)
+OSCAR_RATIOS = np.geomspace(0.1, 0.01, 5)
+OSCAR_SLOPES = (3.0, 300.0)
+OSCAR_SETTINGS: dict[str, Any] = {"solver": "hybrid", "tol": 1e-2, "max_iter": 100}
+CG_STEPS, CG_FOLD_STEPS = 10, 2
+N_FOLDS = 5
+SPLITS = 6001  # root of the seeds of the splits, which are the same for every weighting
+
+
+def settings() -> dict[str, Any]:
+    """All that the results depend on."""
+    return {
+        "clustruct": __version__,
+        "n_clusters": N_CLUSTERS,
+        "nonzero": NONZERO_SHARES,
+        "alphas": ALPHAS.tolist(),
+        "lasso": LASSO_RATIOS.tolist(),
+        "oscar": [
+            baselines.oscar_version(),
+            OSCAR_RATIOS.tolist(),
+            OSCAR_SLOPES,
+            OSCAR_SETTINGS,
+        ],
+        "cg": [CG_STEPS, CG_FOLD_STEPS],
+        "version": 1,
+    }
+
+
+@lru_cache(maxsize=2)
+def load_reviews(weighting: str, n_features: int | None = N_WORDS) -> Any:
+    """The reviews, once a process."""
+    return fetch_movie_reviews(weighting=weighting, n_features=n_features)
+
+
+def check_reviews() -> None:
+    """Complain where the reviews are nowhere."""
+    fetch_movie_reviews(weighting="text")
+
+
+def scaled_alphas(X: Any) -> Floats:
+    """Strengths of the ridge on the scale of the reviews."""
+    return ALPHAS * float(X.multiply(X).sum()) / X.shape[0]
+
+
+def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
+    """100 times the mean squared error of all methods on one split."""
+    words = None if cell.get("words") == "all" else N_WORDS
+    reviews = load_reviews(str(cell["weighting"]), words)
+    X, y = reviews.data, reviews.target
+    rng = np.random.default_rng([SPLITS, seed.spawn_key[-1]])
+    order = rng.permutation(y.size)
+    test, train = order[: y.size // 5], order[y.size // 5 :]
+    folding = int(rng.integers(2**31))
+    models, chosen = _fits(X[train], y[train], folding)
+    errors = {
+        name: round(100 * float(np.square(model.predict(X[test]) - y[test]).mean()), 6)
+        for name, model in models.items()
+    }
+    return {"errors": errors, "chosen": chosen}
+
+
+def _fits(X: Any, y: Floats, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The models of all methods, and what they chose."""
+    folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(X))
+    alphas = scaled_alphas(X)
+    counts = [X.shape[1] // share for share in NONZERO_SHARES]
+    models: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
+    tuned = {
+        "ls": baselines.ridge(X, y, folds, alphas, intercept=True),
+        "lasso": baselines.lasso(X, y, folds, LASSO_RATIOS),
+    }
+    if baselines.oscar_version() is not None:
+        tuned["oscar"] = baselines.oscar(
+            X, y, folds, OSCAR_RATIOS, OSCAR_SLOPES, intercept=True, **OSCAR_SETTINGS
+        )
+    for name, fit in tuned.items():
+        models[name], chosen[name] = fit.model, {**fit.chosen, "at edge": fit.at_edge}
+
+    def search(name: str, n_clusters: Any, strengths: Floats, **extra: Any) -> Any:
+        model = FeatureClusterRegressorCV(
+            n_clusters, alphas=strengths.tolist(), cv=folds, random_state=seed, **extra
+        ).fit(X, y)
+        models[name], chosen[name] = model, _choice(model, alphas)
+        return model
+
+    plain = {"relax": 1.0}
+    search("lsk", N_CLUSTERS, alphas, solver="greedy", solver_options={"refit": False}, **plain)
+    pg = search("pg", N_CLUSTERS, alphas, solver="pg", search_solver="greedy", **plain)
+    near = _neighbours(alphas, pg.alpha_)
+    q = pg.best_params_["n_clusters"]
+    search("pgs", q, near, n_nonzero=counts, solver="pg", search_solver="greedy", **plain)
+    search("iht", None, alphas, n_nonzero=counts, solver="pg", search_solver="greedy", **plain)
+    search("auto", N_CLUSTERS, alphas)
+    classic: dict[str, Any] = {"solver": "cg", "solver_options": {"step": "classic"}}
+    quick = search("cg", q, near, max_iter=CG_FOLD_STEPS, **classic, **plain)
+    cg = FeatureClusterRegressor(q, alpha=quick.alpha_, max_iter=CG_STEPS, **classic).fit(X, y)
+    models["cg"] = cg
+    k = chosen["pgs"]["n_nonzero"]
+    for name, limit in (("cgpg", None), ("cgpgs", k)):
+        source = "pg" if limit is None else "pgs"
+        alpha = chosen[source]["alpha"]
+        descent = FeatureClusterRegressor(
+            q, alpha=alpha, n_nonzero=limit, solver="pg", init=cg.coef_
+        )
+        models[name] = descent.fit(X, y)
+        chosen[name] = chosen[source]
+    return models, chosen
+
+
+def _neighbours(alphas: Floats, best: float) -> Floats:
+    """A strength and those next to it."""
+    place = int(np.argmin(np.abs(np.log(alphas / best))))
+    return alphas[max(place - 1, 0) : place + 2]
+
+
+def _choice(model: Any, alphas: Floats) -> dict[str, Any]:
+    """What a search chose; an end of the whole grid of strengths is an edge."""
+    found = dict(model.best_params_)
+    found["at edge"] = bool(found["alpha"] in (alphas[0], alphas[-1]))
+    return found
+
+
+def cost(cell: Cell) -> float:
+    """About the seconds of one repetition."""
+    return 30.0
+
+
+REVIEWS = Measurement("reviews", measure, settings, check_reviews, cost)

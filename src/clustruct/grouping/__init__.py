@@ -1,0 +1,1 @@
+"""Groups of rows: nearest clustered weights, and the sets that weights are kept in."""

@@ -1,0 +1,210 @@
+"""Exact projections, as plain functions: validation around the kernels."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clustruct._arguments import as_count
+from clustruct._typing import Floats
+from clustruct.grouping.rows import group_rows
+from clustruct.kernels import kmeans1d
+from clustruct.kernels.finite import all_finite
+from clustruct.results import Clustering1D, Projection
+
+__all__ = ["kmeans_1d", "project_clustered"]
+
+
+def kmeans_1d(
+    x: ArrayLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
+) -> Clustering1D:
+    """Cluster numbers into groups with the least possible sum of squares.
+
+    The answer is the global optimum of weighted k-means in one dimension, not the best of some
+    starts, and it takes less time than ``numpy.argsort`` of a long array.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,)
+        Finite numbers, in any order.
+    n_clusters : int
+        Number of groups, at least 1. Fewer come back where there are fewer distinct numbers.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, not negative and not all zero. An integer weight counts as that many repetitions;
+        a number of weight zero has no influence and gets the label of the nearest centre.
+
+    Returns
+    -------
+    Clustering1D
+        Labels in the order of the centres, centres, sizes and inertia.
+
+    See Also
+    --------
+    project_clustered : The nearest vector with few distinct values.
+
+    Notes
+    -----
+    Equal numbers always share a label. Costs are computed with twice the working precision, so an
+    offset that is large against the groups does no harm; what cannot be resolved are costs below
+    about 1e-29 of the sum of squares of all numbers. The inertia is infinite (or zero) where it is
+    beyond the range of a double, as it is for numbers near 1e300; labels and centres are right all
+    the same.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> groups = cs.kmeans_1d([1.0, 9.0, 2.0, 8.0, 9.5], 2)
+    >>> groups.labels.tolist()
+    [0, 1, 0, 1, 1]
+    >>> groups.sizes.tolist()
+    [2, 3]
+    """
+    values = _as_floats(x, "x", (1,))
+    n_groups = as_count(n_clusters, "n_clusters", 1)
+    weights = _as_weights(sample_weight, values.shape[0])
+    return Clustering1D(*kmeans1d.cluster_values(values, weights, n_groups))
+
+
+def project_clustered(
+    w: ArrayLike,
+    n_clusters: int | None,
+    *,
+    n_nonzero: int | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Projection:
+    """Project on vectors with few distinct values, few nonzero entries, or both.
+
+    Without `n_nonzero` the nearest vector with at most `n_clusters` distinct values; with it, the
+    nearest one with at most `n_nonzero` nonzero entries, which take at most `n_clusters` distinct
+    values. The rows of a matrix are clustered likewise.
+
+    Parameters
+    ----------
+    w : array-like of shape (d,) or (d, p)
+        Finite numbers. Of a matrix, whole rows are grouped and set to zero.
+    n_clusters : int or None
+        Largest number of distinct nonzero values or rows, at least 1. None, which needs
+        `n_nonzero`, sets no limit: plain hard thresholding.
+    n_nonzero : int, default=None
+        Largest number of entries or rows that are not zero; None for no limit.
+    sample_weight : array-like of shape (d,), default=None
+        Weights of the entries or rows in the distance, not negative and not all zero. What has
+        weight zero does not matter: it joins the nearest group, or is set to zero where
+        `n_nonzero` is given.
+
+    Returns
+    -------
+    Projection
+        The point, its labels (-1 for the zero group), its values and the squared distance.
+        `exact` tells whether the point is proven to be nearest.
+
+    See Also
+    --------
+    kmeans_1d : The same groups with their sizes.
+
+    Notes
+    -----
+    Exact: vectors and one-column matrices, with `n_nonzero` if the weights are equal; and hard
+    thresholding. For other matrices k-means is hard, and the point is the best of ten k-means++
+    starts. With `n_nonzero` (matrices, or vectors with unequal weights) the start is to keep the
+    largest entries and cluster them, and entries are then exchanged for others as long as the
+    distance shrinks; so the point is never worse than that start.
+
+    The point has the floating-point type of `w`; integers give double precision.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.project_clustered([3.0, 1.0, 2.9, 1.1, 0.1], 2).point.tolist()
+    [2.95, 0.7333333333333334, 2.95, 0.7333333333333334, 0.7333333333333334]
+    >>> cs.project_clustered([3.0, 1.0, 2.9, 1.1, 0.1], 2, n_nonzero=4).point.tolist()
+    [2.95, 1.05, 2.95, 1.05, 0.0]
+    """
+    array = _as_floats(w, "w", (1, 2))
+    weights = _as_weights(sample_weight, array.shape[0])
+    if n_clusters is None and n_nonzero is None:
+        raise ValueError(
+            "n_clusters=None needs n_nonzero: without a limit on either there is nothing to "
+            "project on. Give n_clusters an integer, or set n_nonzero."
+        )
+    n_groups = None if n_clusters is None else as_count(n_clusters, "n_clusters", 1)
+    n_kept = None if n_nonzero is None else as_count(n_nonzero, "n_nonzero", 0)
+    grouping = group_rows(array.reshape(array.shape[0], -1), weights, n_groups, n_kept)
+    dtype = _float_type(w)
+    centers = grouping.centers.reshape(-1, *array.shape[1:]).astype(dtype)
+    point = np.zeros(array.shape, dtype=dtype)
+    nonzero = grouping.labels >= 0
+    point[nonzero] = centers[grouping.labels[nonzero]]
+    with np.errstate(over="ignore", under="ignore"):
+        apart = np.square(array - point).reshape(array.shape[0], -1).sum(axis=1)
+        sq_distance = float(apart.sum() if weights is None else apart @ weights)
+    return Projection(point, grouping.labels, centers, sq_distance, grouping.exact)
+
+
+def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
+    """Contiguous double precision array of one of the given dimensions, finite, not empty."""
+    array = value if type(value) is np.ndarray else None
+    if array is None or array.dtype != np.float64 or array.ndim not in n_dims or array.size == 0:
+        array = _as_numbers(value, name, n_dims)
+    floats = np.ascontiguousarray(array, dtype=np.float64)
+    if not all_finite(floats.reshape(-1)):
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(floats))[0])
+        index = ", ".join(map(str, place))
+        raise ValueError(
+            f"{name}[{index}] is {floats[place]}; all entries must be finite. "
+            "Remove or impute missing and infinite entries first."
+        )
+    return floats
+
+
+def _as_numbers(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> NDArray[Any]:
+    """Array of real numbers of one of the given dimensions, not empty."""
+    shapes = " or ".join({1: "one-dimensional", 2: "two-dimensional"}[n] for n in n_dims)
+    if hasattr(value, "toarray"):
+        raise ValueError(f"{name} is a sparse matrix; give a dense array: {name}.toarray().")
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind == "O" and not any(isinstance(v, str | bytes) for v in array.flat):
+            array = array.astype(np.float64)
+        elif array.dtype.kind not in "biuf":
+            raise TypeError(f"no numbers: {array.dtype}")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must hold real numbers and be {shapes}, got {value!r:.80}. "
+            "Convert it to numbers first."
+        ) from error
+    if array.ndim not in n_dims:
+        raise ValueError(
+            f"{name} must be {shapes}, got an array of shape {array.shape}. "
+            f"Reshape it, for example with {name}.ravel()."
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty (shape {array.shape}). Give at least one number.")
+    return array
+
+
+def _as_weights(value: ArrayLike | None, n: int) -> Floats | None:
+    """Weights for ``n`` entries, or None."""
+    if value is None:
+        return None
+    weights = _as_floats(value, "sample_weight", (1,))
+    if weights.shape[0] != n:
+        raise ValueError(
+            f"sample_weight has {weights.shape[0]} entries, but there are {n} to weigh. "
+            "Give one weight for each."
+        )
+    if weights.min() < 0:
+        place = int(weights.argmin())
+        raise ValueError(
+            f"sample_weight[{place}] is {weights[place]}; weights must not be negative. "
+            "Use zero to leave an entry out."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
+    return weights
+
+
+def _float_type(value: ArrayLike) -> np.dtype[np.floating]:
+    """The precision of single and half precision arrays, double for everything else."""
+    dtype = getattr(value, "dtype", None)
+    return np.dtype(dtype if dtype in (np.float32, np.float16) else np.float64)

@@ -1,0 +1,204 @@
+"""Groups of the rows of a matrix: which rows share a value, and which are zero.
+
+One column is a matter for the exact kernels. With more, k-means is hard, and scikit-learn's k-means
+with several starts takes their place; with a limit on the number of nonzero rows as well, rows are
+exchanged until the distance stops falling.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct._typing import Floats, Labels
+from clustruct.kernels import kmeans1d, sparse1d
+from clustruct.kernels.sorting import scale_down
+
+__all__ = ["Cluster", "Grouping", "group_rows"]
+
+# Exact k-means of numbers: from values, weights and a number of groups to labels, centres, sizes
+# and inertia.
+Cluster = Callable[[Floats, Floats | None, int], tuple[Labels, Floats, Labels, float]]
+
+ZERO = -1
+N_STARTS = 10
+MAX_EXCHANGES = 100
+
+
+class Grouping(NamedTuple):
+    """Labels (-1 for zero), the row of each group, and whether no grouping is nearer."""
+
+    labels: Labels
+    centers: Floats
+    exact: bool
+
+
+def group_rows(
+    rows: Floats,
+    weights: Floats | None,
+    n_groups: int | None,
+    n_kept: int | None,
+    cluster: Cluster = kmeans1d.cluster_values,
+) -> Grouping:
+    """Group rows so that replacing each by its group's row moves them as little as possible.
+
+    At most `n_groups` groups (None: no limit) and at most `n_kept` rows outside the zero group
+    (None: no limit, and no zero group). `cluster` groups the rows of a single column.
+    """
+    counted = np.ones(rows.shape[0], dtype=bool) if weights is None else weights > 0
+    if (
+        weights is not None
+        and np.ptp(weights[counted]) == 0
+        and (counted.all() or n_kept is not None)
+    ):
+        weights = None
+    if rows.shape[1] == 1 and n_groups is not None and (n_kept is None or weights is None):
+        return _exact(rows[:, 0], weights, n_groups, n_kept, counted, cluster)
+    # Squares of what is left stay in the range of doubles.
+    rows, exponent = scale_down(rows, np.abs(rows).max())
+    if weights is not None:
+        weights, _ = scale_down(weights, weights.max())
+    if n_kept is None:
+        assert n_groups is not None
+        labels, centers = _cluster(rows, weights, n_groups)
+    else:
+        labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
+        inner = None if weights is None else weights[counted]
+        labels[counted], centers = _sparse(rows[counted], inner, n_groups, n_kept)
+    return Grouping(labels, np.ldexp(centers, exponent), exact=n_groups is None)
+
+
+def _exact(
+    values: Floats,
+    weights: Floats | None,
+    n_groups: int,
+    n_kept: int | None,
+    counted: NDArray[np.bool_],
+    cluster: Cluster,
+) -> Grouping:
+    """Grouping of one column by the exact kernels."""
+    values = np.ascontiguousarray(values)
+    if n_kept is None:
+        labels, centers, _, _ = cluster(values, weights, n_groups)
+    else:
+        # Indexing by a mask copies, even where it takes all.
+        inner = values if counted.all() else values[counted]
+        inner_labels, centers = sparse1d.project_sparse(inner, n_groups, n_kept)
+        if inner is values:
+            labels = inner_labels
+        else:
+            labels = np.full(values.shape[0], ZERO, dtype=np.intp)
+            labels[counted] = inner_labels
+    return Grouping(labels, centers[:, None], exact=True)
+
+
+def _sparse(
+    rows: Floats, weights: Floats | None, n_groups: int | None, n_kept: int
+) -> tuple[Labels, Floats]:
+    """Labels and centres with at most ``n_kept`` rows outside the zero group."""
+    largest = _largest(_sq_norms(rows, weights), n_kept)
+    if n_groups is None or not largest.any():
+        return _distinct(rows, largest)
+    starts = (largest, np.ones(rows.shape[0], dtype=bool))
+    found = [_exchange(rows, weights, n_groups, n_kept, start) for start in starts]
+    labels, centers, _ = min(found, key=lambda grouping: grouping[2])
+    return labels, centers
+
+
+def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Labels, Floats]:
+    """Labels and centres of weighted k-means, the groups in the order of their centres."""
+    if rows.shape[1] == 1:
+        values = np.ascontiguousarray(rows[:, 0])
+        labels, centers, _, _ = kmeans1d.cluster_values(values, weights, n_groups)
+        return labels, centers[:, None]
+    if weights is not None and not weights.all():
+        counted = weights > 0
+        _, centers = _cluster(rows[counted], weights[counted], n_groups)
+        return _nearest(rows, centers)[0], centers
+    distinct, labels = np.unique(rows, axis=0, return_inverse=True)
+    if distinct.shape[0] <= n_groups:
+        return labels.reshape(-1), distinct
+    # Imported here: a vector needs none of it, and it is slow to load.
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    # One thread: with more, the order of the sums and so the last digits depend on their number.
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Rows that differ by rounding only are one to it, and fewer groups are as good an answer.
+        warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
+        search = KMeans(n_groups, n_init=N_STARTS, random_state=0)
+        labels = search.fit(rows, sample_weight=weights).labels_
+    return _in_order(rows, weights, labels)
+
+
+def _exchange(
+    rows: Floats, weights: Floats | None, n_groups: int, n_kept: int, start: NDArray[np.bool_]
+) -> tuple[Labels, Floats, float]:
+    """Labels, centres and cost after clustering the rows in ``start`` and exchanging rows.
+
+    Given the centres, the best rows to keep are those that lose most by being zero; given the rows,
+    the best centres are their means. Both steps lower the cost, so they end.
+    """
+    _, centers = _cluster(rows[start], None if weights is None else weights[start], n_groups)
+    sq_norms = _sq_norms(rows, weights)
+    best: tuple[Labels, Floats, float] | None = None
+    for _ in range(MAX_EXCHANGES):
+        nearest, sq_distances = _nearest(rows, centers)
+        gains = sq_norms - (sq_distances if weights is None else weights * sq_distances)
+        kept = _largest(gains, n_kept)
+        labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
+        if not kept.any():
+            return labels, centers[:0], float(sq_norms.sum())
+        labels[kept], centers = _in_order(
+            rows[kept], None if weights is None else weights[kept], nearest[kept]
+        )
+        moved = rows.copy()
+        moved[kept] -= centers[labels[kept]]
+        cost = float(_sq_norms(moved, weights).sum())
+        if best is not None and not cost < best[2]:
+            break
+        best = labels, centers, cost
+    assert best is not None
+    return best
+
+
+def _in_order(rows: Floats, weights: Floats | None, labels: Labels) -> tuple[Labels, Floats]:
+    """Number the groups in use by the lexicographic order of their means; return these as well."""
+    used, labels = np.unique(labels, return_inverse=True)
+    totals = np.bincount(labels, weights, minlength=used.shape[0])
+    columns = [column if weights is None else weights * column for column in rows.T]
+    sums = np.stack([np.bincount(labels, column) for column in columns], axis=1)
+    centers = sums / totals[:, None]
+    order = np.lexsort(centers.T[::-1])
+    return np.argsort(order)[labels], centers[order]
+
+
+def _nearest(rows: Floats, centers: Floats) -> tuple[Labels, Floats]:
+    """Index of the nearest centre of each row, and the squared distance to it."""
+    sq_distances = np.stack([np.square(rows - center).sum(axis=1) for center in centers], axis=1)
+    labels = sq_distances.argmin(axis=1)
+    return labels, sq_distances[np.arange(rows.shape[0]), labels]
+
+
+def _largest(scores: Floats, n_kept: int) -> NDArray[np.bool_]:
+    """Mask of the ``n_kept`` largest positive scores, the first ones among equals."""
+    mask = np.zeros(scores.shape[0], dtype=bool)
+    mask[np.argsort(-scores, kind="stable")[:n_kept]] = True
+    return mask & (scores > 0)
+
+
+def _distinct(rows: Floats, kept: NDArray[np.bool_]) -> tuple[Labels, Floats]:
+    """Labels that give each distinct row among the kept ones a group of its own."""
+    labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
+    centers, inverse = np.unique(rows[kept], axis=0, return_inverse=True)
+    labels[kept] = inverse.reshape(-1)
+    return labels, centers
+
+
+def _sq_norms(rows: Floats, weights: Floats | None) -> Floats:
+    """Weighted squared norm of each row."""
+    norms: Floats = np.square(rows).sum(axis=1)
+    return norms if weights is None else weights * norms

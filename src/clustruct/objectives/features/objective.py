@@ -1,0 +1,168 @@
+"""Clustered features: rows of ``W`` stand for features, groups of them share their weights."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from clustruct._typing import Floats, Labels
+from clustruct.arrays import beside, namespace
+from clustruct.design import Design, GroupedDesign, Operator, Rows, assignment
+from clustruct.losses import Loss
+from clustruct.objectives.linear import LinearObjective, Response
+from clustruct.objectives.point import Point
+from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
+from clustruct.objectives.readings import linear_objective
+
+__all__ = ["FeatureObjective"]
+
+
+# Group sums up to this many entries are formed; larger ones are applied.
+SMALL = 1 << 20
+
+
+class FeatureObjective(LinearObjective):
+    """Mean loss plus ridge, by products with ``X``.
+
+    Parameters
+    ----------
+    design : Design
+    response : Response
+    alpha : float
+    """
+
+    def __init__(self, design: Design, response: Response, alpha: float) -> None:
+        # One number seen from every row: it takes no memory.
+        super().__init__(design, response, np.broadcast_to(np.float64(alpha), design.shape[1]))
+        self.alpha = alpha
+        self.data = design
+        self.cluster = design.cluster
+        self.side_by_side = design.side_by_side
+
+    def with_alpha(self, alpha: float) -> "FeatureObjective":
+        """The same loss with another ridge; what is known of ``X`` is handed on."""
+        other = type(self)(self.data, self.response, alpha)
+        other._moments = self._column_moments()
+        return other
+
+    def refit(
+        self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
+    ) -> Point:
+        """The best weights with the given groups: a problem in ``V`` alone.
+
+        Parameters
+        ----------
+        labels : ndarray of intp, shape (d,)
+            -1 for weights that are zero.
+        n_groups : int
+        tol : float
+        start : ndarray of shape (n_groups, K), default=None
+            Values of the groups to start from.
+        """
+        return self.refits(labels, n_groups, tol, (1.0,), start)[0]
+
+    def refits(
+        self,
+        labels: Labels,
+        n_groups: int,
+        tol: float,
+        factors: Sequence[float],
+        start: Floats | None = None,
+    ) -> list[Point]:
+        """The same with each of some multiples of the ridge, for one reading of ``X``.
+
+        Parameters
+        ----------
+        labels : ndarray of intp, shape (d,)
+        n_groups : int
+        tol : float
+        factors : sequence of float
+            What the ridge is multiplied by.
+        start : ndarray of shape (n_groups, K), default=None
+        """
+        Z = assignment(labels, n_groups)
+        sizes = Z.T @ self.penalties
+        ridges = [factor * sizes for factor in factors]
+        if not self._forms_sums(n_groups):
+            applied = GroupedDesign(self.data, labels, n_groups)
+            best = [self._grouped(applied, ridge).minimum(tol, start) for ridge in ridges]
+        else:
+            sums = self.data.over(self._sums(labels, n_groups))
+            if self.quadratic:
+                small = quadratic_objective(sums, self.response, sizes)
+                starts = [small.with_penalties(ridge).minimum(tol).W for ridge in ridges]
+                best = [
+                    self._grouped(sums, ridge).at(V)
+                    for ridge, V in zip(ridges, starts, strict=True)
+                ]
+            else:
+                best = [self._grouped(sums, ridge).minimum(tol, start) for ridge in ridges]
+        return [Point(Z @ b.W, b.value, b.intercept, b.slope) for b in best]
+
+    def _forms_sums(self, n_groups: int) -> bool:
+        """Whether group sums are formed, or applied as they are needed."""
+        return self.data.shape[0] * n_groups <= max(SMALL, self.data.n_entries // 4)
+
+    def _sums(self, labels: Labels, n_groups: int) -> Rows:
+        """Sums of the columns of each group."""
+        return self.data.group_sums(labels, n_groups)
+
+    def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
+        """The problem in the values of the groups."""
+        return linear_objective(design, self.response, ridge)
+
+    def quadratic_model(self, point: Point) -> QuadraticObjective:
+        """The squared loss with the gradient at a point that this one has, and its value.
+
+        The value is that above the least loss, as a squared loss is not negative.
+
+        Its Gram matrix is ``X' diag(h) X`` with each row's mean second derivative ``h``: the second
+        derivative itself where there is one output.
+        """
+        response, data = self.response, self.data
+        scores = self.shift(data.scores(point.W), point.intercept)
+        weights = data.map(
+            partial(_curvatures, response.loss), response.target, scores, response.shares
+        )
+        means = np.zeros(self.shape[0])
+        total = float(data.fold(_total, weights))
+        if response.fit_intercept and total > 0.0:
+            means = data.adjoint(data.map(_column, weights))[:, 0] / total
+        return self._model(point, data.gram(weights, means), means, self.loss_gradient(point))
+
+    def _model(
+        self, point: Point, gram: Floats, means: Floats, slope: Floats
+    ) -> QuadraticObjective:
+        """The squared loss with a Gram matrix, means and a gradient at a point."""
+        ridge = 0.5 * self.alpha * float(np.vdot(point.W, point.W))
+        bent = gram @ point.W
+        least = self.least if np.isfinite(self.least) else 0.0
+        constant = point.value - least - ridge + float(np.vdot(point.W, 0.5 * bent - slope))
+        return QuadraticObjective(
+            gram,
+            bent - slope,
+            max(0.0, constant),
+            penalties=self.penalties,
+            x_means=means,
+            y_means=point.intercept + means @ point.W,
+        )
+
+
+def _curvatures(loss: Loss, target: Rows, scores: Rows, shares: Rows) -> Rows:
+    """Share of each row, times the mean over the outputs of its second derivatives."""
+    xp = namespace(scores)
+    n_outputs = scores.shape[1]
+    units = beside(np.eye(n_outputs), scores)
+    total = xp.zeros_like(shares)
+    for k in range(n_outputs):
+        direction = xp.broadcast_to(units[k, :], scores.shape)
+        total = total + loss.hessian_product(target, scores, direction)[:, k]
+    return shares * (total / n_outputs)
+
+
+def _total(values: Rows) -> Rows:
+    return namespace(values).sum(values)
+
+
+def _column(values: Rows) -> Rows:
+    return values[:, None]

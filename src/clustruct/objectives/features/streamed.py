@@ -1,0 +1,79 @@
+"""Clustered features where reading ``X`` is what takes the time."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from clustruct._typing import Floats, Labels
+from clustruct.design import Rows, StreamedDesign, assignment
+from clustruct.objectives.features.objective import FeatureObjective
+from clustruct.objectives.linear import Response
+from clustruct.objectives.point import Point
+from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.objectives.readings import ReadingObjective
+from clustruct.results import Projection
+
+__all__ = ["StreamedFeatureObjective"]
+
+
+# Bytes of group sums that may be kept for trials that are perhaps never made.
+MOST_FORESEEN = 1 << 29
+
+
+class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
+    """The same problem, with all that a step or the trials of a search need read together.
+
+    Parameters
+    ----------
+    design : StreamedDesign
+    response : Response
+    alpha : float
+    """
+
+    def __init__(self, design: StreamedDesign, response: Response, alpha: float) -> None:
+        super().__init__(design, response, alpha)
+        self._stream = design
+        self._foreseen: dict[bytes, Rows] = {}
+
+    def with_alpha(self, alpha: float) -> "StreamedFeatureObjective":
+        """The same loss with another ridge; all that is known of ``X`` is handed on."""
+        other = cast(StreamedFeatureObjective, super().with_alpha(alpha))
+        other._origin = self._origin
+        return other
+
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """Value at a projected point, by the group sums that a refit takes, too."""
+        n_groups = nearest.centers.shape[0]
+        if not self._forms_sums(n_groups):
+            return self.at(nearest.point, near)
+        Z = assignment(nearest.labels, n_groups)
+        sums = self.data.over(self._sums(nearest.labels, n_groups))
+        best = self._grouped(sums, Z.T @ self.penalties).at(nearest.centers)
+        return Point(nearest.point, best.value, best.intercept, best.slope)
+
+    def quadratic_model(self, point: Point) -> QuadraticObjective:
+        """As from memory; by one pass where second derivatives are formed."""
+        if self._centre() is None:
+            return super().quadratic_model(point)
+        reading = self.read(point.W, point.intercept)
+        means = (reading.tilts[0] @ reading.inner)[:, 0]
+        return self._model(point, cast(Floats, reading.bent), means, reading.gradient)
+
+    def foresee(self, trials: Sequence[Projection]) -> None:
+        """Add up the columns of all groupings that may be refitted next, in one pass."""
+        groupings = {
+            nearest.labels.tobytes(): (nearest.labels, nearest.centers.shape[0])
+            for nearest in trials
+            if self._forms_sums(nearest.centers.shape[0])
+        }
+        n_columns = sum(n_groups for _, n_groups in groupings.values())
+        self._foreseen = {}
+        if len(groupings) > 1 and 8 * self._stream.shape[0] * n_columns <= MOST_FORESEEN:
+            together = self._stream.group_sums_together(list(groupings.values()))
+            self._foreseen = dict(zip(groupings, together, strict=True))
+
+    def _sums(self, labels: Labels, n_groups: int) -> Rows:
+        """Sums of the columns of each group, those of the last grouping still known."""
+        key = labels.tobytes()
+        if key not in self._foreseen:
+            self._foreseen = {key: super()._sums(labels, n_groups)}
+        return self._foreseen[key]

@@ -1,0 +1,318 @@
+"""Clustered tasks, appendix 7.2 of the paper: tasks in groups, each near its group's centroid.
+
+    minimise sum_i s_i loss(y_i, x_i' w_t(i)) + 1/K ( alpha/2 sum_t ||w_t||^2
+             + within/2 sum_t ||w_t - v_q(t)||^2 + between/2 sum_t ||v_q(t) - v||^2
+             + K mean/2 ||v||^2 ),    v = 1/K sum_t v_q(t),    sum_i s_i = 1,
+
+over the weights ``w_t`` of the tasks, the centroids ``v_q`` and the groups ``q(t)``. The rows that
+are grouped are those of the paper's ``W~``, the centroid of each task. The weights are at their
+best for them throughout: ``W`` is profiled out, as intercepts are elsewhere.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clustruct._typing import Floats, Labels
+from clustruct.objectives.linear import SINGLE
+from clustruct.objectives.point import Point
+from clustruct.objectives.ray import Ray
+from clustruct.objectives.tasks.blocks import (
+    Profile,
+    Strengths,
+    best_centroids,
+    depths,
+    eliminate,
+)
+from clustruct.objectives.tasks.data import TaskData, times
+from clustruct.results import Projection
+
+__all__ = ["TaskObjective", "TaskPoint"]
+
+
+MAX_NEWTON_STEPS = 100
+MAX_HALVINGS = 40
+# Newton's steps gain squared: a step that gains this much of the value leaves nothing to gain.
+NEGLIGIBLE = 1e-9
+# A step that promises this much of the value is hidden by rounding.
+NOTHING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class TaskPoint(Point):
+    """Weights of the tasks, and the centroids that they are near.
+
+    Attributes
+    ----------
+    W : ndarray of shape (K, width)
+        A row a task; the last entry is its score at the centre of the rows, where it is fitted.
+    value : float
+    intercept : ndarray of shape (K,)
+        That last entry, or zero.
+    slope : ndarray of shape (K, width)
+        Derivative of the loss by the weights.
+    V : ndarray of shape (Q, width)
+        The centroids.
+    labels : ndarray of intp, shape (K,)
+    """
+
+    V: Floats
+    labels: Labels
+
+    @property
+    def rows(self) -> Floats:
+        """``W~``: the centroid of each task."""
+        return self.V[self.labels]
+
+
+class TaskObjective:
+    """Mean loss plus the penalty of clustered tasks.
+
+    Parameters
+    ----------
+    data : TaskData
+    strengths : Strengths
+        As in the formula, without the factor ``1/K``.
+    """
+
+    def __init__(self, data: TaskData, strengths: Strengths) -> None:
+        self.data = data
+        self.strengths = strengths.scaled(1.0 / data.n_tasks)
+        self.quadratic = data.quadratic
+        self.shape = (data.n_tasks, data.width)
+        self._profile: Profile | None = None
+
+    @property
+    def scale(self) -> float:
+        """The mean loss at zero weights, to whose rounding objectives are known."""
+        size = abs(float(self.data.losses(np.zeros(self.shape)).sum()))
+        return size if self.quadratic else SINGLE * size  # rows may be of single precision
+
+    def with_strengths(self, strengths: Strengths) -> "TaskObjective":
+        """The same losses at other prices; what was eliminated is kept where it can be."""
+        other = TaskObjective(self.data, strengths)
+        mine, its = self.strengths, other.strengths
+        if np.array_equal(mine.ridge, its.ridge) and np.array_equal(mine.within, its.within):
+            other._profile = self._profile
+        return other
+
+    # ---- Weights for groups
+
+    def refit(
+        self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
+    ) -> TaskPoint:
+        """The best weights and centroids for given groups.
+
+        Parameters
+        ----------
+        labels : ndarray of intp, shape (K,)
+        n_groups : int
+            Groups without tasks are left out.
+        tol : float
+            Newton's method ends when a step gains less than this fraction of the value.
+        start : ndarray of shape (n_groups, width) or (K, width), default=None
+            Centroids, or weights of the tasks, to start from.
+
+        Returns
+        -------
+        TaskPoint
+        """
+        used, labels = np.unique(labels, return_inverse=True)
+        labels = labels.reshape(-1).astype(np.intp, copy=False)
+        begin = None
+        if start is not None and not self.quadratic:
+            begin = start if start.shape == self.shape else start[used][labels]
+        return self._newton(labels, used.size, None, begin, tol)
+
+    def keep(self, nearest: Projection, near: Point | None = None) -> TaskPoint:
+        """Projected centroids as they are, with the best weights for them."""
+        begin = None if near is None else near.W
+        count = nearest.centers.shape[0]
+        rows = nearest.centers[nearest.labels]
+        begin = self._shared(rows if begin is None else begin, rows)
+        return self._newton(nearest.labels, count, nearest.centers, begin, NEGLIGIBLE)
+
+    def _newton(
+        self,
+        labels: Labels,
+        n_groups: int,
+        fixed: Floats | None,
+        begin: Floats | None,
+        tol: float,
+    ) -> TaskPoint:
+        """Newton's method for weights and centroids, or for weights at fixed centroids.
+
+        Each step solves the second-order model exactly, tasks first and centroids then. For the
+        squared loss the model is the loss.
+        """
+        W = np.zeros(self.shape) if begin is None else begin
+        V = np.stack([W[labels == q].mean(axis=0) for q in range(n_groups)])
+        V, W = (V, self._shared(W, V[labels])) if fixed is None else (fixed, W)
+        value = np.inf if self.quadratic else self._value(W, V, labels)
+        for _ in range(MAX_NEWTON_STEPS):
+            profile = self.profile(W)
+            aim = fixed
+            if aim is None:
+                aim = best_centroids(profile, self.strengths, labels, n_groups)
+            here, goal = (W, V, value), profile.weights(aim[labels])
+            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * abs(
+                value
+            ):
+                break
+            before = value
+            W, V, value = self._descend(here, goal, aim, labels)
+            if self.quadratic or before - value <= max(tol, NEGLIGIBLE) * abs(value):
+                break
+        intercept = W[:, -1] if self.data.fit_intercept else np.zeros(W.shape[0])
+        return TaskPoint(W, value, intercept, self.data.models(W).slopes(W), V, labels)
+
+    def _promise(
+        self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
+    ) -> float:
+        """What a step would gain if the losses were their models."""
+        old_W, old_V, _ = here
+        model, move = self.data.models(old_W), W - old_W
+        losses = np.vdot(move, model.slopes(old_W) + 0.5 * times(model.G, move))
+        before = self.strengths.penalties(old_W, old_V, labels)
+        return before - self.strengths.penalties(W, V, labels) - float(losses)
+
+    def _descend(
+        self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
+    ) -> tuple[Floats, Floats, float]:
+        """The first point on the way back from ``W`` and ``V`` that is lower, or no move."""
+        old_W, old_V, old_value = here
+        move_W, move_V = W - old_W, V - old_V
+        length = 1.0
+        for _ in range(MAX_HALVINGS):
+            value = self._value(W, V, labels)
+            if value < old_value:
+                return W, V, value
+            length *= 0.5
+            W, V = old_W + length * move_W, old_V + length * move_V
+        return here
+
+    def _shared(self, W: Floats, rows: Floats) -> Floats:
+        """Weights, and the centroids in their place where tasks of a group share."""
+        held = ~np.isfinite(self.strengths.within)
+        return np.where(held, rows, W) if held.any() else W
+
+    def _value(self, W: Floats, V: Floats, labels: Labels) -> float:
+        return float(self.data.losses(W).sum()) + self.strengths.penalties(W, V, labels)
+
+    def profile(self, W: Floats) -> Profile:
+        """Tasks at their best for centroids, by the second-order models at ``W``."""
+        if self._profile is not None:
+            return self._profile
+        profile = eliminate(self.data.models(W), self.strengths)
+        if self.quadratic:
+            self._profile = profile
+        return profile
+
+    # ---- Groups for tasks
+
+    def costs(self, point: TaskPoint) -> Floats:
+        """What each task costs with each centroid, its weights at their best, ``K x Q``.
+
+        ``min_w loss_t(w) + alpha/2 ||w||^2 + within/2 ||w - v_q||^2``, and what the centroid costs
+        for one more task. Exact for the squared loss. For others the weights are a Newton step away
+        from those at hand, so that no cost is too small.
+        """
+        profile = self.profile(point.W)
+        if self.quadratic:
+            constants = self.data.losses(np.zeros(self.shape))
+            costs = profile.values(point.V) + constants[:, None]
+        else:
+            rows = np.broadcast_to(point.V[:, None], (point.V.shape[0], *self.shape))
+            weights = np.stack([profile.weights(mine) for mine in rows])
+            costs = (self.data.losses_together(weights) + self._prices(weights, rows)).T
+        return costs + self._centroid_costs(point.V, point.rows.mean(axis=0))
+
+    def place(self, V: Floats, mean: Floats) -> tuple[Labels, Floats]:
+        """The best of given centroids for each task, and its weights there.
+
+        Parameters
+        ----------
+        V : ndarray of shape (Q, width)
+        mean : ndarray of shape (width,)
+            That of the centroids of all tasks.
+
+        Returns
+        -------
+        labels : ndarray of intp, shape (K,)
+        W : ndarray of shape (K, width)
+        """
+        costs, weights = np.empty((self.shape[0], V.shape[0])), []
+        for q, v in enumerate(V):
+            labels = np.full(self.shape[0], 0, dtype=np.intp)
+            begin = np.tile(v, (self.shape[0], 1))
+            W = self._newton(labels, 1, v[None], begin, NEGLIGIBLE).W
+            weights.append(W)
+            costs[:, q] = self.data.losses(W) + self._prices(W, begin)
+        labels = (costs + self._centroid_costs(V, mean)).argmin(axis=1)
+        return labels, np.stack(weights)[labels, np.arange(labels.size)]
+
+    def _centroid_costs(self, V: Floats, mean: Floats) -> Floats:
+        """What a centroid costs for each of its tasks."""
+        drawn = self.strengths.pull * mean
+        return 0.5 * np.square(V - drawn) @ self.strengths.between
+
+    def _prices(self, W: Floats, rows: Floats) -> Floats:
+        """Ridge and distance from the centroid, of each task."""
+        free = np.isfinite(self.strengths.within)
+        away = np.square((W - rows)[..., free]) @ self.strengths.within[free]
+        return 0.5 * (np.square(W) @ self.strengths.ridge + away)
+
+    def move_gains(self, point: TaskPoint, tasks: Labels, groups: Labels) -> Floats:
+        """What the objective gains when a task moves to another group, for each of several moves.
+
+        Both groups get their best centroids, drawn to where centroids are drawn to at the point.
+        Group number ``Q`` is a new one.
+
+        Parameters
+        ----------
+        point : TaskPoint
+        tasks, groups : ndarray of intp, shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        profile, between = self.profile(point.W), self.strengths.between
+        drawn = between * self.strengths.pull * point.rows.mean(axis=0)
+        H = profile.H + np.diag(between)
+        g = profile.g + drawn
+        sums_H = np.zeros((point.V.shape[0] + 1, *H.shape[1:]))
+        sums_g = np.zeros((point.V.shape[0] + 1, g.shape[1]))
+        for q in range(point.V.shape[0]):
+            sums_H[q] = H[point.labels == q].sum(axis=0)
+            sums_g[q] = g[point.labels == q].sum(axis=0)
+        now = depths(sums_H, sums_g)
+        left = point.labels[tasks]
+        fewer = depths(sums_H[left] - H[tasks], sums_g[left] - g[tasks])
+        more = depths(sums_H[groups] + H[tasks], sums_g[groups] + g[tasks])
+        return fewer + more - now[left] - now[groups]
+
+    # ---- Rows for projected gradient
+
+    def rows(self, point: Point) -> Floats:
+        """What is grouped: the centroid of each task."""
+        assert isinstance(point, TaskPoint)
+        return point.rows
+
+    def ray(self, point: Point) -> Ray:
+        """The centroids' rows along the negative gradient.
+
+        By the envelope theorem the derivative of a task at its best is that of its loss and ridge.
+        """
+        assert isinstance(point, TaskPoint)
+        strengths, rows = self.strengths, point.rows
+        mean = rows.mean(axis=0)
+        gradient = point.slope + strengths.ridge * point.W
+        gradient += strengths.between * (rows - mean) + strengths.mean * mean
+        center = gradient.mean(axis=0)
+        bend = np.einsum("ti,tij,tj->", gradient, self.profile(point.W).H, gradient)
+        bend += float((np.square(gradient - center) @ strengths.between).sum())
+        bend += self.shape[0] * float(np.square(center) @ strengths.mean)
+        length = float(np.vdot(gradient, gradient))
+        unit = length / bend if bend > 0.0 else 0.0
+        return Ray(unit, lambda step: rows - step * gradient)

@@ -1,0 +1,290 @@
+"""Losses of tasks whose rows are in pieces: a pass over ``X`` adds up those of each piece.
+
+A piece knows of the tasks that have answers in it alone, and what it sends on is as large as they
+are many.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct._typing import Floats, Labels
+from clustruct.design import Design, PickingDesign
+from clustruct.design import Rows as Numbers
+from clustruct.losses import Loss, SquaredLoss
+from clustruct.objectives.tasks.data import Expansion, Part, Quadratics
+from clustruct.objectives.tasks.rows import Answers, arrange
+
+__all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What all pieces have in common.
+
+    Attributes
+    ----------
+    loss : Loss
+    means : ndarray of shape (d,)
+        What the columns are centred by; zero without intercept.
+    center : float
+        What is subtracted from the answers.
+    total : float
+        Weight of all answers.
+    fit_intercept : bool
+    """
+
+    loss: Loss
+    means: Floats
+    center: float
+    total: float
+    fit_intercept: bool
+
+    @property
+    def width(self) -> int:
+        """Weights of a task."""
+        return self.means.size + int(self.fit_intercept)
+
+
+def part_of(design: PickingDesign, answers: Answers, n_tasks: int, setting: Setting) -> Part:
+    """Losses of tasks by rows that are at hand; every task has an answer.
+
+    Parameters
+    ----------
+    design : PickingDesign
+    answers : Answers
+    n_tasks : int
+    setting : Setting
+
+    Returns
+    -------
+    Part
+    """
+    rows, y, weights = arrange(design, answers, n_tasks)
+    target, shares = design.place(y - setting.center), design.place(weights / setting.total)
+    return Part(rows, target, shares, setting.loss, setting.means, setting.fit_intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Expansions of some tasks.
+
+    Attributes
+    ----------
+    tasks : ndarray of intp, shape (p,)
+        Their numbers, ascending.
+    values : ndarray of shape (p,)
+    G : ndarray of shape (p, width, width)
+    h : ndarray of shape (p, width)
+    """
+
+    tasks: Labels
+    values: Floats
+    G: Floats
+    h: Floats
+
+    @classmethod
+    def of(cls, tasks: Labels, found: Expansion) -> "Stack":
+        """Tasks with what was found of them."""
+        return cls(tasks, found.values, found.model.G, found.model.h)
+
+    @classmethod
+    def empty(cls, width: int) -> "Stack":
+        """No task."""
+        none = np.empty(0, dtype=np.intp)
+        return cls(none, np.empty(0), np.empty((0, width, width)), np.empty((0, width)))
+
+    def joined(self, other: "Stack") -> "Stack":
+        """Sums for the tasks of both."""
+        tasks = np.union1d(self.tasks, other.tasks)
+
+        def added(mine: Floats, its: Floats) -> Floats:
+            if np.array_equal(self.tasks, other.tasks):
+                return mine + its
+            both = np.zeros((tasks.size, *mine.shape[1:]))
+            both[np.searchsorted(tasks, self.tasks)] = mine
+            both[np.searchsorted(tasks, other.tasks)] += its
+            return both
+
+        return Stack(
+            tasks,
+            added(self.values, other.values),
+            added(self.G, other.G),
+            added(self.h, other.h),
+        )
+
+    def scaled(self, factor: float) -> "Stack":
+        """All of it times a number."""
+        return Stack(self.tasks, factor * self.values, factor * self.G, factor * self.h)
+
+    def cut(self, width: int) -> "Stack":
+        """The first coordinates alone."""
+        return Stack(self.tasks, self.values, self.G[:, :width, :width], self.h[:, :width])
+
+    def expansion(self) -> Expansion:
+        """What was found, without the numbers."""
+        return Expansion(self.values, Quadratics(self.G, self.h))
+
+
+class Spread:
+    """Losses of tasks by a pass over pieces.
+
+    Parameters
+    ----------
+    design : Design
+        In pieces of rows.
+    answers : rows of Answers
+        Those of each piece; every task has one somewhere.
+    n_tasks : int
+    setting : Setting
+    """
+
+    streamed = True
+
+    def __init__(self, design: Design, answers: Numbers, n_tasks: int, setting: Setting) -> None:
+        self._design = design
+        self._answers = answers
+        self._setting = setting
+        self.shape = (n_tasks, setting.width)
+
+    def expand(self, W: Floats) -> Expansion:
+        """One pass for values, slopes and Gram matrices."""
+        width = self._setting.width
+
+        def found(part: Part | None, tasks: Labels) -> Stack:
+            return Stack.empty(width) if part is None else Stack.of(tasks, part.expand(W[tasks]))
+
+        return self._sweep(found, Stack.joined).expansion()
+
+    def values(self, stack: Floats) -> Floats:
+        """One pass for all of them."""
+        shape = stack.shape[:2]
+
+        def found(part: Part | None, tasks: Labels) -> Floats:
+            losses = np.zeros(shape)
+            if part is not None:
+                losses[:, tasks] = part.values(stack[:, tasks])
+            return losses
+
+        return self._sweep(found, np.add)
+
+    def duals(self, W: Floats, stretches: Floats) -> Floats:
+        """One pass for all of them."""
+
+        def found(part: Part | None, tasks: Labels) -> Floats:
+            return np.zeros_like(stretches) if part is None else part.duals(W[tasks], stretches)
+
+        return self._sweep(found, np.add)
+
+    def _sweep(self, function: Callable[..., T], combine: Callable[[T, T], T]) -> T:
+        """Sums over pieces of a function of their losses, None where there are no answers."""
+        setting = self._setting
+
+        def on_piece(design: PickingDesign, answers: Answers) -> T:
+            tasks, known = _present(answers)
+            if not tasks.size:
+                return function(None, tasks)
+            return function(part_of(design, known, tasks.size, setting), tasks)
+
+        return self._design.sweep(on_piece, self._answers, combine=combine)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSums:
+    """Weighted sums of tasks about a common centre: all that squared loss needs of some rows.
+
+    They are those of the squared losses with intercepts, in the score at the centre, whether there
+    will be any or not: Gram matrices carry the sums of columns and weights in their last row.
+
+    Attributes
+    ----------
+    stack : Stack
+    x_center : ndarray of shape (d,)
+    y_center : float
+    """
+
+    stack: Stack
+    x_center: Floats
+    y_center: float
+
+    @classmethod
+    def of_piece(cls, design: PickingDesign, answers: Answers) -> "TaskSums":
+        """Sums about the means of a piece."""
+        tasks, known = _present(answers)
+        total = float(known.weights.sum())
+        zero = np.zeros(design.shape[1])
+        if not tasks.size:
+            return cls(Stack.empty(zero.size + 1), zero, 0.0)
+        by_row = np.bincount(known.rows, known.weights / total, known.height)
+        means = design.cross(design.place(by_row[:, None]), zero)[:, 0]
+        center = float(known.weights @ known.y) / total
+        part = part_of(design, known, tasks.size, Setting(SquaredLoss(), means, center, 1.0, True))
+        return cls(Stack.of(tasks, part.expand(np.zeros(part.shape))), means, center)
+
+    @property
+    def weight(self) -> float:
+        """That of all answers."""
+        return float(self.stack.G[:, -1, -1].sum())
+
+    def joined(self, other: "TaskSums") -> "TaskSums":
+        """Sums over both, each about its means, about the means of both."""
+        mine, its = self.weight, other.weight
+        if not mine or not its:
+            return self if mine else other
+        share = its / (mine + its)
+        x_center = self.x_center + share * (other.x_center - self.x_center)
+        y_center = self.y_center + share * (other.y_center - self.y_center)
+        stack = self.about(x_center, y_center).stack.joined(other.about(x_center, y_center).stack)
+        return TaskSums(stack, x_center, y_center)
+
+    def about(self, x_center: Floats, y_center: float) -> "TaskSums":
+        """The same sums about another centre.
+
+        With ``z`` a row less the centre, and a one after it, ``z`` becomes ``z + delta`` and
+        answers grow by ``epsilon``.
+        """
+        delta, epsilon = np.append(self.x_center - x_center, 0.0), self.y_center - y_center
+        stack = self.stack
+        sums, weights = stack.G[:, -1], stack.G[:, -1, -1]
+        values = stack.values + epsilon * stack.h[:, -1] + 0.5 * epsilon**2 * weights
+        h = stack.h + epsilon * sums
+        h = h + h[:, -1:] * delta
+        mixed = sums[:, :, None] * delta
+        G = stack.G + mixed + mixed.transpose(0, 2, 1)
+        G += weights[:, None, None] * np.outer(delta, delta)
+        return TaskSums(Stack(stack.tasks, values, G, h), x_center, y_center)
+
+    def centred(self) -> "TaskSums":
+        """The same sums about the means of their rows and answers."""
+        total = self.weight
+        x_means = self.x_center + self.stack.G[:, -1, :-1].sum(axis=0) / total
+        y_mean = self.y_center + float(self.stack.h[:, -1].sum()) / total
+        return self.about(x_means, y_mean)
+
+    def added_up(self, kept: NDArray[np.bool_], tasks: Labels) -> "TaskSums":
+        """Sums over some of the tasks, which get other numbers: equal ones are added up."""
+        stack = self.stack
+        numbers, places = np.unique(tasks[kept], return_inverse=True)
+
+        def added(values: Floats) -> Floats:
+            sums = np.zeros((numbers.size, *values.shape[1:]))
+            for place, mine in zip(places.reshape(-1), np.flatnonzero(kept), strict=True):
+                sums[place] += values[mine]
+            return sums
+
+        return replace(
+            self, stack=Stack(numbers, added(stack.values), added(stack.G), added(stack.h))
+        )
+
+
+def _present(answers: Answers) -> tuple[Labels, Answers]:
+    """Tasks that have answers, and the answers with tasks numbered among them."""
+    counts = np.bincount(answers.tasks)
+    tasks, numbers = np.flatnonzero(counts), np.zeros(counts.size, dtype=np.intp)
+    numbers[tasks] = np.arange(tasks.size)
+    return tasks, replace(answers, tasks=numbers[answers.tasks])

@@ -1,0 +1,267 @@
+"""The models that ours is compared with: constants, linear models without groups, boosting.
+
+Rivals see the rows, the weights and the prepared columns that our model was fitted to, and choose
+their strengths by the same shuffled folds on a grid as wide as that of our searches.
+"""
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import _safe_indexing
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from threadpoolctl import threadpool_limits
+
+from clustruct._typing import Floats
+from clustruct.inspection import final_estimator, kind_of
+from clustruct.reporting.comparing.samples import Data
+
+__all__ = ["Rival", "fit_rivals"]
+
+
+# Strengths of the ridge in units of the loss's curvature. Our own searches try 10 to 10^-3.5, and
+# an eighth of each for the values of groups.
+EXPONENTS = np.arange(1.0, -5.0, -0.5)
+FOLDS = 5
+# Multiplications that a linear rival may take, which is about a minute; with more of them it is
+# fitted to some rows only, and nothing is claimed.
+MOST_WORK = 3e11
+ITERATIONS = 60  # of a logistic regression, as a rule
+# Entries and columns of a dense matrix for boosting, and rows for which the size of the trees is
+# chosen, too; with fewer entries than that last number one thread is faster.
+MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 30_000_000, 500, 20_000, 200_000
+LEAVES = (4, 31)
+MOST_TASKS = 300  # with a model of their own
+MOST_CODES = 255  # categories that boosting takes
+
+
+class Rival(NamedTuple):
+    """A fitted rival: its name, its role, its predictions and how many rows it has seen."""
+
+    name: str
+    role: str
+    predicted: Any
+    chances: Any
+    n_train: int
+    weights: Floats | None = None  # of a linear model, one for each feature
+    remark: str = ""
+
+
+class _Fold(NamedTuple):
+    """How strengths are chosen: the splitter, or None where a class has too few rows."""
+
+    splitter: Any
+    seed: int
+
+
+def fit_rivals(
+    model: Any, train: Data, test: Data, seed: int, *, boost: bool = True
+) -> Iterator[Rival]:
+    """Fit all rivals of a model.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted to `train`.
+    train, test : Data
+        Prepared columns, as the estimator at the end of the model sees them; tasks are in rows.
+    seed : int
+    boost : bool, default=True
+        Whether to try gradient boosting, too, unless the matrix is too large for it.
+
+    Yields
+    ------
+    Rival
+    """
+    estimator, kind = final_estimator(model), kind_of(model)
+    classes = is_classifier(estimator)
+    fold = _folds(estimator, train, seed)
+    dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
+    dummy.fit(np.zeros((train.n, 1)), train.y, sample_weight=train.weights)
+    name = "Always the most frequent class" if classes else "Always the mean"
+    yield _answered(name, "constant", dummy, test, train.n)
+    plain = "logistic regression" if classes else "ridge regression"
+    name = {
+        "features": f"{plain.capitalize()}, a weight for every feature",
+        "samples": f"One {plain} for all samples",
+        "tasks": f"One {plain} for all tasks",
+    }[kind]
+    some = train if _work(train, classes) <= MOST_WORK else train.drawn(seed)
+    linear = _linear(some, fold, classes)
+    remark = "" if some is train else f"saw {some.n:,} of {train.n:,} rows: no claim is made"
+    weights = np.asarray(linear.coef_, dtype=np.float64).reshape(-1)
+    rival = _answered(name, "linear", linear, test, some.n)
+    yield rival._replace(weights=weights, remark=remark)
+    if kind == "tasks":
+        yield from _of_tasks(estimator, train, test, fold, plain, classes)
+    if boost and np.prod(train.X.shape) <= MOST_BOOSTED and train.X.shape[1] <= MOST_COLUMNS:
+        yield _boosting(train, test, fold, classes)
+
+
+def _folds(estimator: Any, data: Data, seed: int) -> _Fold:
+    """The folds of the model's own search, or five shuffled ones."""
+    cv = getattr(estimator, "cv", None)
+    state = getattr(estimator, "random_state", None)
+    seed = int(state) if isinstance(state, Integral) else seed
+    if cv is not None and not isinstance(cv, Integral):
+        return _Fold(cv if hasattr(cv, "split") else None, seed)
+    count = FOLDS if cv is None else int(cv)
+    if is_classifier(estimator):
+        count = min(count, int(np.unique(data.y, return_counts=True)[1].min()))
+        return _Fold(_shuffled(StratifiedKFold, count, seed), seed)
+    return _Fold(_shuffled(KFold, min(count, data.n), seed), seed)
+
+
+def _shuffled(kind: Any, count: int, seed: int) -> Any:
+    return kind(count, shuffle=True, random_state=seed) if count > 1 else None
+
+
+def _answered(name: str, role: str, fitted: Any, test: Data, n_train: int) -> Rival:
+    chances = fitted.predict_proba(test.X) if hasattr(fitted, "predict_proba") else None
+    return Rival(name, role, fitted.predict(test.X), chances, n_train)
+
+
+# ---- Linear models.
+
+
+def _linear(data: Data, fold: _Fold, classes: bool) -> Any:
+    """A linear model without groups, its strength chosen by folds on the scale of the columns."""
+    unit = data.n * _mean_variance(data.X) * (0.25 if classes else 1.0)
+    plain: Any = LogisticRegression(max_iter=1000) if classes else Ridge()
+    strengths = unit * 10.0**EXPONENTS
+    grid = {"C": 1.0 / strengths} if classes else {"alpha": strengths}
+    scoring = "neg_log_loss" if classes else "neg_mean_squared_error"
+    return _tuned(plain, grid, scoring, data, fold)
+
+
+def _tuned(plain: Any, grid: dict[str, Any], scoring: str, data: Data, fold: _Fold) -> Any:
+    """A model with the parameters that are best on the folds, fitted to all of the data."""
+    weights = {} if data.weights is None else {"sample_weight": data.weights}
+    if fold.splitter is None:
+        return clone(plain).fit(data.X, data.y, **weights)
+    search = GridSearchCV(plain, grid, cv=fold.splitter, scoring=scoring)
+    return search.fit(data.X, data.y, **weights).best_estimator_
+
+
+def _mean_variance(X: Any) -> float:
+    """Of the columns; 1 where all are constant."""
+    variances = mean_variance_axis(X.tocsr(), 0)[1] if sparse.issparse(X) else np.var(X, axis=0)
+    return float(np.mean(variances)) or 1.0
+
+
+def _work(data: Data, classes: bool) -> float:
+    """Multiplications that the whole search of a linear model takes, roughly."""
+    n, d = data.X.shape
+    entries = data.X.nnz if sparse.issparse(data.X) else n * d
+    each = ITERATIONS if classes or sparse.issparse(data.X) else d
+    return float(FOLDS * EXPONENTS.size * entries * max(each, 10))
+
+
+# ---- Tasks.
+
+
+def _of_tasks(
+    estimator: Any, train: Data, test: Data, fold: _Fold, plain: str, classes: bool
+) -> Iterator[Rival]:
+    """A model for each task, and tasks that are related but not grouped."""
+    if test.tasks is None or train.tasks is None:
+        return  # one classifier for each class
+    if np.unique(train.tasks).size <= MOST_TASKS:
+        yield _alone(train, test, fold, f"A {plain} for each task", classes)
+    if np.unique(estimator.labels_).size == 1:
+        return  # the model itself is that
+    single = clone(estimator)
+    known = single.get_params(deep=False)
+    count = (1,) if "cv" in known else 1
+    quiet = {name: value for name, value in (("verbose", 0), ("callback", None)) if name in known}
+    single.set_params(n_clusters=count, **quiet).fit(train.X, train.y, **train.routed_to_fit())
+    routed = test.routed()
+    chances = single.predict_proba(test.X, **routed) if hasattr(single, "predict_proba") else None
+    name = "Tasks about one common centre, no groups"
+    yield Rival(name, "linear", single.predict(test.X, **routed), chances, train.n)
+
+
+def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Rival:
+    """Models that each know one task only; the constant of all tasks where that is too little."""
+    dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
+    dummy.fit(train.X, train.y, sample_weight=train.weights)
+    predicted = np.array(dummy.predict(test.X))
+    chances = np.array(dummy.predict_proba(test.X)) if classes else None
+    assert train.tasks is not None
+    assert test.tasks is not None
+    for task in np.unique(test.tasks):
+        mine = train.rows(np.flatnonzero(train.tasks == task))
+        theirs = np.flatnonzero(test.tasks == task)
+        fitted = _of_one_task(mine, fold, classes)
+        if fitted is None:
+            continue
+        X = _safe_indexing(test.X, theirs)
+        predicted[theirs] = fitted.predict(X)
+        if chances is not None:
+            places = np.searchsorted(dummy.classes_, fitted.classes_)
+            chances[theirs] = 0.0
+            chances[np.ix_(theirs, places)] = fitted.predict_proba(X)
+    return Rival(name, "linear", predicted, chances, train.n)
+
+
+def _of_one_task(data: Data, fold: _Fold, classes: bool) -> Any:
+    """A linear model of one task, or None where it has too few rows."""
+    counts = np.unique(data.y, return_counts=True)[1]
+    if data.n < 2 or (classes and counts.size < 2):
+        return None
+    if not classes:
+        unit = data.n * _mean_variance(data.X)
+        model = RidgeCV(unit * 10.0**EXPONENTS)  # leave-one-out, exactly
+        return model.fit(data.X, data.y, sample_weight=data.weights)
+    few = _shuffled(StratifiedKFold, min(FOLDS, int(counts.min())), fold.seed)
+    return _linear(data, _Fold(few, fold.seed), classes)
+
+
+# ---- Boosting.
+
+
+def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Rival:
+    """Gradient boosting, which is not linear, with the task of each row as a category."""
+    n, d = train.X.shape
+    kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    options: dict[str, Any] = {"random_state": fold.seed}
+    if train.tasks is not None and test.tasks is not None:
+        names = np.unique(train.tasks)
+        if names.size <= MOST_CODES:
+            options["categorical_features"] = [d]
+        train = train.with_matrix(_with_codes(train, names))
+        test = test.with_matrix(_with_codes(test, names))
+    dense = train.with_matrix(_dense(train.X))
+    grid: dict[str, Any] = {"max_leaf_nodes": LEAVES}
+    scoring = "neg_log_loss" if classes else "neg_mean_squared_error"
+    if train.y.ndim == 2:
+        plain: Any = MultiOutputRegressor(kind(**options))
+        grid = {"estimator__max_leaf_nodes": LEAVES}
+    else:
+        plain = kind(**options)
+    fold = fold if train.n <= MOST_TUNED else _Fold(None, fold.seed)
+    with threadpool_limits(1 if n * d < FEW_ENTRIES else None, user_api="openmp"):
+        fitted = _tuned(plain, grid, scoring, dense, fold)
+    name = "Gradient boosting, not linear"
+    return _answered(name, "boosting", fitted, test.with_matrix(_dense(test.X)), train.n)
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+def _with_codes(data: Data, names: NDArray[Any]) -> Any:
+    """The samples with the number of their task as a last column; NaN for an unknown one."""
+    assert data.tasks is not None
+    codes = np.searchsorted(names, data.tasks).astype(np.float64)
+    found = names[np.minimum(codes.astype(np.intp), names.size - 1)] == data.tasks
+    return np.column_stack([_dense(data.X), np.where(found, codes, np.nan)])

@@ -1,0 +1,255 @@
+"""Scores of predictions on held-out samples, and paired tests between two sets of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.metrics import r2_score, roc_auc_score
+
+from clustruct._typing import Floats
+from clustruct.reporting.comparing.samples import Data
+
+__all__ = ["Entry", "PairedTest", "paired_test", "score_classes", "score_numbers"]
+
+
+# The level of the tests behind "better" and "worse". At 1 % a model that ties with its rival is
+# called better or worse in at most one of a hundred reports.
+LEVEL = 0.01
+# What is tested is whether the mean losses differ by more than this part: with many rows a test
+# for any difference finds such that matter to nobody.
+NEGLIGIBLE = 0.01
+SMALLEST_CHANCE = 1e-15  # keeps the logarithm of a probability finite
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A model in the comparison.
+
+    Attributes
+    ----------
+    name : str
+    role : str
+        "constant", "linear" (a model without groups), "boosting", "ours", or "oracle" (sees the
+        target, so that it is no rival).
+    losses : ndarray of shape (n_targets,)
+        Squared error, log loss, or 0 and 1 where the model gives no probabilities.
+    scores : dict of str to float
+        By name of the score, in the order of the tables.
+    n_train : int
+        Rows that it was fitted to.
+    weights : ndarray of shape (n_targets,) or None
+        Weights of the losses.
+    predicted, chances : ndarray or None
+        Predicted classes and their probabilities; None for numbers.
+    n_wrong : int or None
+        How many classes are wrong; None for numbers.
+    remark : str
+    """
+
+    name: str
+    role: str
+    losses: Floats
+    scores: dict[str, float]
+    n_train: int = 0
+    weights: Floats | None = None
+    predicted: NDArray[Any] | None = None
+    chances: Floats | None = None
+    n_wrong: int | None = None
+    remark: str = ""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is the model of the report."""
+        return self.role == "ours"
+
+    @property
+    def loss(self) -> float:
+        """Mean loss."""
+        return float(np.average(self.losses, weights=self.weights))
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Whether two models differ on the same held-out targets.
+
+    Attributes
+    ----------
+    gain : float
+        By how much the first model's mean loss is smaller, relative to that of the second.
+    p_value : float
+        Probability of a difference at least as large if the mean losses differed by 1 % at most.
+    name : str
+        Which test.
+    n : int
+        Number of pairs.
+    """
+
+    gain: float
+    p_value: float
+    name: str
+    n: int
+
+    @property
+    def better(self) -> bool:
+        """Whether the first model is clearly better."""
+        return self.gain > 0.0 and not self.tie
+
+    @property
+    def worse(self) -> bool:
+        """Whether the first model is clearly worse."""
+        return self.gain < 0.0 and not self.tie
+
+    @property
+    def tie(self) -> bool:
+        """Whether the difference is not significant, or negligible."""
+        return not self.p_value < LEVEL or abs(self.gain) < NEGLIGIBLE
+
+    @property
+    def in_words(self) -> str:
+        """The test and its p-value."""
+        p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        return f"{self.name} for a difference of more than {100 * NEGLIGIBLE:g} %, {p}"
+
+
+def paired_test(one: Entry, other: Entry) -> PairedTest:
+    """Compare the losses of two models, target by target.
+
+    The test is a two-sided t-test of whether the mean difference is larger than a negligible one,
+    which heavy tails make conservative; or, for unweighted errors that are 0 or 1, McNemar's exact
+    test, where a negligible difference is a tie.
+
+    Parameters
+    ----------
+    one, other : Entry
+        Judged on the same targets.
+
+    Returns
+    -------
+    PairedTest
+    """
+    difference = other.losses - one.losses
+    mean = float(np.average(difference, weights=one.weights))
+    gain = mean / other.loss if other.loss > 0.0 else -np.sign(one.loss) * 1.0
+    if one.weights is None and np.isin(np.concatenate([one.losses, other.losses]), (0, 1)).all():
+        fewer, more = int((difference > 0).sum()), int((difference < 0).sum())
+        p_value = stats.binomtest(fewer, fewer + more).pvalue if fewer + more else 1.0
+        return PairedTest(gain, float(p_value), "McNemar's exact test", difference.size)
+    shares = np.full(difference.size, 1.0 / difference.size)
+    if one.weights is not None:
+        shares = one.weights / one.weights.sum()
+    n = int(np.count_nonzero(shares))
+    error = float(np.sqrt(np.square(shares * (difference - mean)).sum() * n / max(1, n - 1)))
+    # Without any spread the predictions are the same, or there is nothing to tell noise from.
+    beyond = abs(mean) - NEGLIGIBLE * other.loss
+    p_value = 2.0 * stats.t.sf(beyond / error, n - 1) if error > 0.0 and n > 1 else 1.0
+    return PairedTest(gain, float(min(1.0, p_value)), "paired t-test", difference.size)
+
+
+def score_numbers(name: str, role: str, data: Data, predicted: Any, **more: Any) -> Entry:
+    """Squared errors, R² and RMSE of predicted numbers.
+
+    Parameters
+    ----------
+    name, role : str
+        Of the entry.
+    data : Data
+        Held-out samples.
+    predicted : array-like
+        One prediction for each target.
+    **more
+        Further fields of the entry.
+
+    Returns
+    -------
+    Entry
+    """
+    truth = np.asarray(data.y, dtype=np.float64)
+    predicted = np.asarray(predicted, dtype=np.float64).reshape(truth.shape)
+    weights = data.weights
+    losses = np.square(predicted - truth).reshape(len(truth), -1).mean(axis=1)
+    rmse = float(np.sqrt(np.average(losses, weights=weights)))
+    scores = {"R²": float(r2_score(truth, predicted, sample_weight=weights)), "RMSE": rmse}
+    return Entry(name, role, losses, scores, weights=weights, **more)
+
+
+def score_classes(
+    name: str,
+    role: str,
+    data: Data,
+    predicted: Any,
+    chances: Any,
+    classes: NDArray[Any],
+    **more: Any,
+) -> Entry:
+    """Log losses, errors, accuracy and AUC of predicted classes.
+
+    Parameters
+    ----------
+    name, role : str
+        Of the entry.
+    data : Data
+        Held-out samples; tasks are in its rows.
+    predicted : array-like
+        One class for each target.
+    chances : array-like of shape (n_targets, n_classes) or None
+        Probabilities of the classes.
+    classes : ndarray
+        Their names.
+    **more
+        Further fields of the entry.
+
+    Returns
+    -------
+    Entry
+    """
+    truth, predicted, weights = data.y, np.asarray(predicted), data.weights
+    wrong = (predicted != truth).astype(np.float64)
+    scores = {"Accuracy": 1.0 - float(np.average(wrong, weights=weights))}
+    losses = wrong
+    if chances is not None:
+        chances = np.asarray(chances, dtype=np.float64)
+        area = _area(truth, chances, classes, data.tasks, weights)
+        if area is not None:
+            scores["AUC"] = area
+        chance = (chances * (truth[:, None] == classes)).sum(axis=1)  # 0 for an unknown class
+        losses = -np.log(np.clip(chance, SMALLEST_CHANCE, 1.0))
+        scores["Log loss"] = float(np.average(losses, weights=weights))
+    return Entry(
+        name,
+        role,
+        losses,
+        scores,
+        weights=weights,
+        predicted=predicted,
+        chances=chances,
+        n_wrong=int(wrong.sum()),
+        **more,
+    )
+
+
+def _area(
+    truth: NDArray[Any],
+    chances: Floats,
+    classes: NDArray[Any],
+    tasks: NDArray[Any] | None,
+    weights: Floats | None,
+) -> float | None:
+    """Area under the ROC curve: of one class against the others, averaged; for tasks over tasks."""
+    if tasks is not None:
+        areas = []
+        for task in np.unique(tasks):
+            mine = tasks == task
+            some = None if weights is None else weights[mine]
+            area = _area(truth[mine], chances[mine], classes, None, some)
+            if area is not None:
+                areas.append(area)
+        return float(np.mean(areas)) if areas else None
+    areas = []
+    for k in [1] if len(classes) == 2 else range(len(classes)):
+        positive = truth == classes[k]
+        if not 0 < positive.sum() < positive.size:
+            return None
+        areas.append(roc_auc_score(positive, chances[:, k], sample_weight=weights))
+    return float(np.mean(areas))

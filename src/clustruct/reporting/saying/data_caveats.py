@@ -1,0 +1,223 @@
+"""Caveats about the table: columns that say the same, scales, filled columns, few rows."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+
+from clustruct._typing import Floats
+from clustruct.explanation.origins import Origin
+from clustruct.inspection import (
+    final_estimator,
+    kind_of,
+    levels_of,
+    prepared,
+    thinned,
+)
+from clustruct.reporting.comparing.comparison import Data
+from clustruct.reporting.svg import shown, signed
+from clustruct.reporting.wording import Wording, name_list
+from clustruct.results.tables import plural
+
+__all__ = ["of_the_data"]
+
+
+SOME_ROWS = 2000
+UNEQUAL_SCALES = 30.0
+MOST_CORRELATED = 500  # columns whose correlations are looked at
+# Directions with so small a part of the variance of a column are as good as empty. Two columns
+# with a correlation of 0.99 leave one.
+EMPTY = 0.01
+CANCELLING = 3.0  # times what is left of the weights, in deviations
+MOSTLY_MISSING = 0.5
+HANDFUL = 20
+MOST_COUNTED = 50_000
+
+
+def of_the_data(model: Any, data: Data, wording: Wording) -> list[str]:
+    """Sentences about what in the table could mislead, the gravest first.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model.
+    data : Data
+        The samples it was fitted to.
+    wording : Wording
+        Names, origins and weights of the features.
+
+    Returns
+    -------
+    list of str
+    """
+    rows = thinned(np.arange(data.n), SOME_ROWS)
+    matrix = check_array(prepared(model, data.X, rows), accept_sparse=True)
+    return [
+        *_of_collinear_columns(matrix, wording, data.y),
+        *_of_scales(matrix, wording, kind_of(model)),
+        *_of_filled_columns(data, wording.origins),
+        *_of_few_rows(model, data, wording),
+    ]
+
+
+def _numbers(origins: Sequence[Origin]) -> NDArray[np.intp]:
+    """Features that are no levels, indicators or words, whose spread says how frequent they are."""
+    return np.flatnonzero(
+        [origin.kind not in ("level", "missing", "count", "text") for origin in origins]
+    ).astype(np.intp)
+
+
+# ---- Columns that say nearly the same.
+
+
+def _of_collinear_columns(matrix: Any, wording: Wording, y: NDArray[Any]) -> Iterator[str]:
+    """Weights that cancel: they are large along directions in which the columns hardly vary."""
+    columns = _numbers(wording.origins)
+    columns = columns[wording.deviations[columns] > 0.0]
+    if not 2 <= columns.size <= MOST_CORRELATED or matrix.shape[0] <= columns.size:
+        return
+    values = _dense(matrix, columns)
+    correlations = np.atleast_2d(np.corrcoef(values, rowvar=False))
+    sizes, directions = np.linalg.eigh(correlations)
+    empty = directions[:, sizes < EMPTY]
+    if not empty.shape[1]:
+        return
+    scale = float(np.std(y)) if y.dtype.kind == "f" and wording.answers.kind == "number" else 1.0
+    names = wording.names
+    weights = wording.weights.reshape(-1, names.size)
+    contributions = weights[:, columns] * wording.deviations[columns]
+    lost = contributions @ empty @ empty.T
+    worst, large = _cancelling(contributions, lost, scale)
+    if not large.size:
+        return
+    told = [f"{names[columns[i]]} ({signed(weights[worst, columns[i]], 4)})" for i in large]
+    tie = "are tied to each other"
+    if large.size == 2:
+        tie = f"have a correlation of {shown(float(correlations[large[0], large[1]]), 4)}"
+    yield (
+        f"{name_list(told)} {tie}, and their large weights nearly cancel: read them together, as a "
+        "single one of them says little. Leave some of these columns out, or give a larger alpha."
+    )
+
+
+def _cancelling(contributions: Floats, lost: Floats, scale: float) -> tuple[int, NDArray[np.intp]]:
+    """The output and the columns whose weights are large only along empty directions, if any.
+
+    What is left of these columns without the empty directions says how large their weights have to
+    be; at least a tenth of the target's deviation is asked for.
+    """
+    found: tuple[float, int, NDArray[np.intp]] = (CANCELLING, 0, np.zeros(0, dtype=np.intp))
+    for k, (all_of_it, empty) in enumerate(zip(contributions, lost, strict=True)):
+        size = np.abs(empty)
+        large = np.flatnonzero(size > 0.3 * size.max())
+        left = np.abs(all_of_it - empty)[large].max()
+        excess = float(size.max() / max(left, 0.1 * scale))
+        if excess >= found[0]:
+            found = excess, k, large[np.argsort(-size[large], kind="stable")]
+    return found[1], found[2]
+
+
+def _dense(matrix: Any, columns: NDArray[np.intp]) -> Floats:
+    if issparse(matrix):
+        return np.asarray(matrix.tocsc()[:, columns].toarray(), dtype=np.float64)
+    return np.asarray(matrix, dtype=np.float64)[:, columns]
+
+
+# ---- Scales.
+
+
+def _of_scales(matrix: Any, wording: Wording, kind: str) -> Iterator[str]:
+    names, deviations = wording.names, wording.deviations
+    columns = _numbers(wording.origins)
+    columns = columns[deviations[columns] > 0.0]
+    if issparse(matrix) or columns.size < 2:
+        return
+    order = columns[np.argsort(deviations[columns], kind="stable")]
+    low, high = np.percentile(deviations[order], (5, 95))
+    if high <= UNEQUAL_SCALES * low:
+        return
+    least, most = int(order[0]), int(order[-1])
+    reason = {
+        "features": "Features can share a weight sensibly only where they are on one scale",
+        "samples": "The penalty and the gate weigh columns by their scale",
+        "tasks": "The penalty weighs columns by their scale",
+    }[kind]
+    yield (
+        f"Columns are on very different scales: {names[least]} has a standard deviation of "
+        f"{shown(float(deviations[least]))}, {names[most]} of {shown(float(deviations[most]))}. "
+        f"{reason}: put a StandardScaler first."
+    )
+
+
+# ---- Columns that were filled.
+
+
+def _of_filled_columns(data: Data, origins: Sequence[Origin]) -> Iterator[str]:
+    filled = dict.fromkeys(origin.column for origin in origins if origin.imputed)
+    for column in filled:
+        missing = _missing(data.X, column)
+        share = float(missing.mean()) if missing.size else 0.0
+        if share >= MOSTLY_MISSING:
+            there = int(missing.size - missing.sum())
+            yield (
+                f"{column} is missing in {share:.0%} of the rows and was filled there: its weight "
+                f"rests on the {plural(there, 'row')} that have it."
+            )
+
+
+def _missing(X: Any, column: str) -> NDArray[np.bool_]:
+    """Where a column of a table, or of an array by its number, has no value."""
+    if hasattr(X, "columns") and column in X.columns:
+        return np.asarray(X[column].isna())
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and column[:1] == "x":
+        number = column[1:]
+        if number.isdigit() and int(number) < X.shape[1]:
+            return np.asarray(np.isnan(X[:, int(number)]))
+    return np.zeros(0, dtype=bool)
+
+
+# ---- Groups that rest on few rows.
+
+
+def _of_few_rows(model: Any, data: Data, wording: Wording) -> Iterator[str]:
+    estimator, kind = final_estimator(model), kind_of(model)
+    if kind == "features":
+        yield from _of_rare_levels(model, data, wording)
+    elif kind == "samples":
+        sizes = np.bincount(np.asarray(estimator.labels_), minlength=int(estimator.n_clusters_))
+        least = max(HANDFUL, 2 * (int(estimator.n_features_in_) + 1))
+        for q in np.flatnonzero(sizes < least).tolist():
+            yield (
+                f"Expert {q} rests on {plural(int(sizes[q]), 'sample')}, few for "
+                f"{plural(int(estimator.n_features_in_) + 1, 'number')}: its weights are rough."
+            )
+    elif data.tasks is not None:
+        group_of = dict(zip(estimator.tasks_, np.asarray(estimator.labels_).tolist(), strict=True))
+        groups = np.array([group_of.get(task, -1) for task in data.tasks])
+        for q in np.unique(estimator.labels_).tolist():
+            n_rows = int((groups == q).sum())
+            if n_rows < HANDFUL:
+                yield f"Group {q} rests on {plural(n_rows, 'row')}: its weights are rough."
+
+
+def _of_rare_levels(model: Any, data: Data, wording: Wording) -> Iterator[str]:
+    """Groups of levels that few rows have."""
+    levels = levels_of(model)
+    is_level = np.array([origin.kind in ("level", "missing") for origin in wording.origins])
+    if not is_level.any() or data.n > MOST_COUNTED:
+        return
+    matrix = prepared(model, data.X)
+    for label in range(len(levels.sizes)):
+        members = levels.members(label)
+        if not is_level[members].all():
+            continue
+        values = _dense(matrix, members)
+        n_rows = int((values > values.min(axis=0)).any(axis=1).sum())
+        if n_rows < HANDFUL:
+            yield (
+                f"Group {label} ({name_list(wording.names[members])}) rests on "
+                f"{plural(n_rows, 'row')}: its weight is rough."
+            )

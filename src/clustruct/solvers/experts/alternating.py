@@ -1,0 +1,192 @@
+"""Alternating minimisation over experts and assignment, section 3.1 of the paper.
+
+Every sample goes to the expert with the least cost, then every expert gets the best weights for its
+samples. Neither can raise the objective. An expert that loses all its samples is given those that
+are answered worst: splitting a group cannot raise the objective either.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from clustruct._typing import Floats, Labels
+from clustruct.arrays import namespace, totals_by_code
+from clustruct.design import Design, Rows
+from clustruct.objectives.point import Point
+from clustruct.objectives.samples.objective import Panel, SampleObjective
+from clustruct.solvers.driver import Answer
+from clustruct.solvers.greedy import Grouped
+from clustruct.solvers.protocols import require
+
+__all__ = ["AlternatingMinimisation"]
+
+
+# Precision of the experts that are returned.
+SHARP = 1e-10
+ROUNDING = 1e-12
+# Bisections of a cost, to the last bits.
+HALVINGS = 64
+
+
+class AlternatingMinimisation:
+    """Assign, refit, and so on.
+
+    Parameters
+    ----------
+    objective : SampleObjective
+    W : ndarray of shape (Q, d, K)
+        Weights of the experts to start from.
+    intercept : ndarray of shape (Q, K)
+    n_clusters : int
+        How many experts there may be.
+    tol : float
+        Precision of the experts' fits on the way; the answer's is `SHARP`.
+    """
+
+    name = "am"
+
+    def __init__(
+        self,
+        objective: SampleObjective,
+        W: Floats,
+        intercept: Floats,
+        n_clusters: int,
+        *,
+        tol: float = 1e-6,
+    ) -> None:
+        require(self.name, objective, ("refit", "panel"))
+        self._objective = objective
+        self._begin = W, intercept
+        self._n_clusters = n_clusters
+        self._tol = tol
+
+    def start(self) -> Grouped:
+        """The experts at their best for the samples that they begin with."""
+        begin = self._objective.panel(*self._begin)
+        refitted = self._refit(begin, begin.labels)
+        panel = refitted if refitted.value < begin.value else begin
+        return Grouped(panel, panel.labels, 0.0, np.inf, done=False)
+
+    def advance(self, state: Grouped) -> Grouped:
+        """Assign and refit; done where no sample wants to change."""
+        panel = _panel_of(state.point)
+        idle = self._n_clusters - np.count_nonzero(panel.demand)
+        if idle == 0 and self._is_settled(panel):
+            return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
+        trial = self._refit(panel, panel.choices)
+        gain = (panel.value - trial.value) / max(abs(panel.value), np.finfo(float).tiny)
+        if gain <= ROUNDING:
+            return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
+        return Grouped(trial, trial.labels, 1.0, gain, done=False)
+
+    def answer(self, state: Grouped) -> Answer:
+        """The experts, and the best one for each sample."""
+        panel = _panel_of(state.point)
+        sharp = self._objective.fit_groups(panel.labels, SHARP, panel.W)
+        panel = sharp if sharp.value < panel.value else panel
+        if not self._is_settled(panel):
+            panel = self._objective.panel(panel.W, panel.intercept)
+        return Answer(panel, panel.labels)
+
+    def _is_settled(self, panel: Panel) -> bool:
+        """Whether every sample has the expert that it would choose."""
+        design = self._objective.design
+        return bool(design.fold(_agree, panel.choices, panel.labels, combine=min))
+
+    def _refit(self, panel: Panel, labels: Rows) -> Panel:
+        """The best experts for an assignment, with samples for those that have none."""
+        objective = self._objective
+        shares = objective.response.shares
+        if objective.design.on_host:
+            labels = reseed(labels, panel.least, shares, self._n_clusters)
+        else:
+            rows = (labels, panel.least, shares)
+            labels = reseed_elsewhere(objective.design, *rows, self._n_clusters)
+        idle = self._n_clusters - panel.W.shape[0]
+        start = np.concatenate([panel.W, np.zeros((idle, *panel.W.shape[1:]))])
+        return self._objective.fit_groups(labels, self._tol, start)
+
+
+def reseed(labels: Labels, least: Floats, shares: Floats, n_clusters: int) -> Labels:
+    """Give idle experts the samples that are answered worst, if any are answered badly.
+
+    Each takes samples that weigh a quarter of an even share together.
+
+    Parameters
+    ----------
+    labels : ndarray of intp, shape (n,)
+    least : ndarray of shape (n,)
+        Cost of each sample.
+    shares : ndarray of shape (n,)
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of intp, shape (n,)
+    """
+    idle = np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0)
+    if idle.size == 0 or not least.any():
+        return labels
+    labels = labels.copy()
+    worst_first = np.argsort(-least, kind="stable")
+    totals = np.cumsum(shares[worst_first])
+    quota = 0.25 / n_clusters
+    ends = np.searchsorted(totals, quota * np.arange(1, idle.size + 1)) + 1
+    for q, first, end in zip(idle, [0, *ends], ends, strict=False):
+        labels[worst_first[first:end]] = q
+    return labels
+
+
+def reseed_elsewhere(
+    design: Design, labels: Rows, least: Rows, shares: Rows, n_clusters: int
+) -> Rows:
+    """The same without sorting: rows stay where they are, and equal costs are treated alike.
+
+    Parameters
+    ----------
+    design : Design
+    labels : rows of integers, shape (n,)
+    least : rows of shape (n,)
+    shares : rows of shape (n,)
+    n_clusters : int
+
+    Returns
+    -------
+    rows of integers, shape (n,)
+    """
+    weights = design.fold(partial(totals_by_code, n_codes=n_clusters), labels, shares)
+    idle = np.flatnonzero(weights <= 0.0)
+    largest = float(design.fold(lambda c: namespace(c).max(c), least, combine=max))
+    if idle.size == 0 or largest <= 0.0:
+        return labels
+    quotas = 0.25 / n_clusters * np.arange(1, idle.size + 1)
+    # Samples that cost at least `low` weigh at least their quota, those from `high` on less.
+    low, high = np.zeros(idle.size), np.full(idle.size, np.nextafter(largest, np.inf))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        enough = design.fold(partial(_weights_from, middle), least, shares) >= quotas
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    return design.map(partial(_relabel, idle, low), labels, least)
+
+
+def _weights_from(costs: Floats, least: Rows, shares: Rows) -> Any:
+    """Weight of the rows that cost at least so much, for each of some costs."""
+    xp = namespace(shares)
+    return xp.stack([xp.sum(xp.where(least >= float(cost), shares, 0.0)) for cost in costs])
+
+
+def _relabel(idle: Labels, costs: Floats, labels: Rows, least: Rows) -> Rows:
+    """The dearest rows for the first idle expert, the next ones for the second, and so on."""
+    for q, cost in zip(idle[::-1], costs[::-1], strict=True):
+        labels = namespace(labels).where(least >= float(cost), int(q), labels)
+    return labels
+
+
+def _agree(a: Rows, b: Rows) -> Any:
+    return namespace(a).all(a == b)
+
+
+def _panel_of(point: Point) -> Panel:
+    assert isinstance(point, Panel)
+    return point

@@ -1,0 +1,209 @@
+"""How many experts there are: the price and the likelihood of a mixture that allows for real noise.
+
+Experts are found with one scale of noise for all. Their number must not be judged that way: where
+one rule is followed more closely than another, or some samples follow none, further experts stand
+in for what the noise lacks, and any criterion of the likelihood takes them. So the likelihood here
+is that of a mixture in which every expert has noise of its own, and a share of the samples is
+spread evenly over the residuals' range (Banfield and Raftery, 1993):
+
+    p(y_i) = sum_q pi_q exp(-loss_iq / T_q) / Z(T_q) + pi_0 / range.
+
+The scale of an expert that has hardly more samples than weights would go to zero, and the
+likelihood have no bound. So each is estimated with some samples of the usual scale besides, one
+more than an expert has weights (a prior as by Fraley and Raftery, 2007); the usual one is the
+geometric mean over the samples, which a few exact experts do not change. Class probabilities have
+no scale, and are taken as they are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from clustruct._typing import Floats
+from clustruct.objectives.samples.noise import Noise
+from clustruct.objectives.samples.objective import SampleObjective
+from clustruct.solvers.experts.evidence import n_weights
+
+__all__ = ["COUNT_CRITERIA", "count_bic", "count_icl"]
+
+
+STEPS, GAIN = 200, 1e-7
+PRECISION = 1e-6
+SMALLEST_SHARE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Shares and noise of the experts.
+
+    Attributes
+    ----------
+    proportions : ndarray of shape (Q,) or (Q + 1,)
+        Of the experts, and of the samples that follow none.
+    scales : ndarray of shape (Q,)
+    """
+
+    proportions: Floats
+    scales: Floats
+
+
+class _Likelihood:
+    """Expectation and maximisation of shares and scales, for given losses."""
+
+    def __init__(self, objective: SampleObjective, noise: Noise, total: float) -> None:
+        self._noise = noise
+        self._shares = objective.response.shares
+        width = objective.shape[0] + int(objective.response.fit_intercept)
+        self._extra = (width + 1.0) / max(total, 1.0)
+        rest, loss = _single(objective)
+        self.single_scale = noise.scale(loss)
+        self._even = _even_density(rest) if noise.n_parameters else None
+
+    @property
+    def n_noise(self) -> int:
+        """Numbers that describe samples which follow none of the experts."""
+        return 0 if self._even is None else 1
+
+    def begin(self, costs: Floats) -> Mixture:
+        """Even shares and one scale."""
+        count = costs.shape[1]
+        scale = self._noise.scale(float(self._shares @ costs.min(axis=1)))
+        parts = count + self.n_noise
+        return Mixture(np.full(parts, 1.0 / parts), np.full(count, scale))
+
+    def expect(self, costs: Floats, mixture: Mixture) -> tuple[Floats, float]:
+        """Each sample's shares in the experts, and the mean log-likelihood."""
+        count = costs.shape[1]
+        partitions = np.array([self._noise.log_partition(scale) for scale in mixture.scales])
+        logs = np.log(mixture.proportions[:count]) - costs / mixture.scales - partitions
+        if self._even is not None:
+            stray = np.full(len(logs), np.log(mixture.proportions[-1]) + self._even)
+            logs = np.column_stack([logs, stray])
+        each = logsumexp(logs, axis=1)
+        return np.exp(logs - each[:, None]), float(self._shares @ each)
+
+    def maximise(self, costs: Floats, weights: Floats) -> Mixture:
+        """The most likely shares and scales."""
+        count = costs.shape[1]
+        mine = self._shares[:, None] * weights
+        proportions = np.maximum(mine.sum(axis=0), SMALLEST_SHARE)
+        sums, masses = (mine[:, :count] * costs).sum(axis=0), mine[:, :count].sum(axis=0)
+        masses = np.maximum(masses, SMALLEST_SHARE)
+        common = np.exp(np.average(np.log(self._scales(sums / masses)), weights=masses))
+        scales = (masses * self._scales(sums / masses) + self._extra * common) / (
+            masses + self._extra
+        )
+        return Mixture(proportions / proportions.sum(), scales)
+
+    def _scales(self, means: Floats) -> Floats:
+        """The most likely scales for mean losses."""
+        return np.array([self._noise.scale(float(mean)) for mean in means])
+
+
+def _single(objective: SampleObjective) -> tuple[Floats, float]:
+    """What one expert for all leaves of the targets, and its mean loss."""
+    response = objective.response
+    W, intercept = objective.fit_expert(response.shares, PRECISION)
+    scores = objective.scores(W[None], intercept[None])[:, 0]
+    loss = float(response.shares @ response.loss.value(response.target, scores))
+    return response.target.reshape(len(scores), -1) - scores, loss
+
+
+def _even_density(rest: Floats) -> float:
+    """Logarithm of the even density over the range of some residuals."""
+    ranges = np.maximum(np.ptp(rest, axis=0), np.finfo(np.float64).tiny)
+    return -float(np.log(ranges).sum())
+
+
+def count_bic(
+    objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
+) -> float:
+    """Bayesian information criterion of so many experts; smaller is better.
+
+    Parameters
+    ----------
+    objective : SampleObjective
+    noise : Noise
+    W : ndarray of shape (Q, d, K)
+        Experts to start from.
+    intercept : ndarray of shape (Q, K)
+    total : float
+        Weight of all samples together.
+
+    Returns
+    -------
+    float
+    """
+    return _criterion(objective, noise, W, intercept, total)[0]
+
+
+def count_icl(
+    objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
+) -> float:
+    """The same with a price on samples that several experts could have answered.
+
+    Twice the entropy of the samples' shares in the experts is added: the integrated completed
+    likelihood (Biernacki, Celeux and Govaert, 2000).
+    """
+    value, entropy = _criterion(objective, noise, W, intercept, total)
+    return value + 2.0 * entropy
+
+
+def _criterion(
+    objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
+) -> tuple[float, float]:
+    """The Bayesian criterion, and the entropy of the samples' shares."""
+    likelihood = _Likelihood(objective, noise, total)
+    W, intercept = _fit_mixture(objective, likelihood, W, intercept)
+    ridge = 0.5 * objective.alpha * np.square(W).sum(axis=(1, 2))
+    weights, value, scales = _settle(likelihood, objective.costs(W, intercept) - ridge)
+    n_experts = W.shape[0]
+    each = n_weights(W, intercept, objective.response.fit_intercept) / n_experts
+    others = n_experts - 1 + n_experts * noise.n_parameters + likelihood.n_noise
+    # What is known of the weights before is worth a sample of the noise of one expert for all. The
+    # closer an expert follows its samples, the more its weights tell, and the more they cost.
+    sharper = np.maximum(np.log(likelihood.single_scale / scales), 0.0).sum()
+    log_total = float(np.log(max(total, 1.0)))
+    price = (n_experts * each + others) * log_total + each * sharper
+    logs = np.log(np.maximum(weights, np.finfo(np.float64).tiny))
+    entropy = -float(objective.response.shares @ (weights * logs).sum(axis=1))
+    return -2.0 * total * value + float(price), total * entropy
+
+
+def _fit_mixture(
+    objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
+) -> tuple[Floats, Floats]:
+    """The experts of the most likely mixture near some; those that lose their samples go."""
+    costs = objective.costs(W, intercept)
+    mixture, before = likelihood.begin(costs), -np.inf
+    shares = objective.response.shares
+    for _ in range(STEPS):
+        weights, value = likelihood.expect(costs, mixture)
+        if value - before < GAIN:
+            break
+        before = value
+        mine = shares[:, None] * weights[:, : W.shape[0]]
+        alive = mine.sum(axis=0) > SMALLEST_SHARE
+        if not alive.any():
+            break  # a handful of samples, which an even density describes as well
+        W, intercept = objective.fit_experts(mine[:, alive].T, PRECISION, W[alive])
+        costs = objective.costs(W, intercept)
+        followed = np.append(alive, np.ones(likelihood.n_noise, dtype=bool))
+        mixture = likelihood.maximise(costs, weights[:, followed])
+    return W, intercept
+
+
+def _settle(likelihood: _Likelihood, losses: Floats) -> tuple[Floats, float, Floats]:
+    """Each sample's shares in given experts, the mean log-likelihood, and the scales."""
+    mixture, before = likelihood.begin(losses), -np.inf
+    for _ in range(STEPS):
+        weights, value = likelihood.expect(losses, mixture)
+        if value - before < GAIN:
+            break
+        before = value
+        mixture = likelihood.maximise(losses, weights)
+    return weights, value, mixture.scales
+
+
+COUNT_CRITERIA = {"bic": count_bic, "icl": count_icl}

@@ -1,0 +1,1 @@
+"""The search for groups of features from many starts."""

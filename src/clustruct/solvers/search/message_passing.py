@@ -1,0 +1,310 @@
+"""Starting partitions by vector approximate message passing.
+
+In the quadratic form of least squares, ``tr(W'G W) / 2 - tr(C'W)`` with ``n`` samples and noise
+``sigma^2``, the rows of ``W`` have a prior of few point masses: each is one of ``Q`` levels. Two
+estimates of ``W`` inform each other in turn:
+
+* the *linear* one knows the data, and of the prior only a Gaussian message of mean ``r2`` and
+  precision ``p2``: in the eigenbasis of ``G`` it is a division;
+* the *discrete* one knows the levels, and of the data only a message of mean ``r1`` and
+  precision ``p1``: the chance of level ``q`` is proportional to
+  ``share_q exp(-p1 |r1 - level_q|^2 / 2)``.
+
+Each hands on what it found less what it was told. Levels, shares and noise are re-estimated on the
+way. Whether that leads to the right partition depends on the levels it starts with, so it is run
+from many random ones at a time, in single precision: the labels are all that is taken from it.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct._typing import Floats, Labels
+from clustruct.solvers.search.partition_problem import PartitionProblem
+
+__all__ = ["MessagePassing"]
+
+Singles = NDArray[np.float32]
+
+# As many starts at a time as fit the cache, and enough of them to keep Python out of the way.
+CACHE = 64_000
+BATCHES = (16, 128)
+MAX_ITERATIONS = 100
+# Finished starts are looked for this often; a start is finished when a round changes its estimate
+# by less than this mean square, where the weights have mean square 1.
+ROUNDS = 10
+UNCHANGED = 1e-6
+# Share of the new message in the one handed on, drawn for each start from between these: large
+# ones are best on independent features, small ones on correlated features.
+NEW_SHARES = (0.3, 0.8)
+# Noise over the mean square of the outputs: decades to draw the first guess from, and bounds.
+NOISE_DECADES = (-4.5, -2.5)
+NOISE_BOUNDS = (1e-6, 0.1)
+# Logarithmic spread of the size of the first levels; the least share of the mean square of the
+# weights that is left for it.
+SCALE_SPREAD = 0.2
+LEAST_REST = 0.05
+# Bounds: what a message keeps of the precision of an estimate, its mean, a variance, a share.
+LEAST_PRECISION = np.float32(1e-5)
+LARGEST_MEAN = 100.0
+LEAST_VARIANCE = np.float32(1e-7)
+LEAST_SHARE = np.float32(1e-4)
+
+
+@dataclass
+class _Messages:
+    """What the estimates know, for ``m`` starts at a time; the starts lie along axis 1."""
+
+    levels: Singles  # (groups, m, outputs)
+    shares: Singles  # (groups, m, 1), as logarithms
+    noise: Singles  # (1, m, 1)
+    new_share: Singles  # (1, m, 1)
+    r1: Singles  # (outputs, m, features)
+    p1: Singles  # (1, m, 1)
+    r2: Singles
+    p2: Singles
+    mean: Singles  # (outputs, m, features), the discrete estimate
+    chances: Singles  # (groups, m, features)
+
+    def take(self, starts: NDArray[np.bool_]) -> "_Messages":
+        """Only some of the starts."""
+        return _Messages(*(getattr(self, field.name)[:, starts] for field in fields(self)))
+
+
+class MessagePassing:
+    """Message passing on one problem, in units where weights and eigenvalues are about 1.
+
+    Parameters
+    ----------
+    problem : PartitionProblem
+        The problem, with something to explain and something to explain it with. Its ridge penalty
+        is left to the polishing.
+
+    Attributes
+    ----------
+    batch : int
+        How many starts are best drawn at a time.
+    """
+
+    def __init__(self, problem: PartitionProblem) -> None:
+        self._n_features, self._n_outputs = problem.moment.shape
+        self._n_nonzero = problem.n_nonzero
+        self._n_levels = problem.n_clusters + (problem.n_nonzero is not None)
+        self.batch = int(np.clip(CACHE // (self._n_features * self._n_levels), *BATCHES))
+        # With w = scale * omega the objective, over constant / d, is omega'G'omega / 2 - c'omega
+        # + d / 2 with mean eigenvalue 1, and |omega|^2 is 1 on average.
+        eigenvalue = np.trace(problem.gram) / self._n_features
+        scale = np.sqrt(problem.constant) / np.sqrt(np.trace(problem.gram))
+        values, vectors = np.linalg.eigh(problem.gram / eigenvalue)
+        # As many samples as there are directions in which they tell something: weights that count
+        # as repetitions do not change that.
+        rounding = self._n_features * np.finfo(np.float64).eps * values.max()
+        self._n_samples = np.float32(np.count_nonzero(values > rounding))
+        self._values = np.maximum(values, 0).astype(np.float32)
+        self._vectors = vectors.astype(np.float32)
+        self._set_prior(problem, scale)
+        rotated = problem.moment.T @ vectors / (scale * eigenvalue)
+        self._moment = rotated.astype(np.float32)[:, None, :]
+        self._barred = self._where_barred(*problem.ranges)
+        members = (self._barred == 0).sum(axis=2, keepdims=True, dtype=np.float32)
+        self._n_permitted = np.maximum(members, np.float32(1.0))
+
+    def draw(self, n_starts: int, rng: np.random.Generator) -> Labels:
+        """Labels that message passing finds from random levels, -1 for the zero group.
+
+        Parameters
+        ----------
+        n_starts : int
+            How many.
+        rng : numpy.random.Generator
+            Where the levels are drawn from.
+
+        Returns
+        -------
+        labels : ndarray of int, shape (n_starts, d)
+        """
+        labels = np.empty((n_starts, self._n_features), dtype=np.intp)
+        for begin in range(0, n_starts, self.batch):
+            part = labels[begin : begin + self.batch]
+            self._run(self._start(len(part), rng), part)
+        return labels
+
+    def _set_prior(self, problem: PartitionProblem, scale: float) -> None:
+        """What the levels are spread about, and how far: few samples tell the mean weights."""
+        first = problem.ranges[0]
+        # One group a block, named after its first one.
+        group = np.arange(self._n_levels)
+        block = np.maximum.accumulate(np.where(np.isin(group, first), group, 0))
+        mean = np.zeros((self._n_levels, self._n_outputs))
+        if self._n_nonzero is None:
+            mean[: problem.n_clusters] = problem.centers(first) / scale
+            share = 1.0
+        else:
+            share = max(1, self._n_nonzero) / self._n_features
+        self._center = mean[block]
+        self._prior = mean[first].T
+        rest = 1.0 - np.square(self._prior).sum(axis=0).mean()
+        self._spread = np.sqrt(max(rest, LEAST_REST) / min(share, 1.0))
+
+    def _where_barred(self, first: Labels, last: Labels) -> Singles:
+        """Zero where a feature may have a level, minus infinity where not: the log of a prior."""
+        level = np.arange(self._n_levels)[:, None]
+        permitted = (first <= level) & (level < last)
+        if self._n_nonzero is not None:
+            permitted[-1] = True
+        return np.where(permitted, 0.0, -np.inf).astype(np.float32)[:, None, :]
+
+    def _start(self, m: int, rng: np.random.Generator) -> _Messages:
+        """Random levels and noise, and messages that know the mean weights besides."""
+        noise = self._n_features / self._n_outputs * 10.0 ** rng.uniform(*NOISE_DECADES, m)
+        spread = self._spread * np.exp(SCALE_SPREAD * rng.standard_normal(m))
+        levels = self._center[:, None] + spread[:, None] * self._random_levels(m, rng)
+        if self._n_nonzero is not None:
+            levels[-1] = 0.0
+        size = (self._n_outputs, m, self._n_features)
+        precision = (self._n_outputs / spread**2).astype(np.float32)[None, :, None]
+        return _Messages(
+            levels=levels.astype(np.float32),
+            shares=np.full((self._n_levels, m, 1), -np.log(self._n_levels), dtype=np.float32),
+            noise=noise.astype(np.float32)[None, :, None],
+            new_share=rng.uniform(*NEW_SHARES, (1, m, 1)).astype(np.float32),
+            r1=np.zeros(size, dtype=np.float32),
+            p1=np.zeros_like(precision),
+            r2=np.broadcast_to(self._prior[:, None], size).astype(np.float32),
+            p2=precision,
+            mean=np.zeros(size, dtype=np.float32),
+            chances=np.zeros((self._n_levels, m, self._n_features), dtype=np.float32),
+        )
+
+    def _random_levels(self, m: int, rng: np.random.Generator) -> Floats:
+        """Normal or uniform levels, of mean zero and of size 1 on average, (groups, m, outputs)."""
+        shape = (self._n_levels, m, self._n_outputs)
+        normal, uniform = rng.standard_normal(shape), rng.uniform(-1.0, 1.0, shape)
+        levels = np.where(rng.random(m)[:, None] < 0.5, normal, uniform)
+        if self._n_levels > 1:
+            levels -= levels.mean(axis=0)
+        sizes: Floats = np.sqrt(np.square(levels).sum(axis=2).mean(axis=0))
+        return levels / sizes[:, None]
+
+    def _run(self, messages: _Messages, labels: Labels) -> None:
+        """Iterate all starts, those that have settled no longer, and write their labels."""
+        left = np.arange(len(labels))
+        for iteration in range(1, MAX_ITERATIONS + 1):
+            before = messages.mean
+            self._linear(messages)
+            self._discrete(messages)
+            if iteration % ROUNDS == 0:
+                change = np.square(messages.mean - before).sum(axis=0).mean(axis=1)
+                done = ~(change > UNCHANGED) | (iteration == MAX_ITERATIONS)
+                labels[left[done]] = self._labels(messages.take(done))
+                left, messages = left[~done], messages.take(~done)
+            if left.size == 0:
+                break
+
+    def _linear(self, messages: _Messages) -> None:
+        """The estimate that knows the data; its message ``r1``, ``p1``, and the noise.
+
+        In the eigenbasis ``(beta s + p2) x = beta c + p2 r2`` with ``beta = n / noise``.
+        """
+        beta = self._n_samples / messages.noise
+        precision = beta * self._values + messages.p2
+        x = self._rotate(messages.r2, self._vectors)
+        x *= messages.p2
+        x += beta * self._moment
+        x /= precision
+        np.reciprocal(precision, out=precision)
+        residual = (
+            self._n_features
+            + ((x * self._values - 2.0 * self._moment) * x).sum(axis=(0, 2), keepdims=True)
+            + self._n_outputs * (precision @ self._values)[..., None]
+        )
+        total = 1.0 / precision.mean(axis=2, keepdims=True)
+        x = self._rotate(x, self._vectors.T)
+        # The first message has nothing to be damped by.
+        share = np.where(messages.p1 > 0, messages.new_share, np.float32(1.0))
+        rest = _hand_on(x, total, messages.r2, messages.p2)
+        _blend(messages.r1, x, share)
+        _blend(messages.p1, rest, share)
+        noise = np.clip(residual, *(self._n_features * bound for bound in NOISE_BOUNDS))
+        # Not more than a decade at a time.
+        messages.noise = np.clip(
+            noise / self._n_outputs, 0.1 * messages.noise, 10.0 * messages.noise
+        )
+
+    def _discrete(self, messages: _Messages) -> None:
+        """The estimate that knows the levels; its message ``r2``, ``p2``, levels and shares."""
+        levels, chances = messages.levels, self._chances(messages)
+        norms = np.square(levels).sum(axis=2)
+        mean = np.stack(
+            [np.einsum("qm,qmd->md", levels[:, :, k], chances) for k in range(self._n_outputs)]
+        )
+        second = np.einsum("qm,qmd->md", norms, chances)
+        spread = second - np.square(mean).sum(axis=0)
+        variance = spread.mean(axis=1)[None, :, None] / self._n_outputs
+        total = 1.0 / np.maximum(variance, LEAST_VARIANCE)
+        messages.mean, messages.chances = mean, chances
+        self._update_levels(messages)
+        message = mean.copy()
+        rest = _hand_on(message, total, messages.r1, messages.p1)
+        _blend(messages.r2, message, messages.new_share)
+        _blend(messages.p2, rest, messages.new_share)
+
+    def _chances(self, messages: _Messages) -> Singles:
+        """Chance of each level for each feature, (groups, m, features)."""
+        levels = messages.levels
+        chances: Singles = -0.5 * np.square(levels).sum(axis=2, keepdims=True)
+        for k in range(self._n_outputs):
+            chances = chances + levels[:, :, k, None] * messages.r1[k]
+        chances *= messages.p1
+        chances += messages.shares
+        chances += self._barred
+        chances -= chances.max(axis=0)
+        np.exp(chances, out=chances)
+        chances /= chances.sum(axis=0)
+        return chances
+
+    def _update_levels(self, messages: _Messages) -> None:
+        """Levels become the means of what is in them, shares its amount."""
+        counts = messages.chances.sum(axis=2, keepdims=True)
+        sums = np.stack([np.einsum("qmd,md->qm", messages.chances, r) for r in messages.r1], axis=2)
+        levels = np.where(counts > 0.01, sums / np.maximum(counts, 0.01), messages.levels)
+        if self._n_nonzero is not None:
+            levels[-1] = 0.0
+        messages.levels = levels
+        messages.shares = np.log(np.maximum(counts / self._n_permitted, LEAST_SHARE))
+
+    def _labels(self, messages: _Messages) -> Labels:
+        """The likeliest levels, with as few outside the zero group as there have to be."""
+        labels: Labels = messages.chances.argmax(axis=0)
+        if self._n_nonzero is None:
+            return labels
+        labels[labels == self._n_levels - 1] = -1
+        size = np.square(messages.mean).sum(axis=0)
+        size[labels == -1] = -1.0
+        order = np.argsort(-size, axis=1, kind="stable")
+        np.put_along_axis(labels, order[:, self._n_nonzero :], -1, axis=1)
+        return labels
+
+    def _rotate(self, rows: Singles, basis: Singles) -> Singles:
+        """All rows of a stack times a matrix, in one product."""
+        rotated: Singles = rows.reshape(-1, self._n_features) @ basis
+        return rotated.reshape(rows.shape)
+
+
+def _hand_on(estimate: Singles, total: Singles, told: Singles, known: Singles) -> Singles:
+    """Take what an estimate of precision ``total`` was told out of it, in place.
+
+    Returns the precision that is left.
+    """
+    rest: Singles = np.maximum(total - known, LEAST_PRECISION * total)
+    estimate *= total / rest
+    estimate -= (known / rest) * told
+    np.clip(estimate, -LARGEST_MEAN, LARGEST_MEAN, out=estimate)
+    return rest
+
+
+def _blend(message: Singles, new: Singles, share: Singles) -> None:
+    """Move a message, in place, some of the way towards a new one."""
+    message *= 1 - share
+    message += share * new

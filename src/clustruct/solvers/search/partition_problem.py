@@ -1,0 +1,107 @@
+"""Least squares on grouped features, in the quadratic form that the combinatorial search sees."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from clustruct._typing import Floats, Labels
+from clustruct.kernels import reassign
+
+__all__ = ["PartitionProblem"]
+
+
+# Far more sweeps than a descent takes: it stops by itself.
+MAX_SWEEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionProblem:
+    """The problem, and the moves of single features that improve a partition.
+
+    Minimise ``tr(W'G W) / 2 - tr(C'W) + constant / 2 + alpha ||W||^2 / 2`` over ``W = Z V``, where
+    ``Z`` puts each feature into one of the groups. With the best ``V`` a partition *explains* the
+    part ``tr(C'W) / 2`` of ``constant / 2``, and what is left is its value.
+
+    Attributes
+    ----------
+    gram : ndarray of float, shape (d, d)
+        ``G = X'X / S``, centred and weighted as the model wants it.
+    moment : ndarray of float, shape (d, K)
+        ``C = X'Y / S``.
+    constant : float
+        ``||Y||^2 / S``.
+    alpha : float
+        Strength of the ridge penalty.
+    n_clusters : int
+        Number of groups, the zero group not counted.
+    first, last : ndarray of int, shape (d,), or None
+        Feature ``j`` may be in the groups ``first[j] <= q < last[j]``; None for all groups.
+    n_nonzero : int or None
+        How many features may be outside the zero group; None if there is no zero group.
+    """
+
+    gram: Floats
+    moment: Floats
+    constant: float
+    alpha: float
+    n_clusters: int
+    first: Labels | None = None
+    last: Labels | None = None
+    n_nonzero: int | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, ``d``."""
+        return int(self.gram.shape[0])
+
+    @cached_property
+    def ranges(self) -> tuple[Labels, Labels]:
+        """The first group where each feature may be, and the one after the last."""
+        first = np.empty(self.n_features, dtype=np.intp)
+        last = np.empty(self.n_features, dtype=np.intp)
+        first[:] = 0 if self.first is None else self.first
+        last[:] = self.n_clusters if self.last is None else self.last
+        return first, last
+
+    def descend(self, labels: Labels) -> Floats:
+        """Improve partitions, one a row, in place; return how much each explains then."""
+        explained: Floats = reassign.descend(*self._arguments, labels, MAX_SWEEPS)
+        return explained
+
+    def anneal(self, labels: Labels, temperatures: Floats, rng: np.random.Generator) -> None:
+        """Let one partition wander, in place, a sweep at each temperature."""
+        uniforms = rng.random((len(temperatures), self.n_features))
+        reassign.anneal(*self._arguments, labels, temperatures, uniforms)
+
+    def centers(self, labels: Labels) -> Floats:
+        """The best weights of the groups of one partition, (n_clusters, K)."""
+        normal, moment = self._arguments[:2]
+        members = np.equal.outer(labels, np.arange(self.n_clusters)).astype(np.float64)
+        solved = np.linalg.lstsq(members.T @ normal @ members, members.T @ moment, rcond=None)
+        return solved[0].astype(np.float64, copy=False)
+
+    def residuals(self, labels: Labels) -> Floats:
+        """What the weights of each feature would change by, were it alone, (d, K)."""
+        normal, moment = self._arguments[:2]
+        weights = np.where(labels[:, None] >= 0, self.centers(labels)[labels], 0.0)
+        residuals: Floats = moment - normal @ weights
+        return residuals
+
+    def random_labels(self, n_starts: int, rng: np.random.Generator) -> Labels:
+        """Random partitions, one a row, with as many features outside the zero group as may be."""
+        first, last = self.ranges
+        shape = (n_starts, self.n_features)
+        labels: Labels = first + np.floor(rng.random(shape) * (last - first)).astype(np.intp)
+        if self.n_nonzero is not None:
+            labels[rng.random(shape).argsort(axis=1) >= self.n_nonzero] = -1
+        return labels
+
+    @cached_property
+    def _arguments(self) -> tuple[Floats, Floats, Labels, Labels, int, int]:
+        """The problem as the kernels want it, with ``A = G + alpha I``."""
+        normal = np.array(self.gram, dtype=np.float64, order="C")
+        normal[np.diag_indices_from(normal)] += self.alpha
+        moment = np.array(self.moment, dtype=np.float64, order="C")
+        n_nonzero = -1 if self.n_nonzero is None else self.n_nonzero
+        return normal, moment, *self.ranges, self.n_clusters, n_nonzero

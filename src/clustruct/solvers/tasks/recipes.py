@@ -1,0 +1,260 @@
+"""The solvers for clustered tasks by name, and what each of them does.
+
+All of them end with alternating minimisation, which knows the objective of a move exactly.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import Clustered
+from clustruct.objectives.tasks.blocks import Strengths
+from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
+from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
+from clustruct.results import Certificate
+from clustruct.solvers.conditional_gradient import ConditionalGradient
+from clustruct.solvers.driver import Answer, Budget, Solution, drive
+from clustruct.solvers.outcome import Attempt, Outcome, certify, status_of
+from clustruct.solvers.projected_gradient import ProjectedGradient
+from clustruct.solvers.starts import best_of, search
+from clustruct.solvers.tasks.alternation import TaskAlternation, point_of
+
+__all__ = ["OPTIONS", "RECIPES", "TaskProblem", "attempt", "solve"]
+
+
+# Starts at least and at most, until the best objective was reached twice.
+STARTS = (3, 5)
+SAME = 1e-6
+# Precision of fits whose weights are only grouped.
+ROUGH = 1e-5
+STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
+# Precision of the relaxation: its groups are rounded anyway.
+RELAXED_TOL = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class TaskProblem:
+    """What to solve, and how much may be spent on it.
+
+    Attributes
+    ----------
+    objective : TaskObjective
+    n_clusters : int
+    budget : Budget
+    n_starts : int or None
+        Number of starts; None for as many as it takes.
+    seed : int
+        Of the random starts.
+    n_jobs : int or None
+    options : mapping
+        Options of the solver, see `OPTIONS`.
+    hints : tuple of ndarray
+        Groups to start from before all others, such as those found at other strengths.
+    near : ndarray of shape (K, width) or None
+        Weights to start from, for losses other than squared.
+    precision : tuple of float
+        Of the fits on the way, and of the answer's.
+    """
+
+    objective: TaskObjective
+    n_clusters: int
+    budget: Budget
+    n_starts: int | None
+    seed: int
+    n_jobs: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    hints: tuple[Labels, ...] = ()
+    near: Floats | None = None
+    precision: tuple[float, float] = (1e-7, 1e-12)
+
+    @cached_property
+    def together(self) -> TaskPoint:
+        """All tasks in one group: mean-regularised."""
+        labels = np.zeros(self.objective.shape[0], dtype=np.intp)
+        return self.objective.refit(labels, 1, ROUGH, self.near)
+
+    @property
+    def begin(self) -> Floats:
+        """Weights to start from."""
+        return self.together.W if self.near is None else self.near
+
+    def labels(self, number: int) -> Labels:
+        """The start of that number, the same for every solver."""
+        if number < len(self.hints):
+            return self.hints[number]
+        number -= len(self.hints)
+        if number < len(STARTING_ROWS):
+            rows = self.in_scores(STARTING_ROWS[number](self))
+            return Clustered(self.n_clusters).project(rows).labels
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        return rng.permutation(np.arange(self.objective.shape[0]) % self.n_clusters)
+
+    def in_scores(self, rows: Floats) -> Floats:
+        """Rows of weights in units of the scores, so that no column counts by its units."""
+        return rows * self._scales
+
+    @cached_property
+    def _scales(self) -> Floats:
+        models = self.objective.data.models(self.together.W)
+        return np.sqrt(np.maximum(np.einsum("tii->i", models.G), 0.0))
+
+
+def _mean_regularised(problem: TaskProblem) -> Floats:
+    return problem.together.W
+
+
+def _independent(problem: TaskProblem) -> Floats:
+    """Weights of tasks that know nothing of each other."""
+    everyone = np.arange(problem.objective.shape[0])
+    return problem.objective.refit(everyone, everyone.size, ROUGH, problem.together.W).W
+
+
+def _pooled(problem: TaskProblem) -> Floats:
+    """Where each task would go from one model for all: a scaled step along its slope."""
+    objective = problem.objective
+    strengths = objective.strengths.scaled(objective.shape[0])
+    shared = Strengths(
+        strengths.ridge, strengths.mean, strengths.between, np.full(objective.shape[1], np.inf)
+    )
+    pooled = objective.with_strengths(shared).refit(problem.together.labels, 1, ROUGH)
+    scales = np.square(problem.in_scores(np.ones((1, objective.shape[1]))))
+    return -np.divide(pooled.slope, scales, where=scales > 0.0, out=np.zeros_like(pooled.slope))
+
+
+STARTING_ROWS = (_mean_regularised, _independent, _pooled)
+
+
+def solve(problem: TaskProblem, solver: str) -> Outcome:
+    """Solve a problem by the recipe of that name.
+
+    Parameters
+    ----------
+    problem : TaskProblem
+    solver : str
+        A key of `RECIPES`.
+
+    Returns
+    -------
+    Outcome
+    """
+    attempts = attempt(problem, solver)
+    best = min(attempts, key=lambda attempt: attempt.answer.point.value)
+    bound = max(attempt.bound for attempt in attempts)
+    certificate = _certificate(problem, best.answer, bound)
+    return Outcome(best.answer, best.trace, status_of(attempts, best), certificate)
+
+
+def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
+    """What the recipe of that name finds, without a certificate."""
+    n_tasks = problem.objective.shape[0]
+    if problem.n_clusters == 1 or problem.n_clusters >= n_tasks:
+        labels = np.arange(n_tasks) % problem.n_clusters
+        return [Attempt(solver, (_refined(problem, labels, problem.near),))]
+    return RECIPES[solver](problem)
+
+
+def _certificate(problem: TaskProblem, answer: Answer, relaxed_bound: float) -> Certificate:
+    """The best lower bound: at the answer, or by the relaxation."""
+    point = point_of(answer.point)
+    bounds = {
+        "residual": residual_bound(problem.objective, point, problem.n_clusters),
+        "conditional gradient": relaxed_bound,
+    }
+    return certify(point.value, bounds, lambda: problem.objective.scale)
+
+
+# ---- Recipes: what is done under each name.
+
+
+def _am(problem: TaskProblem) -> list[Attempt]:
+    def run(number: int) -> Solution[Any]:
+        return _refined(_quiet(problem), problem.labels(number), problem.begin)
+
+    best, remark = _best_of(problem, run)
+    return [Attempt("am", (best,), remark=remark)]
+
+
+def _pg(problem: TaskProblem) -> list[Attempt]:
+    objective = problem.objective
+    settings = {**STRIDE, **problem.options}
+
+    def run(number: int) -> Solution[Any]:
+        begin = objective.refit(problem.labels(number), problem.n_clusters, ROUGH)
+        constraint = Clustered(problem.n_clusters)
+        solver = ProjectedGradient(objective, constraint, begin.rows, **settings)
+        descended = drive(solver, _quiet(problem).budget)
+        refined = _refined(_quiet(problem), descended.answer.labels, descended.answer.point.W)
+        return replace(refined, trace=descended.trace + refined.trace)
+
+    best, remark = _best_of(problem, run)
+    return [Attempt("pg", (best,), remark=f"after projected gradient, {remark}")]
+
+
+def _cg(problem: TaskProblem) -> list[Attempt]:
+    objective = problem.objective
+    if not objective.quadratic or not Spreads.of(objective.strengths).finite:
+        raise ValueError(
+            "solver='cg' works with squared loss and positive strengths only. Choose "
+            "solver='auto', or loss='squared' and positive alpha_mean, alpha_between and "
+            "alpha_within."
+        )
+    factor = TaskFactor(objective)
+    start = problem.in_scores(problem.together.W)
+    settings = {"step": "line_search", **problem.options}
+    solver = ConditionalGradient(
+        objective, Clustered(problem.n_clusters), factor, start, **settings
+    )
+    budget = replace(problem.budget, tol=max(problem.budget.tol, RELAXED_TOL))
+    relaxed = drive(solver, budget)
+    refined = _refined(problem, relaxed.answer.labels, relaxed.answer.point.W)
+    return [Attempt("cg", (relaxed, refined), relaxed.state.bound)]
+
+
+RECIPES: Mapping[str, Callable[[TaskProblem], list[Attempt]]] = {
+    "auto": _am,
+    "am": _am,
+    "pg": _pg,
+    "cg": _cg,
+}
+
+# Options that `solver_options` may hold for each solver.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "auto": (),
+    "am": (),
+    "pg": ("refit", "longest", "shortest", "shrink"),
+    "cg": ("step",),
+}
+
+
+def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Solution[Any]:
+    """Alternating minimisation from groups at hand."""
+    tol, sharp = problem.precision
+    solver = TaskAlternation(
+        problem.objective, labels, problem.n_clusters, begin, tol=tol, sharp=sharp
+    )
+    return drive(solver, problem.budget)
+
+
+def _best_of(
+    problem: TaskProblem, run: Callable[[int], Solution[Any]]
+) -> tuple[Solution[Any], str]:
+    """The best of as many starts as it takes, and what to tell of them."""
+    least, most = STARTS
+    found = search(
+        run,
+        problem.n_starts,
+        least=least,
+        most=most,
+        slack=lambda value: SAME * abs(value),
+        n_jobs=problem.n_jobs,
+    )
+    return best_of(found)
+
+
+def _quiet(problem: TaskProblem) -> TaskProblem:
+    """The same as one start among others."""
+    return replace(problem, budget=replace(problem.budget, quiet=True))
