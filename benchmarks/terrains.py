@@ -144,7 +144,7 @@ def _from_terrains(seen: Seen, held: Seen) -> dict[str, float]:
     objective = TaskObjective(prepared.data, prices.strengths(prepared.data.width, True))
     there = objective.refit(TERRAIN, 2, TOL)
     budget = model._problem(objective, 2).budget
-    moved = drive(TaskAlternation(objective, TERRAIN, 2), budget).answer
+    moved = drive(TaskAlternation(objective, TERRAIN, 2), budget).solution
 
     def area(W: Floats) -> float:
         coef, intercept = prepared.columns(W)

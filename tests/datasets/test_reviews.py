@@ -104,7 +104,7 @@ def archive_of(members):
 
 
 def serve(monkeypatch, content):
-    """Answer all downloads with the same content; the list of addresses asked for."""
+    """Solution all downloads with the same content; the list of addresses asked for."""
     asked = []
 
     def urlopen(url, timeout):

@@ -67,8 +67,8 @@ def gathered(rows):
 
 @pytest.fixture(params=MAKERS)
 def make(request, monkeypatch):
-    for room in ("device", "device_sparse"):  # several blocks
-        monkeypatch.setattr(f"clustruct.design.{room}.BLOCK_BYTES", 8 * D * 25)
+    for room in ("dense", "sparse"):  # several blocks
+        monkeypatch.setattr(f"clustruct.design.device.{room}.BLOCK_BYTES", 8 * D * 25)
     return MAKERS[request.param]
 
 

@@ -183,8 +183,8 @@ def test_a_mapped_file_larger_than_memory(problem, tmp_path, monkeypatch):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     whole = made("squared").fit(mapped, y)
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
-    for module in ("pieces", "partitioned"):
-        monkeypatch.setattr(f"clustruct.design.{module}.available_bytes", lambda: 1000.0)
+    for module in ("pieces", "collections"):
+        monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1000.0)
     assert_same(made("squared").fit(mapped, y), whole)
 
 

@@ -12,7 +12,7 @@ from clustruct.losses import SquaredLoss
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.point import Point
-from clustruct.solvers.driver import Answer, Budget, drive
+from clustruct.solvers.driver import Budget, Solution, drive
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.protocols import require
 
@@ -42,9 +42,9 @@ class Scripted:
         self.taken += 1
         return self.steps[self.taken]
 
-    def answer(self, state):
+    def solution(self, state):
         W = np.full((1, 1), state.objective)
-        return Answer(Point(W, state.objective, np.zeros(1), W), np.zeros(1, dtype=int))
+        return Solution(Point(W, state.objective, np.zeros(1), W), np.zeros(1, dtype=int))
 
 
 def budget(max_iter=10, tol=1e-3, seen=None):
@@ -53,58 +53,58 @@ def budget(max_iter=10, tol=1e-3, seen=None):
 
 def test_stops_when_a_step_gains_less_than_the_tolerance():
     solver = Scripted(Step(3.0, np.inf), Step(2.0, 0.5), Step(1.999, 1e-3), Step(0.0))
-    solution = drive(solver, budget())
+    run = drive(solver, budget())
     assert solver.taken == 2
-    assert solution.converged
-    assert [i.objective for i in solution.trace] == [3.0, 2.0, 1.999]
-    assert [i.number for i in solution.trace] == [0, 1, 2]
-    assert solution.answer.point.value == 1.999
-    assert solution.message == "scripted: converged after 2 steps"
+    assert run.converged
+    assert [i.objective for i in run.trace] == [3.0, 2.0, 1.999]
+    assert [i.number for i in run.trace] == [0, 1, 2]
+    assert run.solution.point.value == 1.999
+    assert run.message == "scripted: converged after 2 steps"
 
 
 def test_stops_when_the_solver_is_done():
     solver = Scripted(Step(3.0), Step(2.0), Step(2.0, 0.0, done=True), Step(0.0))
-    solution = drive(solver, budget())
-    assert solution.converged
+    run = drive(solver, budget())
+    assert run.converged
     # The last one was no step: nothing changed.
-    assert [i.objective for i in solution.trace] == [3.0, 2.0]
-    assert solution.message == "scripted: converged after 1 step"
+    assert [i.objective for i in run.trace] == [3.0, 2.0]
+    assert run.message == "scripted: converged after 1 step"
 
 
 def test_a_last_step_that_lowers_the_objective_is_recorded():
-    solution = drive(Scripted(Step(3.0), Step(2.0, done=True)), budget())
-    assert [i.objective for i in solution.trace] == [3.0, 2.0]
+    run = drive(Scripted(Step(3.0), Step(2.0, done=True)), budget())
+    assert [i.objective for i in run.trace] == [3.0, 2.0]
 
 
 def test_done_at_the_start():
     solver = Scripted(Step(3.0, done=True))
-    solution = drive(solver, budget())
+    run = drive(solver, budget())
     assert solver.taken == 0
-    assert solution.converged
-    assert len(solution.trace) == 1
-    assert solution.message == "scripted: done at once"
+    assert run.converged
+    assert len(run.trace) == 1
+    assert run.message == "scripted: done at once"
 
 
 @pytest.mark.parametrize("max_iter", [1, 3])
 def test_warns_when_the_budget_is_spent(max_iter):
     solver = Scripted(*[Step(1.0 / (k + 1), 0.25) for k in range(9)])
     with pytest.warns(ConvergenceWarning) as caught:
-        solution = drive(solver, budget(max_iter))
+        run = drive(solver, budget(max_iter))
     assert solver.taken == max_iter
-    assert not solution.converged
-    assert len(solution.trace) == max_iter + 1
+    assert not run.converged
+    assert len(run.trace) == max_iter + 1
     (warning,) = caught
     message = str(warning.message)
     assert f"'scripted' stopped after max_iter={max_iter} steps" in message
     assert "relative gain of 0.25" in message
     assert "tol=0.001" in message
     assert "Raise max_iter" in message
-    assert solution.message.startswith("scripted: stopped by max_iter after")
+    assert run.message.startswith("scripted: stopped by max_iter after")
 
 
 def test_convergence_in_the_last_step_of_the_budget_is_no_reason_to_warn():
-    solution = drive(Scripted(Step(3.0), Step(2.0), Step(1.9, 1e-6)), budget(2))
-    assert solution.converged
+    run = drive(Scripted(Step(3.0), Step(2.0), Step(1.9, 1e-6)), budget(2))
+    assert run.converged
 
 
 def test_monitor_sees_every_step_as_it_is_taken():
@@ -115,8 +115,8 @@ def test_monitor_sees_every_step_as_it_is_taken():
         assert iteration.number == solver.taken
         seen.append(iteration)
 
-    solution = drive(solver, Budget(10, 1e-3, watch))
-    assert tuple(seen) == solution.trace
+    run = drive(solver, Budget(10, 1e-3, watch))
+    assert tuple(seen) == run.trace
     assert [i.step for i in seen] == [0.5, 0.25, 0.5]
     assert {i.solver for i in seen} == {"scripted"}
     assert (np.diff([i.seconds for i in seen]) >= 0).all()
@@ -125,18 +125,18 @@ def test_monitor_sees_every_step_as_it_is_taken():
 @pytest.mark.parametrize(("at", "ending"), [(0, "at once"), (1, "after 1 step")])
 def test_monitor_can_end_it_without_a_warning(at, ending):
     solver = Scripted(Step(3.0), Step(2.0), Step(1.0), Step(0.0))
-    solution = drive(solver, Budget(10, 1e-3, lambda iteration: iteration.number == at))
+    run = drive(solver, Budget(10, 1e-3, lambda iteration: iteration.number == at))
     assert solver.taken == at
-    assert solution.stopped
-    assert not solution.converged
-    assert solution.answer.point.value == 3.0 - at
-    assert solution.message == f"scripted: stopped by the callback {ending}"
+    assert run.stopped
+    assert not run.converged
+    assert run.solution.point.value == 3.0 - at
+    assert run.message == f"scripted: stopped by the callback {ending}"
 
 
 def test_monitor_that_speaks_up_at_the_end_changes_nothing():
-    solution = drive(Scripted(Step(3.0), Step(2.0, done=True)), Budget(9, 0.0, lambda i: i.number))
-    assert solution.converged
-    assert not solution.stopped
+    run = drive(Scripted(Step(3.0), Step(2.0, done=True)), Budget(9, 0.0, lambda i: i.number))
+    assert run.converged
+    assert not run.stopped
 
 
 def test_what_is_missing_is_named():
@@ -161,9 +161,9 @@ def test_an_objective_that_is_not_finite_names_the_step(value, done):
 
 def test_an_answer_that_is_not_finite_names_the_step():
     class Broken(Scripted):
-        def answer(self, state):
+        def solution(self, state):
             W = np.full((1, 1), np.nan)
-            return Answer(Point(W, state.objective, np.zeros(1), W), np.zeros(1, dtype=int))
+            return Solution(Point(W, state.objective, np.zeros(1), W), np.zeros(1, dtype=int))
 
     with pytest.raises(ValueError, match=r"solver 'scripted', iteration 1\): a weight is nan"):
         drive(Broken(Step(3.0), Step(2.0, done=True)), budget())

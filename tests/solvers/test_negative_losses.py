@@ -76,8 +76,8 @@ def test_a_constant_changes_nothing_but_the_objective(loss, constraint, solver):
     plain = solved(Lowered(loss, 0.0), solver, constraint, y)
     for shift in (0.5, 100.0, -20.0):
         found = solved(Lowered(loss, shift), solver, constraint, y)
-        np.testing.assert_array_equal(found.answer.labels, plain.answer.labels)
-        np.testing.assert_allclose(found.answer.point.W, plain.answer.point.W, atol=1e-5)
+        np.testing.assert_array_equal(found.solution.labels, plain.solution.labels)
+        np.testing.assert_allclose(found.solution.point.W, plain.solution.point.W, atol=1e-5)
         mine, its = found.certificate, plain.certificate
         assert mine.objective + shift == pytest.approx(its.objective, abs=1e-9)
         assert mine.lower_bound + shift == pytest.approx(its.lower_bound, abs=1e-6)

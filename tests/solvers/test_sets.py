@@ -88,9 +88,9 @@ def test_non_negative_groups(seed):
     objective, curvature = problem(seed)
     constraint = NonNegative(Q)
     start = objective.minimum(1e-8).W
-    solution = drive(ProjectedGradient(objective, constraint, start), budget())
-    point = solution.answer.point
-    assert solution.converged
+    run = drive(ProjectedGradient(objective, constraint, start), budget())
+    point = run.solution.point
+    assert run.converged
     assert is_member(point.W)
     np.testing.assert_array_equal(constraint.project(point.W).sq_distance, 0.0)
     assert point.value <= objective.at(constraint.project(start).point).value
@@ -113,8 +113,11 @@ def test_answers_outside_the_set_are_an_error():
         except ValueError as error:
             refused += "not in the set of Undeclared" in str(error) and "refits" in str(error)
             continue
-        assert is_member(kept.answer.point.W)
-        assert is_member(plain.answer.point.W) or kept.answer.point.value > plain.answer.point.value
+        assert is_member(kept.solution.point.W)
+        assert (
+            is_member(plain.solution.point.W)
+            or kept.solution.point.value > plain.solution.point.value
+        )
     assert 0 < refused < 20
 
 
@@ -122,8 +125,8 @@ def test_greedy_does_not_refit():
     for seed in range(6):
         objective, _ = problem(seed)
         minimum = objective.minimum(1e-8)
-        solution = drive(Greedy(objective, NonNegative(Q), minimum), budget())
-        assert is_member(solution.answer.point.W)
+        run = drive(Greedy(objective, NonNegative(Q), minimum), budget())
+        assert is_member(run.solution.point.W)
 
 
 class Searchable(NonNegative):
@@ -152,8 +155,8 @@ def solved(solver, **options):
 def test_recipes_respect_the_set():
     for solver in ("pg", "auto", "greedy"):
         outcome = solved(solver)
-        assert is_member(outcome.answer.point.W)
-        assert outcome.certificate.lower_bound <= outcome.answer.point.value
+        assert is_member(outcome.solution.point.W)
+        assert outcome.certificate.lower_bound <= outcome.solution.point.value
         with pytest.raises(ValueError, match=r"relax=0\.5 gives groups .*refits = False"):
             relaxed(outcome, 0.5)
     for solver in ("soft", "cg", "cgpg"):

@@ -79,16 +79,16 @@ def test_contract(solver, kind, form, limits):
     made = problem(kind, seed=3, d=D, n=40)
     constraint, choices = (make() for make in CONSTRAINTS[limits])
     outcome = solve(feature_problem(getattr(made, form), constraint, **options), name)
-    point, labels = outcome.answer.point, outcome.answer.labels
+    point, labels = outcome.solution.point, outcome.solution.labels
 
-    # The answer obeys the constraint, and its labels say how.
+    # The solution obeys the constraint, and its labels say how.
     assert is_feasible(point.W, choices)
     assert labels.shape == (D,)
     assert not point.W[labels < 0].any()
     for label in np.unique(labels[labels >= 0]):
         assert np.unique(point.W[labels == label], axis=0).shape[0] == 1
 
-    # The objective is that of the answer, computed anew.
+    # The objective is that of the solution, computed anew.
     assert point.value == pytest.approx(made.value(point.W, point.intercept), rel=1e-9)
     assert dict(outcome.status.objectives)[outcome.status.solver] == point.value
 
@@ -99,7 +99,7 @@ def test_contract(solver, kind, form, limits):
         assert (np.diff([i.objective for i in steps]) <= 0).all()
     assert outcome.status.converged
 
-    # The certificate is about this answer.
+    # The certificate is about this solution.
     certificate = outcome.certificate
     assert certificate.objective == point.value
     assert 0.0 <= certificate.lower_bound <= point.value
@@ -108,7 +108,7 @@ def test_contract(solver, kind, form, limits):
 
     # The same again, to the last bit.
     again = solve(feature_problem(getattr(made, form), constraint, **options), name)
-    np.testing.assert_array_equal(again.answer.point.W, point.W)
+    np.testing.assert_array_equal(again.solution.point.W, point.W)
     assert again.certificate == certificate
 
 
@@ -123,7 +123,7 @@ def test_certificates_are_never_above_the_best_of_all_groupings(limits, seed):
         for form in (made.by_gram, made.by_rows):
             outcome = solve(feature_problem(form, constraint), solver)
             assert outcome.certificate.lower_bound <= least * (1 + 1e-9)
-            assert outcome.answer.point.value >= least * (1 - 1e-9)
+            assert outcome.solution.point.value >= least * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("kind", ["huber", "logistic"])
@@ -134,7 +134,7 @@ def test_certificates_of_other_losses(kind):
         for solver in ("greedy", "pg"):
             outcome = solve(feature_problem(made.by_rows, Clustered(2)), solver)
             assert 0.0 < outcome.certificate.lower_bound <= least * (1 + 1e-8)
-            assert outcome.answer.point.value >= least * (1 - 1e-8)
+            assert outcome.solution.point.value >= least * (1 - 1e-8)
 
 
 @pytest.mark.parametrize("form", ["by_gram", "by_rows"])
@@ -171,7 +171,7 @@ def test_status_tells_what_was_tried():
     outcome = solve(feature_problem(made.by_gram, Clustered(3), n_starts=4), "pg")
     values = [value for _, value in outcome.status.objectives]
     assert len(values) == 4
-    assert outcome.answer.point.value == min(values)
+    assert outcome.solution.point.value == min(values)
     assert outcome.status.message.endswith("Kept pg.")
     both = solve(feature_problem(made.by_gram, Clustered(3)), "cgpg")
     assert {i.solver for i in both.trace} == {"cg", "pg"}
@@ -181,9 +181,9 @@ def test_status_tells_what_was_tried():
 def test_more_starts_are_never_worse():
     for seed in range(5):
         made = problem("squared", seed, d=20, n=25, alpha=1e-3)
-        one = solve(feature_problem(made.by_gram, Clustered(3)), "pg").answer.point.value
+        one = solve(feature_problem(made.by_gram, Clustered(3)), "pg").solution.point.value
         many = solve(feature_problem(made.by_gram, Clustered(3), n_starts=6), "pg")
-        assert many.answer.point.value <= one
+        assert many.solution.point.value <= one
 
 
 def test_every_recipe_has_its_options():
@@ -200,10 +200,10 @@ def test_greedy_without_refit_is_least_squares_then_k_means():
     nearest = min(
         bf.groupings(D, 3), key=lambda labels: np.square(ridge - bf.project(ridge, labels)).sum()
     )
-    np.testing.assert_allclose(outcome.answer.point.W, bf.project(ridge, nearest), atol=1e-9)
+    np.testing.assert_allclose(outcome.solution.point.W, bf.project(ridge, nearest), atol=1e-9)
     refitted = solve(feature_problem(made.by_gram, Clustered(3)), "greedy")
-    assert refitted.answer.point.value == pytest.approx(made.least(nearest)[0], rel=1e-10)
-    assert refitted.answer.point.value < outcome.answer.point.value
+    assert refitted.solution.point.value == pytest.approx(made.least(nearest)[0], rel=1e-10)
+    assert refitted.solution.point.value < outcome.solution.point.value
 
 
 def test_greedy_groups_rows_of_several_outputs():
@@ -212,7 +212,7 @@ def test_greedy_groups_rows_of_several_outputs():
     ridge = Ridge(50 * made.alpha).fit(made.X, made.target).coef_.T
     found = KMeans(3, n_init=20, random_state=1).fit(ridge)
     np.testing.assert_allclose(
-        outcome.answer.point.W, found.cluster_centers_[found.labels_], atol=1e-9
+        outcome.solution.point.W, found.cluster_centers_[found.labels_], atol=1e-9
     )
 
 
@@ -226,16 +226,16 @@ def test_no_projected_step_is_left_that_helps(kind, limits):
     solver = ProjectedGradient(
         objective, constraint, np.zeros((D, 1)), longest=longest, shrink=shrink, shortest=shortest
     )
-    answer = drive(solver, Budget(500, 0.0, lambda i: None)).answer
-    gradient = objective.gradient(answer.point)
+    solution = drive(solver, Budget(500, 0.0, lambda i: None)).solution
+    gradient = objective.gradient(solution.point)
     step = longest
     while step >= shortest * longest:
-        nearest = constraint.project(answer.point.W - step * gradient)
+        nearest = constraint.project(solution.point.W - step * gradient)
         value = made.least(tuple(nearest.labels.tolist()))[0]
-        assert value >= answer.point.value * (1 - 1e-9)
+        assert value >= solution.point.value * (1 - 1e-9)
         step *= shrink
     # Its groups have their best values.
-    assert answer.point.value <= made.least(tuple(answer.labels.tolist()))[0] * (1 + 1e-9)
+    assert solution.point.value <= made.least(tuple(solution.labels.tolist()))[0] * (1 + 1e-9)
 
 
 def test_projected_gradient_of_the_paper_ends_where_no_step_helps():
@@ -244,25 +244,25 @@ def test_projected_gradient_of_the_paper_ends_where_no_step_helps():
     solver = ProjectedGradient(
         objective, constraint, np.zeros((D, 1)), longest=1.0, refit=False, shortest=1e-10
     )
-    answer = drive(solver, Budget(5000, 0.0, lambda i: None)).answer
-    gradient = objective.gradient(answer.point)
+    solution = drive(solver, Budget(5000, 0.0, lambda i: None)).solution
+    gradient = objective.gradient(solution.point)
     for step in np.geomspace(1e-9, 1.0, 40):
-        point = constraint.project(answer.point.W - step * gradient).point
-        assert objective.at(point).value >= answer.point.value * (1 - 1e-10)
+        point = constraint.project(solution.point.W - step * gradient).point
+        assert objective.at(point).value >= solution.point.value * (1 - 1e-10)
 
 
 def test_projected_gradient_without_groups_is_iterative_hard_thresholding():
     made = problem("squared", seed=6, d=D, n=60)
     outcome = solve(feature_problem(made.by_gram, SparseClustered(None, 3)), "pg")
-    W = outcome.answer.point.W
+    W = outcome.solution.point.W
     assert np.count_nonzero(W) == 3
     # The fixed point: thresholding a gradient step keeps the support, which is fitted best.
     support = tuple(np.flatnonzero(W).tolist())
     labels = [-1] * D
     for q, j in enumerate(support):
         labels[j] = q
-    assert outcome.answer.point.value == pytest.approx(made.least(tuple(labels))[0], rel=1e-9)
-    gradient = made.by_gram.gradient(outcome.answer.point)
+    assert outcome.solution.point.value == pytest.approx(made.least(tuple(labels))[0], rel=1e-9)
+    gradient = made.by_gram.gradient(outcome.solution.point)
     step = 0.1 / np.linalg.eigvalsh(made.by_gram.gram).max()
     kept = np.argsort(-np.abs(W - step * gradient)[:, 0])[:3]
     assert sorted(kept.tolist()) == list(support)
@@ -281,7 +281,7 @@ def test_starts(start):
     outcome = solve(feature_problem(made.by_gram, Clustered(3), start=begin), "pg")
     oracle = made.least(tuple(planted.labels.tolist()))[0]
     if start == "planted":
-        assert outcome.answer.point.value <= oracle * (1 + 1e-9)
+        assert outcome.solution.point.value <= oracle * (1 + 1e-9)
         assert outcome.trace[0].objective == pytest.approx(oracle, rel=1e-9)
     else:
         first = made.least(tuple(Clustered(3).project(begin).labels.tolist()))[0]
@@ -298,16 +298,16 @@ def test_conditional_gradient_nears_the_minimum_of_the_relaxation(step, rows, mo
     solver = ConditionalGradient(
         objective, Clustered(3), factor, objective.minimum(0.0).W, step=step
     )
-    solution = drive(solver, Budget(300, 1e-6 if rows == "dense" else 1e-4, lambda i: None))
-    values = [i.objective for i in solution.trace]
+    run = drive(solver, Budget(300, 1e-6 if rows == "dense" else 1e-4, lambda i: None))
+    values = [i.objective for i in run.trace]
     assert (np.diff(values) <= 0).all()
     # psi less the gap bounds the optimum; at the end psi and the bound are close to each other.
-    assert solution.state.bound <= values[-1] * (1 + 1e-9)
-    assert solution.state.bound >= 0.97 * values[-1]
+    assert run.state.bound <= values[-1] * (1 + 1e-9)
+    assert run.state.bound >= 0.97 * values[-1]
     assert values[-1] <= made.best(bf.groupings(D, 3)) * (1 + 1e-9)
     if step == "classic":
         # As in the paper, but where that would raise psi.
-        steps = {i.number: i.step for i in solution.trace[1:]}
+        steps = {i.number: i.step for i in run.trace[1:]}
         classic = [t for t, step in steps.items() if step == pytest.approx(2 / (t + 2))]
         assert len(classic) >= 0.2 * len(steps)
 
@@ -336,7 +336,7 @@ def test_both_hulls_lead_to_the_same_answer(monkeypatch):
         monkeypatch.setattr(relaxations, "DENSE_ROWS", rows)
         for form in (made.by_gram, made.by_rows):
             found.append(solve(feature_problem(form, Clustered(3), tol=1e-4), "cg"))
-    values = [outcome.answer.point.value for outcome in found]
+    values = [outcome.solution.point.value for outcome in found]
     bounds = [outcome.certificate.lower_bound for outcome in found]
     np.testing.assert_allclose(values, values[0], rtol=1e-9)
     np.testing.assert_allclose(bounds, bounds[0], rtol=1e-2)
@@ -349,9 +349,9 @@ def test_rounding_is_the_last_oracle_or_better():
         solver = ConditionalGradient(
             objective, Clustered(3), factor_of(objective), objective.minimum(0.0).W
         )
-        solution = drive(solver, Budget(500, 1e-3, lambda i: None))
-        oracle = made.least(tuple(solution.state.oracle.labels.tolist()))[0]
-        assert solution.answer.point.value <= oracle * (1 + 1e-9)
+        run = drive(solver, Budget(500, 1e-3, lambda i: None))
+        oracle = made.least(tuple(run.state.oracle.labels.tolist()))[0]
+        assert run.solution.point.value <= oracle * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

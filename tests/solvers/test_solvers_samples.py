@@ -48,7 +48,7 @@ def test_brute_force_on_eight_samples(small, solver, fit_intercept):
         for labels in itertools.product(range(2), repeat=8)
     )
     outcome = solve(problem, solver)
-    value = outcome.answer.point.value
+    value = outcome.solution.point.value
     assert value >= best - 1e-12
     assert outcome.certificate.lower_bound <= best + 1e-12
     if solver in ("auto", "am", "em"):
@@ -59,7 +59,7 @@ def test_brute_force_on_eight_samples(small, solver, fit_intercept):
 def test_planted_experts_are_found(solver):
     data = make_experts(200, 4, 3, intercepts=[0.0, 1.0, -1.0], random_state=5)
     problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 3, alpha=1e-4)
-    panel = panel_of(solve(problem, solver).answer)
+    panel = panel_of(solve(problem, solver).solution)
     own = panel.W[:, :, 0][:, None] - data.experts
     assert np.linalg.norm(own, axis=2).min(axis=0).max() < 0.1
 
@@ -74,7 +74,7 @@ def test_no_step_raises_the_objective(solver, loss):
         target = rng.integers(0, 3, 30)
     outcome = solve(problem_of(X, target, loss, 2), solver)
     assert_falls(outcome.trace)
-    panel = panel_of(outcome.answer)
+    panel = panel_of(outcome.solution)
     assert np.unique(panel.labels).size == panel.W.shape[0] <= 2
 
 
@@ -96,7 +96,7 @@ def test_relevance_lowers_its_free_energy_and_drops_features():
     problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2, options={"relevance": True})
     outcome = solve(problem, "em")
     assert_falls(outcome.trace)
-    used = panel_of(outcome.answer).W.any(axis=(0, 2))
+    used = panel_of(outcome.solution).W.any(axis=(0, 2))
     assert used[data.informative].all()
     assert used[~data.informative].mean() < 0.2
 
@@ -104,14 +104,14 @@ def test_relevance_lowers_its_free_energy_and_drops_features():
 @pytest.mark.parametrize("solver", ["am", "rc", "em"])
 def test_same_bits_whatever_n_jobs(solver):
     data = make_experts(200, 4, 3, noise=1.0, random_state=3)
-    answers = [
+    solutions = [
         solve(problem_of(data.X, data.y[:, None], SquaredLoss(), 3, n_jobs=jobs), solver)
         for jobs in (None, 2, 3)
     ]
-    first = panel_of(answers[0].answer)
-    for other in answers[1:]:
-        assert (panel_of(other.answer).W == first.W).all()
-        assert other.status == answers[0].status
+    first = panel_of(solutions[0].solution)
+    for other in solutions[1:]:
+        assert (panel_of(other.solution).W == first.W).all()
+        assert other.status == solutions[0].status
 
 
 def test_idle_experts_get_the_samples_answered_worst():
@@ -123,7 +123,7 @@ def test_idle_experts_get_the_samples_answered_worst():
 def test_experts_that_cannot_help_are_dropped():
     X = np.arange(6.0)[:, None]
     problem = problem_of(X, 2 * X + 1, SquaredLoss(), 3, alpha=0.0)
-    panel = panel_of(solve(problem, "auto").answer)
+    panel = panel_of(solve(problem, "auto").solution)
     assert panel.value == pytest.approx(0.0, abs=1e-20)
     assert np.unique(panel.labels).size == panel.W.shape[0]
 
@@ -132,8 +132,8 @@ def test_alternating_minimisation_ends_where_nobody_wants_to_change():
     data = make_experts(100, 3, 2, random_state=0)
     problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2)
     solver = AlternatingMinimisation(problem.objective, *problem.experts(0), 2)
-    solution = drive(solver, problem.budget)
-    found = panel_of(solution.answer)
+    run = drive(solver, problem.budget)
+    found = panel_of(run.solution)
     assert (found.choices == found.labels).all()
     assert found.value == pytest.approx(problem.objective.fit_groups(found.labels, 1e-12).value)
 
@@ -146,7 +146,7 @@ def test_large_problems_are_searched_on_a_subset(monkeypatch):
     data = make_experts(1000, 4, 2, random_state=0)
     outcome = solve(problem_of(data.X, data.y[:, None], SquaredLoss(), 2), "auto")
     assert "on 200 samples" in outcome.status.message
-    assert outcome.answer.point.value < 0.1
+    assert outcome.solution.point.value < 0.1
 
 
 def test_starts_of_mixtures_differ_where_samples_are_plenty():
@@ -164,7 +164,7 @@ def test_relevance_prior_begins_with_the_mixture_where_samples_are_plenty():
     problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 3, alpha=1e-4)
     outcome = solve(problem, "em")
     assert outcome.status.message.count("best of 2 starts, reached twice") == 2
-    assert outcome.answer.point.value < 0.02
+    assert outcome.solution.point.value < 0.02
 
 
 def test_alternating_minimisation_is_tried_on_a_part_of_many_samples(monkeypatch):
@@ -174,6 +174,6 @@ def test_alternating_minimisation_is_tried_on_a_part_of_many_samples(monkeypatch
     data = make_experts(1500, 2, 2, random_state=0)
     problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2)
     assert problem.thinned().objective.response.shares.size <= 400
-    assert solve(problem, "auto").answer.point.value < 0.1
+    assert solve(problem, "auto").solution.point.value < 0.1
     few = problem_of(data.X[:700], data.y[:700, None], SquaredLoss(), 2)
     assert few.thinned() is few

@@ -28,29 +28,29 @@ def problem_of(objective, n_clusters, **settings):
 def test_best_of_all_groupings(within, seed):
     objective = make(n_tasks=7, seed=seed, within=within, between=0.1, mean=0.05)
     outcome = solve(problem_of(objective, 2), "auto")
-    assert outcome.answer.point.value == pytest.approx(best_value(objective, 2), rel=1e-9)
-    assert outcome.certificate.lower_bound <= outcome.answer.point.value
+    assert outcome.solution.point.value == pytest.approx(best_value(objective, 2), rel=1e-9)
+    assert outcome.certificate.lower_bound <= outcome.solution.point.value
 
 
 @pytest.mark.parametrize("loss", [HuberLoss(0.5), LogisticLoss()])
 def test_best_of_all_groupings_by_newton(loss):
     objective = make(loss, n_tasks=6, sizes=(4, 9), within=2.0, between=0.05, mean=0.01)
     outcome = solve(problem_of(objective, 2), "am")
-    assert outcome.answer.point.value == pytest.approx(best_value(objective, 2), rel=1e-7)
+    assert outcome.solution.point.value == pytest.approx(best_value(objective, 2), rel=1e-7)
 
 
 @pytest.mark.parametrize("solver", RECIPES)
 def test_what_every_solver_promises(solver):
     objective = make(n_tasks=8, d=2, sizes=(3, 9), seed=3)
     outcome = solve(problem_of(objective, 3), solver)
-    point, labels = outcome.answer.point, outcome.answer.labels
+    point, labels = outcome.solution.point, outcome.solution.labels
     assert labels.max() < 3
     refitted = objective.refit(labels, 3, 1e-12)
     assert point.value == pytest.approx(refitted.value, rel=1e-9)
     assert outcome.certificate.lower_bound <= best_value(objective, 3) + 1e-9
     assert outcome.status.converged
     again = solve(problem_of(objective, 3, n_jobs=2), solver)
-    assert (again.answer.point.W == point.W).all()
+    assert (again.solution.point.W == point.W).all()
     steps = [i.objective for i in outcome.trace if i.solver == "am"]
     assert (np.diff(steps) <= 1e-12).all()
 
@@ -58,7 +58,7 @@ def test_what_every_solver_promises(solver):
 def test_paper_steps_of_projected_gradient():
     objective = make(n_tasks=8, seed=3)
     outcome = solve(problem_of(objective, 2, options={"refit": False}), "pg")
-    assert outcome.answer.point.value == pytest.approx(best_value(objective, 2), rel=1e-9)
+    assert outcome.solution.point.value == pytest.approx(best_value(objective, 2), rel=1e-9)
 
 
 def test_conditional_gradient_has_the_better_bound():
@@ -78,21 +78,21 @@ def test_moves_find_what_assignment_misses():
     # From the worst of starts, all tasks but one in one group.
     objective = make(n_tasks=7, seed=0, within=5.0, between=0.02, mean=0.01)
     labels = np.array([0, 0, 0, 0, 0, 0, 1])
-    solution = drive(TaskAlternation(objective, labels, 2), QUIET)
+    run = drive(TaskAlternation(objective, labels, 2), QUIET)
     stuck = objective.refit(labels, 2, 1e-12)
-    assert solution.answer.point.value < stuck.value
+    assert run.solution.point.value < stuck.value
 
 
 def test_empty_groups_are_opened():
     objective = make(n_tasks=7, seed=0, within=5.0, between=0.02, mean=0.01)
-    solution = drive(TaskAlternation(objective, np.zeros(7, dtype=np.intp), 3), QUIET)
-    assert np.unique(solution.answer.labels).size == 3
+    run = drive(TaskAlternation(objective, np.zeros(7, dtype=np.intp), 3), QUIET)
+    assert np.unique(run.solution.labels).size == 3
 
 
 def test_few_tasks_are_groups_of_their_own():
     objective = make(n_tasks=3)
     outcome = solve(problem_of(objective, 3), "auto")
-    assert np.unique(outcome.answer.labels).size == 3
+    assert np.unique(outcome.solution.labels).size == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -106,4 +106,4 @@ def test_planted_groups(seed, solver):
     data = task_data(part, SquaredLoss(), False)
     prices = Strengths(*(np.full(6, price) for price in (0.0, 0.05, 0.05, 5.0)))
     outcome = solve(problem_of(TaskObjective(data, prices), 3), solver)
-    assert adjusted_rand_score(outcome.answer.labels, planted.labels) == 1.0
+    assert adjusted_rand_score(outcome.solution.labels, planted.labels) == 1.0

@@ -234,7 +234,7 @@ def inverse_roots(diagonal: Floats) -> Floats:
 
 
 def _solve_positive(matrix: Floats, right: Floats) -> Floats:
-    """Solution of a positive semi-definite system, the shortest one where there are many."""
+    """Run of a positive semi-definite system, the shortest one where there are many."""
     # Scaled to a diagonal of ones, so that columns in small units are not taken for dependent ones.
     scale = inverse_roots(np.diagonal(matrix))
     try:

@@ -15,7 +15,7 @@ from clustruct._typing import Floats
 from clustruct.grouping.constraints import Constraint
 from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.greedy import refit
 from clustruct.solvers.protocols import Objective, require, require_refits
 
@@ -67,7 +67,7 @@ class ConditionalGradient:
         The best share of the new grouping, or ``2 / (t + 2)`` as in the paper. Where the classic
         step would raise the objective, the best share is taken.
     tol : float
-        Precision of the rounded answer's refit.
+        Precision of the rounded solution's refit.
     """
 
     name = "cg"
@@ -110,16 +110,16 @@ class ConditionalGradient:
         trial = self._relaxed(state.number + 1, toward(share), share, state)
         return trial if trial.objective < state.objective else replace(state, gain=0.0, done=True)
 
-    def answer(self, state: Relaxed) -> Answer:
+    def solution(self, state: Relaxed) -> Solution:
         """The groups of the last oracle, or those of the relaxed weights if they are better."""
         P = self._factor.adjoint(state.hull.solve())
         relaxed_weights = state.hull.mixture.apply(P) / self._factor.alpha
         roundings = (state.oracle, self._constraint.project(relaxed_weights))
-        answers = [
-            Answer(refit(self._objective, nearest, self._tol), nearest.labels)
+        solutions = [
+            Solution(refit(self._objective, nearest, self._tol), nearest.labels)
             for nearest in roundings
         ]
-        return min(answers, key=lambda answer: answer.point.value)
+        return min(solutions, key=lambda solution: solution.point.value)
 
     def _best_share(self, toward: Callable[[float], Hull]) -> float:
         """The share that minimises ``psi``, convex in it; late ones are small, so seek its root."""

@@ -20,7 +20,7 @@ from clustruct._finite import REMEDY, NotFinite, require_finite
 from clustruct.objectives.point import Point
 from clustruct.results import Iteration
 
-__all__ = ["Answer", "Budget", "Callback", "Solution", "Solver", "State", "drive"]
+__all__ = ["Solution", "Budget", "Callback", "Run", "Solver", "State", "drive"]
 
 # Is told of a step, and says True where no further one is wanted.
 Callback = Callable[[Iteration], bool | None]
@@ -51,7 +51,7 @@ class State(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Solution:
     """A feasible point and the group of each row, -1 for zero."""
 
     point: Point
@@ -77,17 +77,17 @@ class Solver(Protocol[S]):
         """The next iterate, whose objective is no larger."""
         ...
 
-    def answer(self, state: S) -> Answer:
+    def solution(self, state: S) -> Solution:
         """The feasible point."""
         ...
 
 
 @runtime_checkable
 class Constrained(Protocol):
-    """A solver whose answers can be checked."""
+    """A solver whose solutions can be checked."""
 
-    def verify(self, answer: Answer) -> None:
-        """Raise an error where the answer is not in the set that it should be in."""
+    def verify(self, solution: Solution) -> None:
+        """Raise an error where the solution is not in the set that it should be in."""
         ...
 
 
@@ -112,13 +112,13 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution(Generic[S]):
-    """The answer of one solver.
+class Run(Generic[S]):
+    """The solution of one solver.
 
     Attributes
     ----------
     solver : str
-    answer : Answer
+    solution : Solution
     state : State
         The last iterate.
     trace : tuple of Iteration
@@ -128,7 +128,7 @@ class Solution(Generic[S]):
     """
 
     solver: str
-    answer: Answer
+    solution: Solution
     state: S
     trace: tuple[Iteration, ...]
     converged: bool
@@ -147,7 +147,7 @@ class Solution(Generic[S]):
         return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
 
 
-def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
+def drive(solver: Solver[S], budget: Budget) -> Run[S]:
     """Run a solver to its end.
 
     Parameters
@@ -157,13 +157,13 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
 
     Returns
     -------
-    Solution
+    Run
 
     Raises
     ------
     ValueError
-        Where an objective, a gradient or an answer is not finite, which names the step, or where
-        the answer is not in the solver's set.
+        Where an objective, a gradient or an solution is not finite, which names the step, or where
+        the solution is not in the solver's set.
 
     Warns
     -----
@@ -209,10 +209,10 @@ def drive(solver: Solver[S], budget: Budget) -> Solution[S]:
             ConvergenceWarning,
             stacklevel=2,
         )
-    answer = checked(partial(solver.answer, state), len(trace) - 1, _numbers_of_answer)
+    solution = checked(partial(solver.solution, state), len(trace) - 1, _numbers_of_solution)
     if isinstance(solver, Constrained):
-        solver.verify(answer)
-    return Solution(solver.name, answer, state, tuple(trace), converged, stopped)
+        solver.verify(solution)
+    return Run(solver.name, solution, state, tuple(trace), converged, stopped)
 
 
 def _numbers_of_state(state: State) -> _Numbers:
@@ -220,6 +220,6 @@ def _numbers_of_state(state: State) -> _Numbers:
     return {"the objective": float(state.objective)}
 
 
-def _numbers_of_answer(answer: Answer) -> _Numbers:
-    """What has to be finite in an answer."""
-    return {"the objective": float(answer.point.value), "a weight": answer.point.W}
+def _numbers_of_solution(solution: Solution) -> _Numbers:
+    """What has to be finite in an solution."""
+    return {"the objective": float(solution.point.value), "a weight": solution.point.W}

@@ -18,7 +18,7 @@ from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.relaxations.features import factor_of
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.conditional_gradient import ConditionalGradient
-from clustruct.solvers.driver import Answer, Budget, Solution, drive
+from clustruct.solvers.driver import Budget, Run, Solution, drive
 from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.outcome import Attempt, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
@@ -33,7 +33,7 @@ __all__ = [
     "RECIPES",
     "free_minimum",
     "relaxed",
-    "relaxed_answers",
+    "relaxed_solutions",
     "solve",
 ]
 
@@ -49,7 +49,7 @@ QUICK_STRIDE = {"longest": 1.1, "shortest": 0.45, "shrink": 0.7}
 CLOSE = 1e-3
 MOST_SEARCHED, MOST_MODELLED = 2000, 300
 EASY_MOVES = 500
-# Precision of weights without constraint: as a start, and as an answer.
+# Precision of weights without constraint: as a start, and as an solution.
 ROUGH, SHARP = 1e-3, 1e-10
 
 
@@ -126,13 +126,13 @@ class FeatureProblem:
 
 @dataclass(frozen=True, eq=False)
 class FeatureOutcome:
-    """The best answer, and how it was found.
+    """The best solution, and how it was found.
 
     Attributes
     ----------
-    answer : Answer
+    solution : Solution
     trace : tuple of Iteration
-        Of the solver whose answer was kept.
+        Of the solver whose solution was kept.
     status : Status
     problem : FeatureProblem
         What was solved.
@@ -140,7 +140,7 @@ class FeatureOutcome:
         A lower bound of the objective that a solver came across.
     """
 
-    answer: Answer
+    solution: Solution
     trace: tuple[Iteration, ...]
     status: Status
     problem: FeatureProblem
@@ -149,7 +149,7 @@ class FeatureOutcome:
     @once
     def certificate(self) -> Certificate:
         """The best lower bound: computed when asked for, as a search has no use for it."""
-        return _certificate(self.problem, self.answer, self.bound)
+        return _certificate(self.problem, self.solution, self.bound)
 
 
 def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
@@ -169,9 +169,9 @@ def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
         attempts = [_free(problem, solver)]
     else:
         attempts = RECIPES[solver](problem)
-    best = min(attempts, key=lambda attempt: attempt.answer.point.value)
+    best = min(attempts, key=lambda attempt: attempt.solution.point.value)
     bound = max(attempt.bound for attempt in attempts)
-    return FeatureOutcome(best.answer, best.trace, status_of(attempts, best), problem, bound)
+    return FeatureOutcome(best.solution, best.trace, status_of(attempts, best), problem, bound)
 
 
 def free_minimum(
@@ -211,34 +211,34 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
         return outcome
     require_refits(f"relax={factor:g}", outcome.problem.constraint)
     objective = outcome.problem.objective
-    (answer,) = relaxed_answers(outcome, (factor,))
+    (solution,) = relaxed_solutions(outcome, (factor,))
     problem = replace(
         outcome.problem,
         objective=objective.with_alpha(factor * float(objective.penalties[0])),
         known_minimum=None,
     )
-    return replace(outcome, answer=answer, problem=problem, bound=-np.inf)
+    return replace(outcome, solution=solution, problem=problem, bound=-np.inf)
 
 
-def relaxed_answers(outcome: FeatureOutcome, factors: Sequence[float]) -> list[Answer]:
+def relaxed_solutions(outcome: FeatureOutcome, factors: Sequence[float]) -> list[Solution]:
     """The same groups with values fitted by each of some fractions of the ridge."""
-    answer, objective = outcome.answer, outcome.problem.objective
+    solution, objective = outcome.solution, outcome.problem.objective
     if isinstance(outcome.problem.constraint, Free):
-        return [answer] * len(factors)
+        return [solution] * len(factors)
     smaller = [factor for factor in factors if factor != 1.0]
-    n_groups = int(answer.labels.max(initial=-1)) + 1
-    points = iter(objective.refits(answer.labels, n_groups, SHARP, smaller) if smaller else ())
-    return [answer if f == 1.0 else Answer(next(points), answer.labels) for f in factors]
+    n_groups = int(solution.labels.max(initial=-1)) + 1
+    points = iter(objective.refits(solution.labels, n_groups, SHARP, smaller) if smaller else ())
+    return [solution if f == 1.0 else Solution(next(points), solution.labels) for f in factors]
 
 
-def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) -> Certificate:
-    """The best lower bound: without constraint, at the answer, or by the relaxation."""
+def _certificate(problem: FeatureProblem, solution: Solution, relaxed_bound: float) -> Certificate:
+    """The best lower bound: without constraint, at the solution, or by the relaxation."""
     bounds = {
         "unconstrained": problem.free_bound,
-        "residual": problem.bound_at(answer.point),
+        "residual": problem.bound_at(solution.point),
         "conditional gradient": relaxed_bound,
     }
-    return certify(answer.point.value, bounds, lambda: problem.objective.scale)
+    return certify(solution.point.value, bounds, lambda: problem.objective.scale)
 
 
 # ---- Recipes: what is done under each name.
@@ -247,8 +247,8 @@ def _certificate(problem: FeatureProblem, answer: Answer, relaxed_bound: float) 
 def _free(problem: FeatureProblem, name: str) -> Attempt:
     """Without constraint there is nothing to search."""
     solver = Greedy(problem.objective, problem.constraint, problem.minimum, refit=False)
-    solution = drive(solver, problem.budget)
-    return Attempt(name, (solution,))
+    run = drive(solver, problem.budget)
+    return Attempt(name, (run,))
 
 
 def _greedy(problem: FeatureProblem) -> list[Attempt]:
@@ -264,15 +264,15 @@ def _pg(problem: FeatureProblem) -> list[Attempt]:
 
 
 def _cg(problem: FeatureProblem) -> list[Attempt]:
-    solution = _relax(problem, problem.options)
-    return [Attempt("cg", (solution,), solution.state.bound)]
+    run = _relax(problem, problem.options)
+    return [Attempt("cg", (run,), run.state.bound)]
 
 
 def _cgpg(problem: FeatureProblem) -> list[Attempt]:
     mine = {name: value for name, value in problem.options.items() if name in OPTIONS["cg"]}
     relaxed = _relax(problem, mine)
     rest = {name: value for name, value in problem.options.items() if name not in mine}
-    descended = _descend(problem, relaxed.answer.point.W, rest)
+    descended = _descend(problem, relaxed.solution.point.W, rest)
     return [Attempt("cgpg", (relaxed, descended), relaxed.state.bound)]
 
 
@@ -290,7 +290,7 @@ def _soft(problem: FeatureProblem) -> list[Attempt]:
 def _auto(problem: FeatureProblem) -> list[Attempt]:
     """Projected gradient; then a search, where one is possible and the bound leaves room for it."""
     attempts = _pg(problem)
-    best = min(attempts, key=lambda attempt: attempt.answer.point.value).answer.point
+    best = min(attempts, key=lambda attempt: attempt.solution.point.value).solution.point
     least = problem.objective.least
     size = best.value - least if np.isfinite(least) else abs(best.value)
     room = best.value - problem.free_bound > CLOSE * size
@@ -322,7 +322,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Solution[Any]:
+def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Run[Any]:
     """Projected gradient from a start."""
     # Without refits steps have to be as short as the curvature wants them.
     plain = not may_refit(problem.constraint)
@@ -333,7 +333,7 @@ def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any])
     return drive(solver, problem.budget)
 
 
-def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Solution[Any]:
+def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Run[Any]:
     """Conditional gradient on the convex relaxation."""
     objective = problem.objective
     if not objective.quadratic:
@@ -369,7 +369,7 @@ def _search(problem: FeatureProblem, start: Floats) -> Attempt:
     effort = _effort(problem, places.n_groups)
     soft = Soft(problem.objective, places, effort=effort, rng=problem.rng)
     searched = drive(soft, problem.budget)
-    return Attempt("soft", (searched, _descend(problem, searched.answer.point.W, {})))
+    return Attempt("soft", (searched, _descend(problem, searched.solution.point.W, {})))
 
 
 def _effort(problem: FeatureProblem, n_groups: int) -> Effort:

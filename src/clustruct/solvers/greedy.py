@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.point import Point
 from clustruct.results import Projection
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.protocols import Objective, may_refit, require, require_member
 
 __all__ = ["Greedy", "Grouped", "refit"]
@@ -81,13 +81,13 @@ class Greedy:
         point = best if best.value < state.objective else state.point
         return Grouped(point, state.labels, 1.0, 0.0, done=True)
 
-    def answer(self, state: Grouped) -> Answer:
+    def solution(self, state: Grouped) -> Solution:
         """The point itself."""
-        return Answer(state.point, state.labels)
+        return Solution(state.point, state.labels)
 
-    def verify(self, answer: Answer) -> None:
+    def verify(self, solution: Solution) -> None:
         """Check that it is in the set."""
-        require_member(self._objective, self._constraint, answer.point)
+        require_member(self._objective, self._constraint, solution.point)
 
 
 def refit(objective: Objective, nearest: Projection, tol: float) -> Point:

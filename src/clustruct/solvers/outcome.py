@@ -8,25 +8,25 @@ import numpy as np
 
 from clustruct._finite import require_finite
 from clustruct.results import Certificate, Iteration, Status
-from clustruct.solvers.driver import Answer, Solution
+from clustruct.solvers.driver import Run, Solution
 
 __all__ = ["Attempt", "Outcome", "certify", "status_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The best answer, and how it was found.
+    """The best solution, and how it was found.
 
     Attributes
     ----------
-    answer : Answer
+    solution : Solution
     trace : tuple of Iteration
-        Of the solver whose answer was kept.
+        Of the solver whose solution was kept.
     status : Status
     certificate : Certificate
     """
 
-    answer: Answer
+    solution: Solution
     trace: tuple[Iteration, ...]
     status: Status
     certificate: Certificate
@@ -40,19 +40,19 @@ class Attempt:
     """
 
     name: str
-    solutions: tuple[Solution[Any], ...]
+    solutions: tuple[Run[Any], ...]
     bound: float = -np.inf
     remark: str = ""
 
     @property
-    def answer(self) -> Answer:
+    def solution(self) -> Solution:
         """Of the last solver."""
-        return self.solutions[-1].answer
+        return self.solutions[-1].solution
 
     @property
     def trace(self) -> tuple[Iteration, ...]:
         """Of all its solvers."""
-        return tuple(iteration for solution in self.solutions for iteration in solution.trace)
+        return tuple(iteration for run in self.solutions for iteration in run.trace)
 
 
 def certify(
@@ -85,8 +85,8 @@ def status_of(attempts: list[Attempt], best: Attempt) -> Status:
     return Status(
         solver=best.name,
         converged=best.solutions[-1].converged,
-        n_iter=max(1, sum(solution.trace[-1].number for solution in best.solutions)),
-        objectives=tuple((a.name, a.answer.point.value) for a in attempts),
+        n_iter=max(1, sum(run.trace[-1].number for run in best.solutions)),
+        objectives=tuple((a.name, a.solution.point.value) for a in attempts),
         message=_message(attempts, best),
     )
 
@@ -94,8 +94,8 @@ def status_of(attempts: list[Attempt], best: Attempt) -> Status:
 def _message(attempts: list[Attempt], best: Attempt) -> str:
     """What was tried and kept, in words."""
     told = "; ".join(
-        f"{', then '.join(solution.message for solution in attempt.solutions)} "
-        f"{attempt.remark and f'({attempt.remark}) '}(objective {attempt.answer.point.value:.6g})"
+        f"{', then '.join(run.message for run in attempt.solutions)} "
+        f"{attempt.remark and f'({attempt.remark}) '}(objective {attempt.solution.point.value:.6g})"
         for attempt in attempts
     )
     return told if len(attempts) == 1 else f"{told}. Kept {best.name}."

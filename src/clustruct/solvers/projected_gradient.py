@@ -15,7 +15,7 @@ from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.point import Point
 from clustruct.objectives.ray import Ray
 from clustruct.results import Projection
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.greedy import Grouped, refit
 from clustruct.solvers.protocols import Foresighted, Objective, may_refit, require, require_member
 
@@ -134,13 +134,13 @@ class ProjectedGradient:
         self._objective.foresee([nearest for _, nearest in together])
         yield from together
 
-    def answer(self, state: Grouped) -> Answer:
+    def solution(self, state: Grouped) -> Solution:
         """The point itself."""
-        return Answer(state.point, state.labels)
+        return Solution(state.point, state.labels)
 
-    def verify(self, answer: Answer) -> None:
+    def verify(self, solution: Solution) -> None:
         """Check that it is in the set."""
-        require_member(self._objective, self._constraint, answer.point)
+        require_member(self._objective, self._constraint, solution.point)
 
     def _trial(self, nearest: Projection, near: Point | None) -> Point:
         if self._refit:

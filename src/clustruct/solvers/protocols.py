@@ -81,7 +81,7 @@ def require_member(objective: Objective, constraint: Constraint, point: Point) -
     size, distance = float(np.vdot(rows, rows)), constraint.project(rows).sq_distance
     if distance > OUTSIDE**2 * size:
         raise ValueError(
-            f"The answer is not in the set of {type(constraint).__name__}: its distance is "
+            f"The solution is not in the set of {type(constraint).__name__}: its distance is "
             f"{np.sqrt(distance / size):.2g} of its length. If groups must not get arbitrary "
             "values, give the class the attribute refits = False; otherwise check its `project`."
         )

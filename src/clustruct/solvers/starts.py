@@ -14,7 +14,7 @@ from clustruct._finite import SMALLEST
 from clustruct._typing import Floats
 from clustruct.objectives.samples.noise import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Solution
+from clustruct.solvers.driver import Run
 
 __all__ = ["best_of", "draw_experts", "search"]
 
@@ -26,7 +26,7 @@ def draw_experts(
     n_experts: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Experts whose scores differ from the pooled ones about as much as the answers do.
+    """Experts whose scores differ from the pooled ones about as much as the solutions do.
 
     Parameters
     ----------
@@ -59,22 +59,22 @@ def draw_experts(
 
 
 def search(
-    run: Callable[[int], Solution[Any]],
+    solve_from: Callable[[int], Run[Any]],
     n_starts: int | None,
     *,
     least: int,
     most: int,
     slack: Callable[[float], float],
     n_jobs: int | None,
-) -> list[Solution[Any]]:
+) -> list[Run[Any]]:
     """Solutions from one start after the other, until the best one was reached twice.
 
     Good solutions are found again, poor ones differ. Starts run in parallel, and those after the
-    last one needed are forgotten: the answer does not depend on ``n_jobs``.
+    last one needed are forgotten: the solution does not depend on ``n_jobs``.
 
     Parameters
     ----------
-    run : callable
+    solve_from : callable
         Solves from the start of that number.
     n_starts : int or None
         Exactly so many starts, instead of as many as it takes.
@@ -86,33 +86,35 @@ def search(
 
     Returns
     -------
-    list of Solution
+    list of Run
         In the order of their starts.
     """
     count = most if n_starts is None else n_starts
     width = effective_n_jobs(n_jobs)
-    found: list[Solution[Any]] = []
+    found: list[Run[Any]] = []
     for first in range(0, count, width):
         numbers = range(first, min(first + width, count))
         if width == 1:
-            batch = [run(number) for number in numbers]
+            batch = [solve_from(number) for number in numbers]
         else:
-            batch = Parallel(n_jobs=width, prefer="threads")(delayed(run)(i) for i in numbers)
-        for solution in batch:
-            found.append(solution)
-            if solution.stopped:
+            batch = Parallel(n_jobs=width, prefer="threads")(
+                delayed(solve_from)(i) for i in numbers
+            )
+        for run in batch:
+            found.append(run)
+            if run.stopped:
                 return found
             if n_starts is None and len(found) >= least and _reached_twice(found, slack):
                 return found
     return found
 
 
-def _reached_twice(found: list[Solution[Any]], slack: Callable[[float], float]) -> bool:
-    values = sorted(solution.state.objective for solution in found)
+def _reached_twice(found: list[Run[Any]], slack: Callable[[float], float]) -> bool:
+    values = sorted(run.state.objective for run in found)
     return len(values) > 1 and values[1] - values[0] <= slack(values[0])
 
 
-def best_of(found: list[Solution[Any]]) -> tuple[Solution[Any], str]:
+def best_of(found: list[Run[Any]]) -> tuple[Run[Any], str]:
     """The best of several solutions, the first among equals, and what to tell of them."""
-    best = min(found, key=lambda solution: solution.state.objective)
+    best = min(found, key=lambda run: run.state.objective)
     return best, f"best of {len(found)} start{'s' * (len(found) != 1)}"

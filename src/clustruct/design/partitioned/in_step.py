@@ -32,7 +32,7 @@ class Member(Generic[T]):
     def __init__(self, work: Callable[[], T], parent: "Member[Any] | None") -> None:
         self.parent = parent
         self.waits_for = 0
-        self.answer: Any = None
+        self.solution: Any = None
         self.result: T | None = None
         self.error: BaseException | None = None
         self.done = False
@@ -125,7 +125,7 @@ class Meeting(Generic[A]):
         assert mine is not None
         self._asking.append((mine, question))
         self._pause()
-        answer, mine.answer = mine.answer, None
+        answer, mine.solution = mine.solution, None
         return answer
 
     def _pause(self) -> None:
@@ -170,7 +170,7 @@ class Meeting(Generic[A]):
             some.append(self._asking.popleft())
         answers = self._answer([question for _, question in some])
         for (member, _), answer in zip(some, answers, strict=True):
-            member.answer = answer
+            member.solution = answer
             self._ready.append(member)
 
     def _abandon(self) -> None:

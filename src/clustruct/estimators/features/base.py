@@ -30,7 +30,7 @@ from clustruct.estimators.intake.arguments import (
 from clustruct.estimators.intake.samples import Intake, map_rows, take_matrix
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
-from clustruct.solvers.driver import Answer, Budget
+from clustruct.solvers.driver import Budget, Solution
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
 
 __all__ = ["FeatureCluster", "ordered_groups"]
@@ -96,23 +96,23 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
 
     def _set_outcome(self, outcome: FeatureOutcome) -> None:
         """All attributes of a fitted model."""
-        self._set_answer(outcome.answer)
-        self.objective_ = outcome.answer.point.value
+        self._set_solution(outcome.solution)
+        self.objective_ = outcome.solution.point.value
         self.certificate_ = outcome.certificate
         self.n_iter_ = outcome.status.n_iter
         self.status_ = outcome.status
         self.trace_ = outcome.trace
 
-    def _set_answer(self, answer: Answer) -> None:
+    def _set_solution(self, solution: Solution) -> None:
         """Weights and groups."""
-        self.labels_, values = ordered_groups(answer)
-        self._weights, self._offset = answer.point.W, answer.point.intercept
+        self.labels_, values = ordered_groups(solution)
+        self._weights, self._offset = solution.point.W, solution.point.intercept
         self.cluster_values_ = values if self._many_outputs() else values[:, 0]
         self.cluster_sizes_ = np.bincount(
             self.labels_[self.labels_ >= 0], minlength=values.shape[0]
         ).astype(np.intp)
         self.n_clusters_ = values.shape[0]
-        self._set_linear(answer.point.W, answer.point.intercept)
+        self._set_linear(solution.point.W, solution.point.intercept)
 
     def transform(self, X: ArrayLike) -> Floats:
         """Add up the columns of each group.
@@ -196,10 +196,10 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         return tags
 
 
-def ordered_groups(answer: Answer) -> tuple[NDArray[np.intp], Floats]:
+def ordered_groups(solution: Solution) -> tuple[NDArray[np.intp], Floats]:
     """Labels and values of the groups in use, in the order of their values."""
-    used, first, labels = np.unique(answer.labels, return_index=True, return_inverse=True)
-    values = answer.point.W[first]
+    used, first, labels = np.unique(solution.labels, return_index=True, return_inverse=True)
+    values = solution.point.W[first]
     order = np.lexsort((*values.T[::-1], used < 0))
     order = order[: np.count_nonzero(used >= 0)]
     ranks = np.full(used.size, -1, dtype=np.intp)

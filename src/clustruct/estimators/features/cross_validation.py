@@ -21,8 +21,8 @@ from clustruct.estimators.intake.arguments import counter
 from clustruct.estimators.search.folds import Divided, FoldWork
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.solvers.driver import Answer
-from clustruct.solvers.features import FeatureOutcome, relaxed_answers
+from clustruct.solvers.driver import Solution
+from clustruct.solvers.features import FeatureOutcome, relaxed_solutions
 
 __all__ = ["cross_validate", "search_method"]
 
@@ -79,16 +79,16 @@ def _score_fold(work: FoldWork, plan: Plan) -> tuple[int, Floats, int]:
         method = search_method(plan.solver, plan.method, objective)
         finish = partial(_fractions, plan.relax)
         fits = fit_grid(objective, plan.grid, plan.model.blocks, method, finish)
-        for place, (answers, converged) in fits:
-            ledger.enter(place, answers)
+        for place, (solutions, converged) in fits:
+            ledger.enter(place, solutions)
             unconverged += not converged
         scores = ledger.scores()
     return work.number, scores, unconverged
 
 
-def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Answer], bool]:
-    """The answers of a fit with fractions of its ridge, and whether it converged."""
-    return relaxed_answers(outcome, factors), outcome.status.converged
+def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Solution], bool]:
+    """The solutions of a fit with fractions of its ridge, and whether it converged."""
+    return relaxed_solutions(outcome, factors), outcome.status.converged
 
 
 def search_method(

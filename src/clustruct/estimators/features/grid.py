@@ -175,7 +175,7 @@ def fit_grid(
 
         works = [partial(fit, place) for place in alone]
         for (q, k), finished in zip(alone, there.side_by_side(works), strict=True):
-            # Without constraint there is one answer.
+            # Without constraint there is one solution.
             for also_q, also_k in free if (q, k) in free else [(q, k)]:
                 yield (also_q, int(a), also_k), finished
 

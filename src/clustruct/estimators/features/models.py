@@ -212,7 +212,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     def _respond(self, samples: Intake) -> Response:
         """What the scores are held against."""
-        self._single = len(samples.answers.shape) == 1
+        self._single = len(samples.targets.shape) == 1
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
         return number_response(samples, loss, fit_intercept=self.fit_intercept)
 

@@ -136,10 +136,10 @@ def feature_cluster_path(
     method = model._method(objective.shape).quietly(solver)
     path = _empty_path(grid.n_clusters, grid.alphas, grid.n_nonzero, objective.shape)
     for place, outcome in fit_grid(objective, grid, blocks, method, _certified):
-        path.coefs[place] = outcome.answer.point.W.T
-        path.intercepts[place] = outcome.answer.point.intercept
-        path.labels[place], _ = ordered_groups(outcome.answer)
-        path.objectives[place] = outcome.answer.point.value
+        path.coefs[place] = outcome.solution.point.W.T
+        path.intercepts[place] = outcome.solution.point.intercept
+        path.labels[place], _ = ordered_groups(outcome.solution)
+        path.objectives[place] = outcome.solution.point.value
         path.lower_bounds[place] = outcome.certificate.lower_bound
         path.converged[place] = outcome.status.converged
     warn_of_unconverged(int((~path.converged).sum()), path.converged.size, max_iter)

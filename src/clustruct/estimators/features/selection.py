@@ -138,11 +138,11 @@ def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercep
     -------
     float
     """
-    point, objective = outcome.answer.point, outcome.problem.objective
+    point, objective = outcome.solution.point, outcome.problem.objective
     ridge = 0.5 * float(objective.penalties @ np.square(point.W).sum(axis=1))
     loss = max(point.value - ridge, 0.0)
     n_outputs = point.W.shape[1]
-    labels = outcome.answer.labels
+    labels = outcome.solution.labels
     n_groups = np.unique(labels[labels >= 0]).size
     freedom = n_outputs * (n_groups + int(fit_intercept))
     if likelihood == "logistic":
@@ -157,6 +157,6 @@ def partition_price(outcome: FeatureOutcome) -> float:
     There are about ``q^d / q!`` ways to put ``d`` features in ``q`` groups; features without weight
     are a group here.
     """
-    labels = outcome.answer.labels
+    labels = outcome.solution.labels
     n_groups = np.unique(labels).size
     return max(0.0, 2.0 * float(labels.size * np.log(n_groups) - gammaln(n_groups + 1)))

@@ -30,9 +30,9 @@ def number_response(samples: Intake, loss: Loss, *, fit_intercept: bool) -> Resp
     -------
     Response
     """
-    design, shape = samples.design, samples.answers.shape
+    design, shape = samples.design, samples.targets.shape
     target = design.map(
-        lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.answers
+        lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.targets
     )
     n_outputs = 1 if len(shape) == 1 else shape[1]
     place = design.place
@@ -62,7 +62,7 @@ def class_response(
     """
     design, shares = samples.design, samples.shares
     classes = design.fold(
-        lambda y, s: np.unique(y[s > 0.0]), samples.answers, shares, combine=np.union1d
+        lambda y, s: np.unique(y[s > 0.0]), samples.targets, shares, combine=np.union1d
     )
     check_classification_targets(classes)
     if classes.size < 2:
@@ -70,7 +70,7 @@ def class_response(
             f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs samples (of "
             "positive weight) of at least two classes."
         )
-    codes = design.map(partial(_codes, classes), samples.answers)
+    codes = design.map(partial(_codes, classes), samples.targets)
     if class_weight is not None:
         # 'balanced' goes by the weight of each class, so that repeated samples count as weights.
         totals = design.fold(partial(np.bincount, minlength=classes.size), codes, shares)
@@ -103,6 +103,6 @@ def named(classes: NDArray[Any], codes: Any) -> Any:
     return xp.reshape(xp.take(beside(classes, codes), flat), codes.shape)
 
 
-def _codes(classes: NDArray[Any], answers: NDArray[Any]) -> NDArray[np.intp]:
+def _codes(classes: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.intp]:
     """Numbers of the classes; that of a class without weight does not matter."""
-    return np.minimum(np.searchsorted(classes, answers), classes.size - 1)
+    return np.minimum(np.searchsorted(classes, targets), classes.size - 1)

@@ -39,7 +39,7 @@ class Intake(NamedTuple):
     Attributes
     ----------
     design : Design
-    answers : rows of shape (n,) or (n, K)
+    targets : rows of shape (n,) or (n, K)
     shares : rows of shape (n,)
         Weights, which sum to one.
     total : float
@@ -47,7 +47,7 @@ class Intake(NamedTuple):
     """
 
     design: Design
-    answers: Rows
+    targets: Rows
     shares: Rows
     total: float = 1.0
 
@@ -58,7 +58,7 @@ def stays_elsewhere(X: Any) -> bool:
 
 
 def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Intake:
-    """Samples, answers and weights of a fit, validated."""
+    """Samples, targets and weights of a fit, validated."""
     if is_large_map(X):
         from clustruct.design.partitioned.collections import in_chunks
 
@@ -67,13 +67,13 @@ def take_samples(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) ->
         return _take_pieces(model, X, y, sample_weight)
     if is_elsewhere(X):
         return _take_array(model, X, y, sample_weight)
-    matrix, answers = model._check_data(X, y)
-    matrix, answers, shares = weigh_rows(matrix, answers, sample_weight)
-    return Intake(as_design(matrix), answers, shares)
+    matrix, targets = model._check_data(X, y)
+    matrix, targets, shares = weigh_rows(matrix, targets, sample_weight)
+    return Intake(as_design(matrix), targets, shares)
 
 
 def draw_samples(samples: Intake, seed: int) -> tuple[Any, NDArray[Any], Floats]:
-    """Some samples on the host, drawn by weight: matrix, answers and how often each was drawn.
+    """Some samples on the host, drawn by weight: matrix, targets and how often each was drawn.
 
     All of them, with their own weights, where they are few.
     """
@@ -83,10 +83,10 @@ def draw_samples(samples: Intake, seed: int) -> tuple[Any, NDArray[Any], Floats]
         index = np.arange(design.shape[0])
     else:
         index, counts = draw_rows(design, shares, seed)
-    here = isinstance(samples.answers, np.ndarray)
-    matrix, (own, *there) = design.fetch(index, shares, *(() if here else (samples.answers,)))
+    here = isinstance(samples.targets, np.ndarray)
+    matrix, (own, *there) = design.fetch(index, shares, *(() if here else (samples.targets,)))
     weights = own * samples.total if few else counts
-    return matrix, samples.answers[index] if here else there[0], weights
+    return matrix, samples.targets[index] if here else there[0], weights
 
 
 def take_design(model: Any, X: Any) -> Design | None:
@@ -155,7 +155,7 @@ def map_rows(
 
 
 def map_samples(model: Any, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Any:
-    """A function of samples and their answers, one number for each; later, where that is later.
+    """A function of samples and their targets, one number for each; later, where that is later.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def map_samples(model: Any, function: Any, X: Any, y: Any, dtype: Any = np.float
     """
     if is_elsewhere(X):
         matrix = _validate_array(model, X, reset=False)
-        return function(matrix, _answers_of(model, int(matrix.shape[0]), y))
+        return function(matrix, _targets_of(model, int(matrix.shape[0]), y))
     if not is_partitioned(X):
         return function(*model._check_data(X, y, reset=False))
     kinds: dict[str, Any] = {"dtype": dtype, "meta": np.empty(0, dtype=dtype)}
@@ -227,20 +227,20 @@ def _take_array(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
     """The same for arrays of other libraries: ``X`` stays where it is."""
     matrix = _validate_array(model, X, reset=True)
     n = int(matrix.shape[0])
-    answers = _answers_of(model, n, y)
+    targets = _targets_of(model, n, y)
     weights = None if sample_weight is None else to_host(sample_weight)
     weights = check_weights(np.zeros((n, 1)), weights)
     total = float(n) if weights is None else float(weights.sum())
     shares = np.full(n, 1.0 / n) if weights is None else weights / total
-    return Intake(any_design(matrix), answers, shares, total)
+    return Intake(any_design(matrix), targets, shares, total)
 
 
-def _answers_of(model: Any, n: int, y: Any) -> NDArray[Any]:
-    """Validated answers of so many samples, on the host."""
+def _targets_of(model: Any, n: int, y: Any) -> NDArray[Any]:
+    """Validated targets of so many samples, on the host."""
     if y is None:
         raise ValueError(MISSING_Y.format(type(model).__name__))
-    _, answers = type(model)()._check_data(np.zeros((n, 1)), to_host(y))
-    return np.asarray(answers)
+    _, targets = type(model)()._check_data(np.zeros((n, 1)), to_host(y))
+    return np.asarray(targets)
 
 
 def _validate_array(model: Any, X: Any, *, reset: bool) -> Any:
@@ -269,15 +269,15 @@ def _take_pieces(model: Any, X: Any, y: Any, sample_weight: Any) -> Intake:
     if y is None:
         raise ValueError(MISSING_Y.format(type(model).__name__))
     design = block_design(X)
-    answers = block_rows(design, y, "y")
-    _check_answers(design, answers)
+    targets = block_rows(design, y, "y")
+    _check_targets(design, targets)
     n = design.shape[0]
     if sample_weight is None:
-        even = design.map(lambda y: np.full(y.shape[0], 1.0 / n), answers)
-        return Intake(design, answers, even, float(n))
+        even = design.map(lambda y: np.full(y.shape[0], 1.0 / n), targets)
+        return Intake(design, targets, even, float(n))
     weights = block_rows(design, sample_weight, "sample_weight")
     total = total_of_rows(design, weights)
-    return Intake(design, answers, design.map(lambda w: w / total, weights), total)
+    return Intake(design, targets, design.map(lambda w: w / total, weights), total)
 
 
 def total_of_rows(design: Design, weights: Rows) -> float:
@@ -293,11 +293,11 @@ def total_of_rows(design: Design, weights: Rows) -> float:
     return float(total)
 
 
-def _check_answers(design: Design, answers: Rows) -> None:
+def _check_targets(design: Design, targets: Rows) -> None:
     def bad(y: NDArray[Any]) -> int:
         return int(y.size - np.count_nonzero(np.isfinite(y))) if y.dtype.kind == "f" else 0
 
-    if count := design.fold(bad, answers):
+    if count := design.fold(bad, targets):
         raise ValueError(
             f"Input y contains NaN or infinity, {count} times. Replace them, or leave them out."
         )

@@ -169,7 +169,7 @@ class SampleCluster(BaseEstimator, ABC):
             options=check_options(self.solver, self.solver_options, OPTIONS),
         )
         outcome = solve(problem, self.solver)
-        panel, self._weights = _by_weight(panel_of(outcome.answer), problem.objective)
+        panel, self._weights = _by_weight(panel_of(outcome.solution), problem.objective)
         self._W, self._b = panel.W, panel.intercept
         self._gate: Gate | None = None
         self._set_experts(design.weights)

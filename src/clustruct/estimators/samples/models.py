@@ -275,7 +275,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         return matrix, answers
 
     def _respond(self, samples: Intake) -> Response:
-        self._single = len(samples.answers.shape) == 1
+        self._single = len(samples.targets.shape) == 1
         return number_response(samples, self._loss(), fit_intercept=self.fit_intercept)
 
     def _loss(self) -> Loss:

@@ -28,7 +28,7 @@ from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
 from clustruct.objectives.quadratic import QuadraticObjective, remaining_objective
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 
 __all__ = ["LocalSamples"]
 
@@ -83,12 +83,12 @@ class LocalSamples:
     def __init__(
         self, model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> None:
-        matrix, answers = model._check_data(X, y)
+        matrix, targets = model._check_data(X, y)
         weights = check_weights(matrix, sample_weight)
         self.n_rows = int(matrix.shape[0])
         self.kept = np.arange(self.n_rows) if weights is None else np.flatnonzero(weights)
         # CSR is what rows are cheap to take of.
-        data = Data(matrix.tocsr() if sparse.issparse(matrix) else matrix, answers, weights)
+        data = Data(matrix.tocsr() if sparse.issparse(matrix) else matrix, targets, weights)
         self._data = data if self.kept.size == data.n else data.rows(self.kept)
         self.y = self._data.y
         self.weight = float(data.n if weights is None else weights.sum())
@@ -175,13 +175,14 @@ class LocalFold:
         return remaining_objective(whole, part, response.fit_intercept, penalties)
 
     def ledger(self, plan: Plan) -> Ledger:
-        """What scores the answers."""
+        """What scores the solutions."""
         test, measure = self._test, fast_measure(plan)
         if measure is not None:
             return Ledger(plan.shape, _fast_score(measure, plan, test))
         score = model_scorer(plan, test.weights)
         return Ledger(
-            plan.shape, lambda answers: [score(answer, test.X, test.y) for answer in answers]
+            plan.shape,
+            lambda solutions: [score(solution, test.X, test.y) for solution in solutions],
         )
 
     @cached_property
@@ -221,12 +222,12 @@ def _response(data: Data, plan: Plan) -> Response:
 
 
 def _fast_score(measure: Measure, plan: Plan, test: Data) -> Score:
-    """All answers by one product with the held-out samples."""
+    """All solutions by one product with the held-out samples."""
     design, target = as_design(test.X), _targets(plan, test.y)
 
-    def score(answers: Sequence[Answer]) -> list[float]:
-        W, intercepts = stacked(answers)
-        scores = np.split(design.scores(W) + intercepts, len(answers), axis=1)
+    def score(solutions: Sequence[Solution]) -> list[float]:
+        W, intercepts = stacked(solutions)
+        scores = np.split(design.scores(W) + intercepts, len(solutions), axis=1)
         return [float(np.average(measure(target, z), weights=test.weights)) for z in scores]
 
     return score

@@ -1,6 +1,6 @@
 """Samples that stay where they are: a fold is how often it has each row.
 
-Fits give no weight to rows that are held out, and those are scored for many answers in one pass.
+Fits give no weight to rows that are held out, and those are scored for many solutions in one pass.
 Where sums over rows are enough, that is left to `fold_sums`.
 """
 
@@ -40,7 +40,7 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 
 __all__ = ["PlacedSamples"]
 
@@ -59,7 +59,7 @@ class RowFold:
 
 
 class PlacedSamples:
-    """Samples that stay where they are; answers, which folds are made of, come to the host.
+    """Samples that stay where they are; targets, which folds are made of, come to the host.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class PlacedSamples:
         self._samples = take_samples(model, X, y, sample_weight)
         self.design: Design = self._samples.design
         self.n_rows = self.design.shape[0]
-        self.y = _on_host(self._samples.answers)
+        self.y = _on_host(self._samples.targets)
         self.kept = np.arange(self.n_rows)
         self.weights: Floats | None = None
         if sample_weight is not None:
@@ -230,7 +230,7 @@ class PlacedFold:
         return choose_objective(self.samples.design, response, 0.0)
 
     def ledger(self, plan: Plan) -> Ledger:
-        """What scores the answers, many of them in a pass."""
+        """What scores the solutions, many of them in a pass."""
         measure = fast_measure(plan)
         if measure is not None:
             most = MOST_WEIGHTS // (8 * self.shape[0] * self.shape[1])
@@ -244,8 +244,8 @@ class PlacedFold:
         weighed, total = self.samples.weigh(self.fold.test)
         rows = (self.target, design.place(weighed))
 
-        def score(answers: Sequence[Answer]) -> list[float]:
-            W, intercepts = stacked(answers)
+        def score(solutions: Sequence[Solution]) -> list[float]:
+            W, intercepts = stacked(solutions)
 
             def measured(X: Design, y: Rows, w: Rows) -> Floats:
                 if X.on_host:
@@ -268,12 +268,12 @@ class PlacedFold:
         held_out = design.place(counts)
         y, weights = self.samples.held_out(counts)
         score_model = model_scorer(plan, weights)
-        as_it_is = Answer(
+        as_it_is = Solution(
             Point(np.eye(n_outputs), 0.0, np.zeros(n_outputs), np.empty(0)), np.arange(n_outputs)
         )
 
-        def score(answers: Sequence[Answer]) -> list[float]:
-            W, intercepts = stacked(answers)
+        def score(solutions: Sequence[Solution]) -> list[float]:
+            W, intercepts = stacked(solutions)
 
             def gathered(X: Design, c: Rows) -> Floats:
                 mine = to_host(c) > 0
@@ -284,13 +284,13 @@ class PlacedFold:
 
             scores = design.sweep(gathered, held_out, combine=_above)
             scores = np.repeat(scores, counts[counts > 0], axis=0)
-            return [score_model(as_it_is, z, y) for z in np.split(scores, len(answers), axis=1)]
+            return [score_model(as_it_is, z, y) for z in np.split(scores, len(solutions), axis=1)]
 
         return score
 
 
 def _scores_of_each(X: Design, W: Floats, intercepts: Floats, n_outputs: int) -> Iterator[Rows]:
-    """Scores of several answers, one after the other, made some at a time."""
+    """Scores of several solutions, one after the other, made some at a time."""
     step = n_outputs * max(1, MOST_SCORES // (8 * n_outputs * max(1, X.shape[0])))
     for first in range(0, W.shape[1], step):
         some = slice(first, first + step)
@@ -309,7 +309,7 @@ def _check_scoring(plan: Plan) -> None:
     """Complain of functions that want to see the samples."""
     if not hasattr(get_scorer(plan.scoring), "_score_func"):
         raise ValueError(
-            f"scoring={plan.scoring!r:.80} is a function of model, samples and answers, but these "
+            f"scoring={plan.scoring!r:.80} is a function of model, samples and targets, but these "
             "samples are not in memory. Give the name of a score, or what "
-            "sklearn.metrics.make_scorer makes of a function of answers and predictions."
+            "sklearn.metrics.make_scorer makes of a function of targets and predictions."
         )

@@ -1,4 +1,4 @@
-"""Scores of answers on held-out samples."""
+"""Scores of solutions on held-out samples."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -15,38 +15,38 @@ from clustruct.design import Rows
 from clustruct.estimators.features.plan import Plan
 from clustruct.estimators.intake.arguments import class_loss
 from clustruct.losses import Loss
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 
 __all__ = ["Ledger", "Measure", "Score", "fast_measure", "model_scorer", "stacked"]
 
 Place = tuple[int, int, int]
-Score = Callable[[Sequence[Answer]], Sequence[float]]
+Score = Callable[[Sequence[Solution]], Sequence[float]]
 # From targets and scores to what each sample adds to the score.
 Measure = Callable[[Rows, Rows], Rows]
 
 
 class Ledger:
-    """Scores of a grid, entered a batch of answers at a time.
+    """Scores of a grid, entered a batch of solutions at a time.
 
     Parameters
     ----------
     shape : tuple of int
-        Of the grid, and the number of answers at each place of it.
+        Of the grid, and the number of solutions at each place of it.
     score : callable
-        From answers to scores.
+        From solutions to scores.
     batch : int, default=1
-        How many answers at least are scored together, where that takes a pass over ``X``.
+        How many solutions at least are scored together, where that takes a pass over ``X``.
     """
 
     def __init__(self, shape: tuple[int, ...], score: Score, batch: int = 1) -> None:
         self._scores = np.empty(shape)
         self._score = score
         self._batch = batch
-        self._waiting: list[tuple[Place, Sequence[Answer]]] = []
+        self._waiting: list[tuple[Place, Sequence[Solution]]] = []
 
-    def enter(self, place: Place, answers: Sequence[Answer]) -> None:
-        """Take down the answers of a place."""
-        self._waiting.append((place, [_without_slope(answer) for answer in answers]))
+    def enter(self, place: Place, solutions: Sequence[Solution]) -> None:
+        """Take down the solutions of a place."""
+        self._waiting.append((place, [_without_slope(solution) for solution in solutions]))
         if sum(len(mine) for _, mine in self._waiting) >= self._batch:
             self._settle()
 
@@ -57,20 +57,20 @@ class Ledger:
         return self._scores
 
     def _settle(self) -> None:
-        found = iter(self._score([answer for _, mine in self._waiting for answer in mine]))
+        found = iter(self._score([solution for _, mine in self._waiting for solution in mine]))
         for place, mine in self._waiting:
             self._scores[place] = [next(found) for _ in mine]
         self._waiting = []
 
 
-def _without_slope(answer: Answer) -> Answer:
-    """An answer without what is as long as ``X``, and would be kept from being freed."""
-    return replace(answer, point=replace(answer.point, slope=np.empty(0)))
+def _without_slope(solution: Solution) -> Solution:
+    """An solution without what is as long as ``X``, and would be kept from being freed."""
+    return replace(solution, point=replace(solution.point, slope=np.empty(0)))
 
 
-def stacked(answers: Sequence[Answer]) -> tuple[Floats, Floats]:
-    """Weights and intercepts of several answers, side by side."""
-    points = [answer.point for answer in answers]
+def stacked(solutions: Sequence[Solution]) -> tuple[Floats, Floats]:
+    """Weights and intercepts of several solutions, side by side."""
+    points = [solution.point for solution in solutions]
     return (
         np.concatenate([point.W for point in points], axis=1),
         np.concatenate([point.intercept for point in points]),
@@ -117,8 +117,8 @@ def _hits(target: Rows, scores: Rows) -> Rows:
 # ---- Scores of models.
 
 
-def model_scorer(plan: Plan, weights: Floats | None) -> Callable[[Answer, Any, Any], float]:
-    """From an answer, samples and what is true of them to the score of it as a fitted model.
+def model_scorer(plan: Plan, weights: Floats | None) -> Callable[[Solution, Any, Any], float]:
+    """From an solution, samples and what is true of them to the score of it as a fitted model.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def model_scorer(plan: Plan, weights: Floats | None) -> Callable[[Answer, Any, A
     if weights is None:
         routed = {}
 
-    def score(answer: Answer, X: Any, y: Any) -> float:
+    def score(solution: Solution, X: Any, y: Any) -> float:
         model.n_features_in_ = X.shape[1]
-        model._set_answer(answer)
+        model._set_solution(solution)
         return float(scorer(model, X, y, **routed))
 
     return score

@@ -27,11 +27,11 @@ from clustruct.estimators.intake.arguments import (
 from clustruct.estimators.intake.samples import map_rows, take_matrix
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
 from clustruct.estimators.tasks.ids import as_ids, known_codes, sorted_names
-from clustruct.estimators.tasks.intake import missing_answers, on_host
+from clustruct.estimators.tasks.intake import missing_targets, on_host
 from clustruct.estimators.tasks.layouts import Reading
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
-from clustruct.objectives.tasks.rows import Answers, OwnRows, members_of
+from clustruct.objectives.tasks.rows import OwnRows, TaskTargets, members_of
 from clustruct.results import TaskGroup, TaskGroups
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.outcome import Outcome
@@ -105,7 +105,7 @@ class TaskCluster(BaseEstimator):
     # ---- Fit
 
     def _fit_reading(self, reading: Reading) -> None:
-        """Solve for validated answers and set the attributes."""
+        """Solve for validated targets and set the attributes."""
         entries = reading.entries
         check_answered(entries, reading.names)
         prepared = self._prepare(entries)
@@ -156,7 +156,7 @@ class TaskCluster(BaseEstimator):
 
     def _set_outcome(self, prepared: Prepared, prices: Prices, outcome: Outcome) -> None:
         """All attributes of a fitted model."""
-        point = _by_size(point_of(outcome.answer.point))
+        point = _by_size(point_of(outcome.solution.point))
         self.coef_, self.intercept_ = prepared.columns(point.W)
         self.centroids_, self.centroid_intercepts_ = prepared.columns(point.V)
         coef, intercept = prepared.columns(point.rows.mean(axis=0, keepdims=True))
@@ -180,7 +180,7 @@ class TaskCluster(BaseEstimator):
         for name in MOVED:
             setattr(self, name, move(getattr(self, name)))
 
-    # ---- Answers
+    # ---- TaskTargets
 
     def _width(self, tasks: ArrayLike | Sequence[Hashable] | None) -> int | None:
         """Scores of a sample, None for one."""
@@ -238,22 +238,22 @@ class TaskCluster(BaseEstimator):
         return take(scores, np.argsort(np.concatenate(members)))
 
     def _compared(
-        self, answers: NDArray[Any], predicted: Any, sample_weight: ArrayLike | None
+        self, targets: NDArray[Any], predicted: Any, sample_weight: ArrayLike | None
     ) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-        """Answers that there are, what was predicted for them, and weights, each in one row."""
+        """Targets that there are, what was predicted for them, and weights, each in one row."""
         predicted = to_host(predicted)
-        answers = answers.reshape(-1) if predicted.ndim == 1 else answers
-        if answers.shape != predicted.shape:
+        targets = targets.reshape(-1) if predicted.ndim == 1 else targets
+        if targets.shape != predicted.shape:
             raise ValueError(
-                f"y has shape {answers.shape}, but there are predictions of shape "
+                f"y has shape {targets.shape}, but there are predictions of shape "
                 f"{predicted.shape}. Give tasks, one id for each sample, or a column for each task."
             )
         weights = np.ones(predicted.shape[0])
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
-        weights = np.broadcast_to(weights.reshape(-1, *[1] * (answers.ndim - 1)), answers.shape)
-        known = ~missing_answers(answers)
-        return answers[known], predicted[known], weights[known]
+        weights = np.broadcast_to(weights.reshape(-1, *[1] * (targets.ndim - 1)), targets.shape)
+        known = ~missing_targets(targets)
+        return targets[known], predicted[known], weights[known]
 
     def clusters(self) -> TaskGroups:
         """The groups as a table: tasks and centroid of each.
@@ -294,7 +294,7 @@ class TaskCluster(BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples of the new tasks, which are loaded wherever they are.
         y : array-like of shape (n_samples,)
-            Their answers.
+            Their targets.
         tasks : array-like of shape (n_samples,)
             Ids of the new tasks, none of which was in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -307,7 +307,7 @@ class TaskCluster(BaseEstimator):
         """
         check_is_fitted(self)
         X, y, tasks, sample_weight = (on_host(given) for given in (X, y, tasks, sample_weight))
-        matrix, answers = validate_data(self, X, y, reset=False, **MATRIX_CHECKS)
+        matrix, targets = validate_data(self, X, y, reset=False, **MATRIX_CHECKS)
         ids = as_ids(tasks, matrix.shape[0])
         names = sorted_names(ids)
         known = [name for name in names.tolist() if name in set(self.tasks_.tolist())]
@@ -319,16 +319,16 @@ class TaskCluster(BaseEstimator):
         weights = check_weights(matrix, sample_weight)
         weights = np.ones(ids.size) if weights is None else weights
         every, codes = np.arange(ids.size), known_codes(ids, names)
-        given = Answers(every, codes, self._targets(answers), weights, ids.size)
+        given = TaskTargets(every, codes, self._targets(targets), weights, ids.size)
         return self._joined(matrix, given.take(np.flatnonzero(weights)), names)
 
-    def _joined(self, matrix: Any, answers: Answers, names: NDArray[Any]) -> Any:
+    def _joined(self, matrix: Any, targets: TaskTargets, names: NDArray[Any]) -> Any:
         """A copy with more tasks."""
         # Centroids and the centre are among the rows, so that coordinates along rows hold them.
         dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
         centroids, levels = to_host(self.centroids_), to_host(self.centroid_intercepts_)
         rows = np.vstack([dense, centroids, self._frame.means])
-        entries = Entries(as_design(rows), replace(answers, height=rows.shape[0]), names.size)
+        entries = Entries(as_design(rows), replace(targets, height=rows.shape[0]), names.size)
         check_answered(entries, names)
         prepared = entries.prepared_in(self._frame, self._loss(), self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)

@@ -1,4 +1,4 @@
-"""Tasks as objectives take them: answers of positive weight, shares, and few coordinates."""
+"""Tasks as objectives take them: targets of positive weight, shares, and few coordinates."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +11,7 @@ from clustruct.design import DenseDesign, Design, Rows
 from clustruct.losses import LogisticLoss, Loss
 from clustruct.objectives.tasks.data import Source, SquaredData, TaskData, task_data
 from clustruct.objectives.tasks.pieces import Setting, Spread, TaskSums, part_of
-from clustruct.objectives.tasks.rows import Answers
+from clustruct.objectives.tasks.rows import TaskTargets
 
 __all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
 
@@ -33,9 +33,9 @@ class Frame:
     variances : ndarray of shape (d,)
         Of the columns about their means.
     center : float
-        What is subtracted from the answers.
+        What is subtracted from the targets.
     total : float
-        Weight of all answers.
+        Weight of all targets.
     n_tasks : int
     """
 
@@ -48,24 +48,24 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Answers, and the rows of ``X`` that they are given to, wherever they live.
+    """Targets, and the rows of ``X`` that they are given to, wherever they live.
 
     Attributes
     ----------
     design : Design
-    answers : rows of Answers
+    targets : rows of TaskTargets
         Of positive weight; those of each piece where ``X`` is in pieces.
     n_tasks : int
         Some of them may have no answer, as in a fold.
     """
 
     design: Design
-    answers: Rows
+    targets: Rows
     n_tasks: int
 
     def map(self, function: Any, *rows: Rows) -> "Entries":
-        """Other answers to the same rows, from answers and other rows."""
-        return replace(self, answers=self.design.map(function, self.answers, *rows))
+        """Other answers to the same rows, from targets and other rows."""
+        return replace(self, targets=self.design.map(function, self.targets, *rows))
 
     def beside(self, rows: NDArray[Any]) -> Rows:
         """What belongs to the rows, beside the answers to them, which a device does not hold."""
@@ -75,7 +75,7 @@ class Entries:
         """Tasks that have an answer."""
         count = self.n_tasks
         return np.flatnonzero(
-            self.design.fold(lambda a: np.bincount(a.tasks, minlength=count), self.answers)
+            self.design.fold(lambda a: np.bincount(a.tasks, minlength=count), self.targets)
         )
 
     def only(self, present: Indices) -> "Entries":
@@ -106,36 +106,36 @@ class Entries:
 
     def summed(self) -> "Summed":
         """Sums over the rows of each task."""
-        sums = self.design.sweep(TaskSums.of_piece, self.answers, combine=TaskSums.joined)
+        sums = self.design.sweep(TaskSums.of_piece, self.targets, combine=TaskSums.joined)
         return Summed(sums, self.n_tasks)
 
     def frame(self, fit_intercept: bool, center_answers: bool) -> Frame:
-        """That of all answers; a shift of them may be a matter of the intercept."""
-        design, answers = self.design, self.answers
-        total = float(design.fold(lambda a: a.weights.sum(), answers))
-        by_row = design.map(lambda a: np.bincount(a.rows, a.weights / total, a.height), answers)
+        """That of all targets; a shift of them may be a matter of the intercept."""
+        design, targets = self.design, self.targets
+        total = float(design.fold(lambda a: a.weights.sum(), targets))
+        by_row = design.map(lambda a: np.bincount(a.rows, a.weights / total, a.height), targets)
         means, variances = design.moments(design.place(by_row))
         if not fit_intercept:
             means, variances = np.zeros_like(means), variances + means**2
         center = 0.0
         if fit_intercept and center_answers:
-            center = float(design.fold(lambda a: (a.weights / total) @ a.y, answers))
+            center = float(design.fold(lambda a: (a.weights / total) @ a.y, targets))
         return Frame(means, variances, center, total, self.n_tasks)
 
     def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
         """Rows of each task with their shares, and few coordinates, in a given frame."""
         design: Any = self.design
-        answers, means, rotation = self.answers, frame.means, None
+        targets, means, rotation = self.targets, frame.means, None
         if design.shape[1] > design.shape[0]:
             rotation = Rotation.of(design)
             if design.streamed:
-                answers = design.fold(lambda a: a, answers, combine=Answers.followed_by)
+                targets = design.fold(lambda a: a, targets, combine=TaskTargets.followed_by)
             means = rotation.along(means[None])[0]
             design = DenseDesign(rotation.coordinates)
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
         make = Spread if design.streamed else part_of
-        source: Source = make(design, answers, self.n_tasks, setting)
+        source: Source = make(design, targets, self.n_tasks, setting)
         data = task_data(source, loss, fit_intercept)
         return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
 
@@ -146,13 +146,13 @@ class Entries:
         """
         if not isinstance(loss, LogisticLoss):
             return 1.0
-        positive = self.design.fold(lambda a: (a.weights / total) @ (a.y > 0.0), self.answers)
+        positive = self.design.fold(lambda a: (a.weights / total) @ (a.y > 0.0), self.targets)
         return max(float(positive) * (1.0 - float(positive)), 1e-3)
 
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """Sums over the answers of each task, for squared losses: entries without rows.
+    """Sums over the targets of each task, for squared losses: entries without rows.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from clustruct.design import PickingDesign
 from clustruct.estimators.tasks.entries import Entries, Summed, check_size, fits
 from clustruct.estimators.tasks.layouts import Reading
 from clustruct.losses import Loss
-from clustruct.objectives.tasks.rows import Answers, members_of
+from clustruct.objectives.tasks.rows import TaskTargets, members_of
 
 __all__ = ["Folds", "Score", "Split", "make_folds", "score_fits", "split"]
 
@@ -91,10 +91,10 @@ class NumberedFolds(Sequence[Fold]):
 
 def _strata(reading: Reading) -> Indices:
     """A number for each row: the same for the same task and class, -1 without an answer."""
-    layout, design, answers = reading.layout, reading.entries.design, reading.entries.answers
-    signs = bool(design.fold(lambda a: bool((np.abs(a.y) == 1.0).all()), answers, combine=_both))
+    layout, design, targets = reading.layout, reading.entries.design, reading.entries.targets
+    signs = bool(design.fold(lambda a: bool((np.abs(a.y) == 1.0).all()), targets, combine=_both))
 
-    def strata(a: Answers) -> Indices:
+    def strata(a: TaskTargets) -> Indices:
         found = np.full(a.height, -1, dtype=np.intp)
         if layout == "classes":
             positive = a.y > 0.0
@@ -105,7 +105,7 @@ def _strata(reading: Reading) -> Indices:
             found[a.rows] = 2 * a.tasks + (signs & (a.y > 0.0))
         return found
 
-    return design.fold(strata, answers, combine=lambda a, b: np.concatenate([a, b]))
+    return design.fold(strata, targets, combine=lambda a, b: np.concatenate([a, b]))
 
 
 def _both(one: bool, other: bool) -> bool:
@@ -116,7 +116,7 @@ def _both(one: bool, other: bool) -> bool:
 
 
 class Split(NamedTuple):
-    """Answers to fit on, and to score on."""
+    """Targets to fit on, and to score on."""
 
     rest: Entries | Summed
     held: Entries | Summed
@@ -125,7 +125,7 @@ class Split(NamedTuple):
 def split(
     entries: Entries, folds: Folds, loss: Loss, score: Score | None
 ) -> tuple[Entries | Summed, list[Split]]:
-    """All answers, and those of each fold.
+    """All targets, and those of each fold.
 
     Where a pass over ``X`` is dear and the loss is squared, sums over the rows of all folds are
     taken in one pass, and those of a fold are put together from them.
@@ -163,8 +163,8 @@ def _summed_splits(entries: Entries, folds: Folds) -> tuple[Summed, list[Split]]
         return each[0][0], [mine for _, splits in each for mine in splits]
     count = entries.n_tasks
 
-    def numbered(a: Answers, mine: Indices) -> Answers:
-        return Answers(a.rows, mine[a.rows] * count + a.tasks, a.y, a.weights, a.height)
+    def numbered(a: TaskTargets, mine: Indices) -> TaskTargets:
+        return TaskTargets(a.rows, mine[a.rows] * count + a.tasks, a.y, a.weights, a.height)
 
     cells = entries.map(numbered, entries.beside(patterns)).summed().sums
     pattern, task = np.divmod(cells.stack.tasks, count)
@@ -198,7 +198,7 @@ def _patterns(folds: Folds, n: int) -> tuple[Indices, Indices]:
 def score_fits(
     held: Entries | Summed, coefs: Floats, intercepts: Floats, loss: Loss, score: Score | None
 ) -> Floats:
-    """Scores of several fits on held-out answers, larger is better.
+    """Scores of several fits on held-out targets, larger is better.
 
     Parameters
     ----------
@@ -218,45 +218,47 @@ def score_fits(
     if score is not None:
         return _own_scores(held, coefs, intercepts, score)
 
-    def losses(design: PickingDesign, answers: Answers) -> tuple[Floats, Floats]:
+    def losses(design: PickingDesign, targets: TaskTargets) -> tuple[Floats, Floats]:
         sums = np.zeros(coefs.shape[0])
-        for mine, z in _predictions(design, answers, coefs, intercepts):
+        for mine, z in _predictions(design, targets, coefs, intercepts):
             xp = namespace(z)
-            y, w = (beside(values[mine], z) for values in (answers.y, answers.weights))
+            y, w = (beside(values[mine], z) for values in (targets.y, targets.weights))
             y = xp.broadcast_to(y[:, None], z.shape)
             values = loss.value(xp.reshape(y, (-1, 1)), xp.reshape(z, (-1, 1)))
             sums += to_host(w @ xp.reshape(values, z.shape))
-        return sums, answers.weights.sum()
+        return sums, targets.weights.sum()
 
-    sums, weight = held.design.sweep(losses, held.answers)
+    sums, weight = held.design.sweep(losses, held.targets)
     return -sums / weight
 
 
-def _predictions(design: PickingDesign, answers: Answers, coefs: Floats, intercepts: Floats) -> Any:
-    """Answers of each task, and what each fit predicts for them, a column a fit."""
-    for t, mine in enumerate(members_of(answers.tasks, coefs.shape[1])):
+def _predictions(
+    design: PickingDesign, targets: TaskTargets, coefs: Floats, intercepts: Floats
+) -> Any:
+    """Targets of each task, and what each fit predicts for them, a column a fit."""
+    for t, mine in enumerate(members_of(targets.tasks, coefs.shape[1])):
         if mine.size:
-            z = design.rows(answers.rows[mine]).scores(coefs[:, t].T)
+            z = design.rows(targets.rows[mine]).scores(coefs[:, t].T)
             yield mine, z + beside(intercepts[:, t], z)
 
 
 def _own_scores(held: Entries, coefs: Floats, intercepts: Floats, score: Score) -> Floats:
-    """The same by a function of all answers: predictions are gathered for a few fits at a time."""
-    count = int(held.design.fold(lambda a: a.rows.size, held.answers))
+    """The same by a function of all targets: predictions are gathered for a few fits at a time."""
+    count = int(held.design.fold(lambda a: a.rows.size, held.targets))
     height = max(1, GATHERED_BYTES // (8 * max(1, count)))
     found: list[float] = []
     for first in range(0, coefs.shape[0], height):
         some = slice(first, first + height)
 
         def gathered(
-            design: PickingDesign, answers: Answers, some: slice = some
+            design: PickingDesign, targets: TaskTargets, some: slice = some
         ) -> tuple[Floats, Floats, Indices]:
-            predicted = np.empty((answers.rows.size, coefs[some].shape[0]))
-            for mine, z in _predictions(design, answers, coefs[some], intercepts[some]):
+            predicted = np.empty((targets.rows.size, coefs[some].shape[0]))
+            for mine, z in _predictions(design, targets, coefs[some], intercepts[some]):
                 predicted[mine] = to_host(z)
-            return answers.y, predicted, answers.tasks
+            return targets.y, predicted, targets.tasks
 
-        y, predicted, tasks = held.design.sweep(gathered, held.answers, combine=_stacked)
+        y, predicted, tasks = held.design.sweep(gathered, held.targets, combine=_stacked)
         found.extend(float(score(y, column, tasks)) for column in predicted.T)
     return np.array(found)
 

@@ -46,7 +46,7 @@ class Plan:
         Numbers of groups.
     grid : tuple of Prices
     score : callable
-        From answers, scores and tasks to a number, larger is better; None for the loss.
+        From targets, scores and tasks to a number, larger is better; None for the loss.
     """
 
     model: TaskCluster
@@ -121,7 +121,7 @@ def _fit_split(entries: Entries | Summed, present: Indices, plan: Plan) -> tuple
                 before = found[count]
                 starts = 1 + MORE_STARTS * changed
                 mine = replace(mine, hints=(before.labels,), near=before.W, n_starts=starts)
-            found[count] = point_of(attempt(mine, "am")[0].answer.point)
+            found[count] = point_of(attempt(mine, "am")[0].solution.point)
             rows = np.vstack([found[count].W, found[count].rows.mean(axis=0)])
             coef, intercept = prepared.columns(rows)
             coefs[c, s], intercepts[c, s] = coef[place], intercept[place]

@@ -1,4 +1,4 @@
-"""What is passed to a fit of tasks, validated: answers, ids and weights beside the rows of X."""
+"""What is passed to a fit of tasks, validated: targets, ids and weights beside the rows of X."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from clustruct.estimators.intake.arguments import MATRIX_CHECKS, check_weights
 from clustruct.estimators.intake.samples import take_design, total_of_rows
 from clustruct.estimators.tasks.ids import as_ids
 
-__all__ = ["Taken", "missing_answers", "on_host", "take_answers"]
+__all__ = ["Taken", "missing_targets", "on_host", "take_targets"]
 
 Ids = ArrayLike | Sequence[Hashable]
 
@@ -31,22 +31,22 @@ class Taken(NamedTuple):
     Attributes
     ----------
     design : Design
-    answers : rows of shape (n,) or (n, K)
+    targets : rows of shape (n,) or (n, K)
     weights : rows of shape (n,)
     tasks : rows of shape (n,), or None
         An id each.
     n_columns : int
-        Of the answers.
+        Of the targets.
     """
 
     design: Design
-    answers: Rows
+    targets: Rows
     weights: Rows
     tasks: Rows | None
     n_columns: int
 
 
-def take_answers(
+def take_targets(
     estimator: Any,
     X: Any,
     y: Any,
@@ -55,7 +55,7 @@ def take_answers(
     *,
     columns: bool,
 ) -> Taken:
-    """Samples, answers, ids and weights of a fit.
+    """Samples, targets, ids and weights of a fit.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def take_answers(
     X, y, tasks, sample_weight
         As passed to its fit.
     columns : bool
-        Whether ``y`` has a column for each task, and may lack answers.
+        Whether ``y`` has a column for each task, and may lack targets.
 
     Returns
     -------
@@ -74,22 +74,22 @@ def take_answers(
     if design is not None and design.streamed:
         return _take_pieces(estimator, design, y, tasks, sample_weight, columns=columns)
     y, tasks, sample_weight = (on_host(given) for given in (y, tasks, sample_weight))
-    if design is not None:  # on a device, which holds no answers
+    if design is not None:  # on a device, which holds no targets
         estimator, X = type(estimator)(), np.zeros((design.shape[0], 1))
-    matrix, answers = _checked(estimator, X, y, columns=columns)
+    matrix, targets = _checked(estimator, X, y, columns=columns)
     weights = check_weights(matrix, sample_weight)
     n = matrix.shape[0]
     return Taken(
         as_design(_rows(matrix)) if design is None else design,
-        answers,
+        targets,
         np.ones(n) if weights is None else weights,
         None if tasks is None else as_ids(tasks, n),
-        answers.shape[1] if columns else 1,
+        targets.shape[1] if columns else 1,
     )
 
 
 def _checked(estimator: Any, X: Any, y: Any, *, columns: bool) -> tuple[Any, NDArray[Any]]:
-    """Matrix and answers on the host."""
+    """Matrix and targets on the host."""
     numeric = is_regressor(estimator)
     if columns:
         matrix = validate_data(estimator, X, **MATRIX_CHECKS)
@@ -99,12 +99,12 @@ def _checked(estimator: Any, X: Any, y: Any, *, columns: bool) -> tuple[Any, NDA
         if numeric:
             require_squares(Y)
         return matrix, Y
-    matrix, answers = validate_data(estimator, X, y, y_numeric=numeric, **MATRIX_CHECKS)
+    matrix, targets = validate_data(estimator, X, y, y_numeric=numeric, **MATRIX_CHECKS)
     if numeric:
-        require_squares(answers)
-        return matrix, np.asarray(answers, dtype=np.float64)
-    check_classification_targets(answers)
-    return matrix, answers
+        require_squares(targets)
+        return matrix, np.asarray(targets, dtype=np.float64)
+    check_classification_targets(targets)
+    return matrix, targets
 
 
 def _take_pieces(
@@ -121,18 +121,18 @@ def _take_pieces(
 
     numeric = is_regressor(estimator)
     given = block_rows(design, y, "y")
-    answers = design.map(_numbers if numeric else _labels, given)
+    targets = design.map(_numbers if numeric else _labels, given)
     if not columns:
-        answers = design.map(lambda a: a.reshape(a.shape[0]), answers)
-    _check_missing(design, answers, allowed=columns)
+        targets = design.map(lambda a: a.reshape(a.shape[0]), targets)
+    _check_missing(design, targets, allowed=columns)
     if sample_weight is None:
-        weights = design.map(lambda a: np.ones(a.shape[0]), answers)
+        weights = design.map(lambda a: np.ones(a.shape[0]), targets)
     else:
         weights = design.map(_numbers, block_rows(design, sample_weight, "sample_weight"))
         total_of_rows(design, weights)
     ids = None if tasks is None else _take_ids(design, tasks)
     assert given.shape is not None
-    return Taken(design, answers, weights, ids, given.shape[1] if columns else 1)
+    return Taken(design, targets, weights, ids, given.shape[1] if columns else 1)
 
 
 def _take_ids(design: Any, tasks: Ids) -> Rows:
@@ -145,13 +145,13 @@ def _take_ids(design: Any, tasks: Ids) -> Rows:
     if ids.shape is None or len(ids.shape) != 1:
         raise ValueError(f"tasks has shape {ids.shape}. Give one id for each sample.")
     ids = design.map(_labels, ids)
-    missing = design.fold(lambda mine: int(missing_answers(mine).sum()), ids)
+    missing = design.fold(lambda mine: int(missing_targets(mine).sum()), ids)
     if missing:
         raise ValueError(f"tasks is missing {missing} times. Give every sample its task.")
     return ids
 
 
-def missing_answers(Y: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_targets(Y: NDArray[Any]) -> NDArray[np.bool_]:
     """Where there is no answer: NaN or None."""
     if Y.dtype.kind == "f":
         return np.isnan(Y)
@@ -169,15 +169,15 @@ def _labels(piece: Any) -> NDArray[Any]:
     return np.asarray(piece)
 
 
-def _check_missing(design: Any, answers: Rows, *, allowed: bool) -> None:
-    """Complain of answers that are not there, or infinite."""
+def _check_missing(design: Any, targets: Rows, *, allowed: bool) -> None:
+    """Complain of targets that are not there, or infinite."""
 
     def bad(y: NDArray[Any]) -> int:
-        missing = missing_answers(y)
+        missing = missing_targets(y)
         infinite = np.isinf(y) if y.dtype.kind == "f" else np.zeros_like(missing)
         return int(np.count_nonzero(infinite if allowed else missing | infinite))
 
-    if count := design.fold(bad, answers):
+    if count := design.fold(bad, targets):
         kind = "infinity" if allowed else "NaN or infinity"
         raise ValueError(
             f"Input y contains {kind}, {count} times. Replace them, or leave them out."

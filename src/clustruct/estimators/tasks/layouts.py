@@ -1,4 +1,4 @@
-"""How answers of tasks are read: one a sample, a column a task, or classes as tasks."""
+"""How targets of tasks are read: one a sample, a column a task, or classes as tasks."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +14,8 @@ from clustruct._typing import Floats
 from clustruct.estimators.intake.arguments import class_weights
 from clustruct.estimators.tasks.entries import Entries
 from clustruct.estimators.tasks.ids import known_codes, names_of_columns, sorted_names
-from clustruct.estimators.tasks.intake import Taken, missing_answers, take_answers
-from clustruct.objectives.tasks.rows import Answers
+from clustruct.estimators.tasks.intake import Taken, missing_targets, take_targets
+from clustruct.objectives.tasks.rows import TaskTargets
 
 __all__ = ["Reading", "read_classes", "read_numbers"]
 
@@ -31,7 +31,7 @@ class Reading:
     Attributes
     ----------
     entries : Entries
-        Answers of positive weight.
+        TaskTargets of positive weight.
     names : ndarray of shape (K,)
         Ids of the tasks.
     layout : {"single", "rows", "columns", "classes"}
@@ -75,7 +75,7 @@ def read_classes(
     Returns
     -------
     Reading
-        With signs as answers.
+        With signs as targets.
     """
     reading = _weigh_classes(estimator.class_weight, _read(estimator, X, y, tasks, weights))
     classes = _classes(reading.entries)
@@ -102,14 +102,14 @@ def read_classes(
 def _read(
     estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
 ) -> Reading:
-    """Answers of positive weight, in any layout but that of classes as tasks."""
+    """Targets of positive weight, in any layout but that of classes as tasks."""
     if _has_columns(estimator, y, tasks):
-        taken = take_answers(estimator, X, y, None, weights, columns=True)
+        taken = take_targets(estimator, X, y, None, weights, columns=True)
         return _columns(taken, y)
-    taken = take_answers(estimator, X, y, tasks, weights, columns=False)
+    taken = take_targets(estimator, X, y, tasks, weights, columns=False)
     if tasks is None and is_regressor(estimator):
         raise ValueError(
-            f"y is a vector of {taken.design.shape[0]} answers, and tasks=None says of none which "
+            f"y is a vector of {taken.design.shape[0]} targets, and tasks=None says of none which "
             "task it belongs to. Give tasks, one id for each sample, or a 2-D y with one column "
             "for each task. For a single task, give y.reshape(-1, 1)."
         )
@@ -135,72 +135,72 @@ def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:
 
 
 def _one_a_sample(taken: Taken) -> Reading:
-    design, y, weights = taken.design, taken.answers, taken.weights
+    design, y, weights = taken.design, taken.targets, taken.weights
     if taken.tasks is None:
-        answers = design.map(_of_one_task, y, weights)
-        return Reading(Entries(design, answers, 1), np.arange(1), "single")
+        targets = design.map(_of_one_task, y, weights)
+        return Reading(Entries(design, targets, 1), np.arange(1), "single")
     names = design.fold(
         lambda ids, w: sorted_names(ids[w > 0.0]),
         taken.tasks,
         weights,
         combine=lambda a, b: sorted_names(np.concatenate([a, b])),
     )
-    answers = design.map(partial(_of_own_task, names=names), y, weights, taken.tasks)
+    targets = design.map(partial(_of_own_task, names=names), y, weights, taken.tasks)
     if design.streamed:  # every pass has them in that order
-        answers = design.keep(design.map(Answers.by_task, answers))
-    return Reading(Entries(design, answers, names.size), names, "rows")
+        targets = design.keep(design.map(TaskTargets.by_task, targets))
+    return Reading(Entries(design, targets, names.size), names, "rows")
 
 
-def _of_one_task(y: NDArray[Any], weights: Floats) -> Answers:
+def _of_one_task(y: NDArray[Any], weights: Floats) -> TaskTargets:
     kept = np.flatnonzero(weights)
-    return Answers(kept, np.zeros(kept.size, dtype=np.intp), y[kept], weights[kept], y.shape[0])
+    return TaskTargets(kept, np.zeros(kept.size, dtype=np.intp), y[kept], weights[kept], y.shape[0])
 
 
 def _of_own_task(
     y: NDArray[Any], weights: Floats, ids: NDArray[Any], names: NDArray[Any]
-) -> Answers:
+) -> TaskTargets:
     kept = np.flatnonzero(weights)
-    return Answers(kept, known_codes(ids[kept], names), y[kept], weights[kept], y.shape[0])
+    return TaskTargets(kept, known_codes(ids[kept], names), y[kept], weights[kept], y.shape[0])
 
 
 def _columns(taken: Taken, y: Any) -> Reading:
     design = taken.design
     names = names_of_columns(y, taken.n_columns)
-    answers = design.map(_of_columns, taken.answers, taken.weights)
-    if not design.fold(lambda a: a.rows.size, answers):
+    targets = design.map(_of_columns, taken.targets, taken.weights)
+    if not design.fold(lambda a: a.rows.size, targets):
         raise ValueError("y holds no answer (of positive weight). Give at least one.")
-    return Reading(Entries(design, answers, names.size), names, "columns")
+    return Reading(Entries(design, targets, names.size), names, "columns")
 
 
-def _of_columns(Y: NDArray[Any], weights: Floats) -> Answers:
-    tasks, rows = np.nonzero((~missing_answers(Y) & (weights > 0.0)[:, None]).T)
-    return Answers(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
+def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
+    tasks, rows = np.nonzero((~missing_targets(Y) & (weights > 0.0)[:, None]).T)
+    return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
 
 
 # ---- Classes
 
 
-def _signs(answers: Answers, positive: Any) -> Answers:
+def _signs(targets: TaskTargets, positive: Any) -> TaskTargets:
     """Signs for two classes."""
-    return replace(answers, y=np.where(_plain(answers.y) == positive, 1.0, -1.0))
+    return replace(targets, y=np.where(_plain(targets.y) == positive, 1.0, -1.0))
 
 
-def _each(answers: Answers, classes: NDArray[Any]) -> Answers:
+def _each(targets: TaskTargets, classes: NDArray[Any]) -> TaskTargets:
     """One task a class."""
     count = classes.size
-    return Answers(
-        np.tile(answers.rows, count),
-        np.repeat(np.arange(count), answers.rows.size),
-        np.where(classes[:, None] == _plain(answers.y), 1.0, -1.0).reshape(-1),
-        np.tile(answers.weights, count),
-        answers.height,
+    return TaskTargets(
+        np.tile(targets.rows, count),
+        np.repeat(np.arange(count), targets.rows.size),
+        np.where(classes[:, None] == _plain(targets.y), 1.0, -1.0).reshape(-1),
+        np.tile(targets.weights, count),
+        targets.height,
     )
 
 
 def _classes(entries: Entries) -> NDArray[Any]:
-    """The classes of answers of positive weight."""
+    """The classes of targets of positive weight."""
     return entries.design.fold(
-        lambda a: np.unique(_plain(a.y)), entries.answers, combine=np.union1d
+        lambda a: np.unique(_plain(a.y)), entries.targets, combine=np.union1d
     )
 
 
@@ -210,24 +210,24 @@ def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:
         return reading
     entries = reading.entries
     fold = entries.design.fold
-    total = float(fold(lambda a: a.weights.sum(), entries.answers))
+    total = float(fold(lambda a: a.weights.sum(), entries.targets))
     classes = _classes(entries)
 
-    def codes(a: Answers) -> NDArray[np.intp]:
+    def codes(a: TaskTargets) -> NDArray[np.intp]:
         return np.searchsorted(classes, _plain(a.y))
 
-    totals = fold(lambda a: np.bincount(codes(a), a.weights / total, classes.size), entries.answers)
+    totals = fold(lambda a: np.bincount(codes(a), a.weights / total, classes.size), entries.targets)
     mine = class_weights(class_weight, classes, totals)
 
-    def weigh(a: Answers) -> Answers:
+    def weigh(a: TaskTargets) -> TaskTargets:
         weights = a.weights * mine[codes(a)]
         return replace(a, weights=weights).take(np.flatnonzero(weights))
 
     weighed = entries.map(weigh)
-    scale = total / float(fold(lambda a: a.weights.sum(), weighed.answers))
+    scale = total / float(fold(lambda a: a.weights.sum(), weighed.targets))
     return replace(reading, entries=weighed.map(lambda a: replace(a, weights=scale * a.weights)))
 
 
-def _plain(answers: NDArray[Any]) -> NDArray[Any]:
-    """Answers as an array of their own kind, where a column of objects held them."""
-    return np.array(answers.tolist()) if answers.dtype == object else answers
+def _plain(targets: NDArray[Any]) -> NDArray[Any]:
+    """Targets as an array of their own kind, where a column of objects held them."""
+    return np.array(targets.tolist()) if targets.dtype == object else targets

@@ -211,7 +211,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Answers: one a sample, or a column for each task with NaN where there is none.
+            TaskTargets: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
             Id of each sample's task, any hashable; needed for `y` with one answer a sample.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -226,7 +226,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         return self
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
-        """Answers of each sample's task, or of all tasks.
+        """Targets of each sample's task, or of all tasks.
 
         Parameters
         ----------
@@ -234,12 +234,12 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
             Samples.
         tasks : array-like of shape (n_samples,), default=None
             Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the answers of all tasks.
+            None for the targets of all tasks.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
-            Answers.
+            TaskTargets.
         """
         return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
 
@@ -250,14 +250,14 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         tasks: Ids | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of the variance of all answers that is explained.
+        """Share of the variance of all targets that is explained.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Answers, NaN where there is none.
+            TaskTargets, NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
             Id of each sample's task.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -268,17 +268,17 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         float
             At most 1.
         """
-        answers, predicted, weights = self._compared(
+        targets, predicted, weights = self._compared(
             np.asarray(to_host(y), dtype=np.float64), self.predict(X, tasks), sample_weight
         )
-        return float(r2_score(answers, predicted, sample_weight=weights))
+        return float(r2_score(targets, predicted, sample_weight=weights))
 
     def _loss(self) -> Loss:
         return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
 
-    def _targets(self, answers: NDArray[Any]) -> Floats:
-        """Answers of new tasks."""
-        return np.asarray(answers, dtype=np.float64).reshape(-1)
+    def _targets(self, targets: NDArray[Any]) -> Floats:
+        """Targets of new tasks."""
+        return np.asarray(targets, dtype=np.float64).reshape(-1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -484,7 +484,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             Samples.
         tasks : array-like of shape (n_samples,), default=None
             Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the answers of all tasks.
+            None for the targets of all tasks.
 
         Returns
         -------
@@ -502,7 +502,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             Samples.
         tasks : array-like of shape (n_samples,), default=None
             Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the answers of all tasks.
+            None for the targets of all tasks.
 
         Returns
         -------
@@ -531,7 +531,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             Samples.
         tasks : array-like of shape (n_samples,), default=None
             Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the answers of all tasks.
+            None for the targets of all tasks.
 
         Returns
         -------
@@ -559,7 +559,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         tasks: Ids | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of right answers.
+        """Share of right targets.
 
         Parameters
         ----------
@@ -577,24 +577,24 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         float
             From 0 to 1.
         """
-        answers, predicted, weights = self._compared(
+        targets, predicted, weights = self._compared(
             np.asarray(to_host(y)), self.predict(X, tasks), sample_weight
         )
-        return float(np.average(answers == predicted, weights=weights))
+        return float(np.average(targets == predicted, weights=weights))
 
     def _loss(self) -> Loss:
         if self.loss == "logistic":
             return LogisticLoss()
         return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
 
-    def _targets(self, answers: NDArray[Any]) -> Floats:
+    def _targets(self, targets: NDArray[Any]) -> Floats:
         """Signs of the classes of new tasks."""
         if self._layout == "classes":
             raise ValueError("adapt needs tasks, but `fit` had one classifier a class. Fit again.")
-        unknown = np.setdiff1d(answers, self.classes_)
+        unknown = np.setdiff1d(targets, self.classes_)
         if unknown.size:
             raise ValueError(
                 f"y holds the class {unknown.tolist()[0]!r}, which was not in `fit`. Leave such "
                 "samples out."
             )
-        return np.where(np.asarray(answers).reshape(-1) == self.classes_[1], 1.0, -1.0)
+        return np.where(np.asarray(targets).reshape(-1) == self.classes_[1], 1.0, -1.0)

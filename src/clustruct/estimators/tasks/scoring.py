@@ -16,7 +16,7 @@ ANSWERS = frozenset({"decision_function", "predict", "predict_proba"})
 def task_scorer(scoring: str | Callable[..., float]) -> "TaskScorer":
     """A score of scikit-learn in which each sample is answered by its own task.
 
-    scikit-learn's scorers call ``predict(X)``, and a model of tasks then answers for all tasks.
+    scikit-learn's scorers call ``predict(X)``, and a model of tasks then targets for all tasks.
     This one takes the metadata ``tasks`` and calls ``predict(X, tasks=tasks)``.
 
     Parameters
@@ -65,7 +65,7 @@ class TaskScorer:
     def __call__(
         self, estimator: Any, X: Any, y: Any, tasks: ArrayLike | Sequence[Hashable] | None = None
     ) -> float:
-        """The score of the answers of each sample's task."""
+        """The score of the targets of each sample's task."""
         if tasks is None:
             raise ValueError(
                 "task_scorer was given no tasks. Enable metadata routing "
@@ -85,7 +85,7 @@ class TaskScorer:
 
 
 class _Answering:
-    """A fitted model that answers for the task of each sample."""
+    """A fitted model that targets for the task of each sample."""
 
     def __init__(self, model: Any, tasks: Any) -> None:
         self._model = model

@@ -164,7 +164,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
     cv : int, cross-validation generator or iterable, default=5
         Folds of the samples; an integer asks for folds alike in tasks and classes, shuffled.
     scoring : callable, default=None
-        From answers, scores and numbers of tasks to a number, larger is better. Answers of classes
+        From targets, scores and numbers of tasks to a number, larger is better. Targets of classes
         are -1 and 1. None for the negative mean loss.
     rule : {"fewest", "best"}, default="fewest"
         The fewest groups that are not clearly worse than the best number, or the best, see Notes.
@@ -298,7 +298,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Answers: one a sample, or a column for each task with NaN where there is none.
+            TaskTargets: one a sample, or a column for each task with NaN where there is none.
         tasks : array-like of shape (n_samples,), default=None
             Id of each sample's task, any hashable; needed for `y` with one answer a sample.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -335,7 +335,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
     cv : int, cross-validation generator or iterable, default=5
         Folds of the samples; an integer asks for folds alike in tasks and classes, shuffled.
     scoring : callable, default=None
-        From answers, scores and numbers of tasks to a number, larger is better. Answers of classes
+        From targets, scores and numbers of tasks to a number, larger is better. Targets of classes
         are -1 and 1. None for the negative mean loss.
     rule : {"fewest", "best"}, default="fewest"
         The fewest groups that are not clearly worse than the best number, or the best, see Notes.

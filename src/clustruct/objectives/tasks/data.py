@@ -13,10 +13,9 @@ import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.arrays import namespace, segment_sums
-from clustruct.design import Design
-from clustruct.design import Rows as Numbers
+from clustruct.design import Design, Rows
 from clustruct.losses import Loss
-from clustruct.objectives.tasks.rows import Rows
+from clustruct.objectives.tasks.rows import TaskRows
 
 __all__ = [
     "Expansion",
@@ -236,9 +235,9 @@ class Part:
 
     Parameters
     ----------
-    rows : Rows
+    rows : TaskRows
     target : rows of shape (m,)
-        Answers, those of one task after those of the other; where the rows are.
+        TaskTargets, those of one task after those of the other; where the rows are.
     shares : rows of shape (m,)
         Their weights; those of all parts sum to one.
     loss : Loss
@@ -251,9 +250,9 @@ class Part:
 
     def __init__(
         self,
-        rows: Rows,
-        target: Numbers,
-        shares: Numbers,
+        rows: TaskRows,
+        target: Rows,
+        shares: Rows,
         loss: Loss,
         means: Floats,
         fit_intercept: bool,
@@ -283,11 +282,11 @@ class Part:
         )
         return np.array([float(self._shares @ mine) for mine in conjugates])
 
-    def _values(self, scores: Numbers) -> Floats:
+    def _values(self, scores: Rows) -> Floats:
         numbers = self._shares * self._loss.value(self._target, scores)
         return segment_sums(numbers, self._rows.bounds)
 
-    def _models(self, W: Floats, scores: Numbers) -> Quadratics:
+    def _models(self, W: Floats, scores: Rows) -> Quadratics:
         xp = namespace(scores)
         bends = self._loss.hessian_product(self._target, scores, xp.ones_like(scores))[:, 0]
         bends = self._shares * bends
@@ -297,7 +296,7 @@ class Part:
         K, width = self.shape
         G, h = np.empty((K, width, width)), np.empty((K, width))
         d = self._means.size
-        before: tuple[Design, Numbers, Floats] | None = None
+        before: tuple[Design, Rows, Floats] | None = None
         for t, (first, last) in enumerate(pairwise(self._rows.bounds.tolist())):
             design, mine = self._rows.design(t), slice(first, last)
             if (
@@ -316,8 +315,8 @@ class Part:
             h[t] = G[t] @ W[t] - slope
         return Quadratics(G, h)
 
-    def _scores(self, W: Floats) -> Numbers:
-        """Scores of all answers, in one column."""
+    def _scores(self, W: Floats) -> Rows:
+        """Scores of all targets, in one column."""
         d = self._means.size
         offsets = np.zeros(W.shape[0])
         if self._fit_intercept:

@@ -1,6 +1,6 @@
 """Losses of tasks whose rows are in pieces: a pass over ``X`` adds up those of each piece.
 
-A piece knows of the tasks that have answers in it alone, and what it sends on is as large as they
+A piece knows of the tasks that have targets in it alone, and what it sends on is as large as they
 are many.
 """
 
@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Labels
-from clustruct.design import Design, PickingDesign
-from clustruct.design import Rows as Numbers
+from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss, SquaredLoss
 from clustruct.objectives.tasks.data import Expansion, Part, Quadratics
-from clustruct.objectives.tasks.rows import Answers, arrange
+from clustruct.objectives.tasks.rows import TaskTargets, arrange
 
 __all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of"]
 
@@ -33,9 +32,9 @@ class Setting:
     means : ndarray of shape (d,)
         What the columns are centred by; zero without intercept.
     center : float
-        What is subtracted from the answers.
+        What is subtracted from the targets.
     total : float
-        Weight of all answers.
+        Weight of all targets.
     fit_intercept : bool
     """
 
@@ -51,13 +50,13 @@ class Setting:
         return self.means.size + int(self.fit_intercept)
 
 
-def part_of(design: PickingDesign, answers: Answers, n_tasks: int, setting: Setting) -> Part:
+def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: Setting) -> Part:
     """Losses of tasks by rows that are at hand; every task has an answer.
 
     Parameters
     ----------
     design : PickingDesign
-    answers : Answers
+    targets : TaskTargets
     n_tasks : int
     setting : Setting
 
@@ -65,7 +64,7 @@ def part_of(design: PickingDesign, answers: Answers, n_tasks: int, setting: Sett
     -------
     Part
     """
-    rows, y, weights = arrange(design, answers, n_tasks)
+    rows, y, weights = arrange(design, targets, n_tasks)
     target, shares = design.place(y - setting.center), design.place(weights / setting.total)
     return Part(rows, target, shares, setting.loss, setting.means, setting.fit_intercept)
 
@@ -138,7 +137,7 @@ class Spread:
     ----------
     design : Design
         In pieces of rows.
-    answers : rows of Answers
+    targets : rows of TaskTargets
         Those of each piece; every task has one somewhere.
     n_tasks : int
     setting : Setting
@@ -146,9 +145,9 @@ class Spread:
 
     streamed = True
 
-    def __init__(self, design: Design, answers: Numbers, n_tasks: int, setting: Setting) -> None:
+    def __init__(self, design: Design, targets: Rows, n_tasks: int, setting: Setting) -> None:
         self._design = design
-        self._answers = answers
+        self._answers = targets
         self._setting = setting
         self.shape = (n_tasks, setting.width)
 
@@ -182,11 +181,11 @@ class Spread:
         return self._sweep(found, np.add)
 
     def _sweep(self, function: Callable[..., T], combine: Callable[[T, T], T]) -> T:
-        """Sums over pieces of a function of their losses, None where there are no answers."""
+        """Sums over pieces of a function of their losses, None where there are no targets."""
         setting = self._setting
 
-        def on_piece(design: PickingDesign, answers: Answers) -> T:
-            tasks, known = _present(answers)
+        def on_piece(design: PickingDesign, targets: TaskTargets) -> T:
+            tasks, known = _present(targets)
             if not tasks.size:
                 return function(None, tasks)
             return function(part_of(design, known, tasks.size, setting), tasks)
@@ -213,9 +212,9 @@ class TaskSums:
     y_center: float
 
     @classmethod
-    def of_piece(cls, design: PickingDesign, answers: Answers) -> "TaskSums":
+    def of_piece(cls, design: PickingDesign, targets: TaskTargets) -> "TaskSums":
         """Sums about the means of a piece."""
-        tasks, known = _present(answers)
+        tasks, known = _present(targets)
         total = float(known.weights.sum())
         zero = np.zeros(design.shape[1])
         if not tasks.size:
@@ -228,7 +227,7 @@ class TaskSums:
 
     @property
     def weight(self) -> float:
-        """That of all answers."""
+        """That of all targets."""
         return float(self.stack.G[:, -1, -1].sum())
 
     def joined(self, other: "TaskSums") -> "TaskSums":
@@ -246,7 +245,7 @@ class TaskSums:
         """The same sums about another centre.
 
         With ``z`` a row less the centre, and a one after it, ``z`` becomes ``z + delta`` and
-        answers grow by ``epsilon``.
+        targets grow by ``epsilon``.
         """
         delta, epsilon = np.append(self.x_center - x_center, 0.0), self.y_center - y_center
         stack = self.stack
@@ -260,7 +259,7 @@ class TaskSums:
         return TaskSums(Stack(stack.tasks, values, G, h), x_center, y_center)
 
     def centred(self) -> "TaskSums":
-        """The same sums about the means of their rows and answers."""
+        """The same sums about the means of their rows and targets."""
         total = self.weight
         x_means = self.x_center + self.stack.G[:, -1, :-1].sum(axis=0) / total
         y_mean = self.y_center + float(self.stack.h[:, -1].sum()) / total
@@ -282,9 +281,9 @@ class TaskSums:
         )
 
 
-def _present(answers: Answers) -> tuple[Labels, Answers]:
-    """Tasks that have answers, and the answers with tasks numbered among them."""
-    counts = np.bincount(answers.tasks)
+def _present(targets: TaskTargets) -> tuple[Labels, TaskTargets]:
+    """Tasks that have targets, and the targets with tasks numbered among them."""
+    counts = np.bincount(targets.tasks)
     tasks, numbers = np.flatnonzero(counts), np.zeros(counts.size, dtype=np.intp)
     numbers[tasks] = np.arange(tasks.size)
-    return tasks, replace(answers, tasks=numbers[answers.tasks])
+    return tasks, replace(targets, tasks=numbers[targets.tasks])

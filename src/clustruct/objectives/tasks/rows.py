@@ -1,4 +1,4 @@
-"""Answers of tasks, and the rows that they are given to."""
+"""Targets of tasks, and the rows that they are given to."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, concatenated, namespace
-from clustruct.design import Design, PickingDesign
-from clustruct.design import Rows as Numbers
+from clustruct.design import Design, PickingDesign, Rows
 
-__all__ = ["Answers", "OwnRows", "Rows", "SharedRows", "arrange", "members_of"]
+__all__ = ["TaskTargets", "OwnRows", "TaskRows", "SharedRows", "arrange", "members_of"]
 
 
 # Tasks that answer to more than this share of all rows, on average, keep them in common.
@@ -20,8 +19,8 @@ SHARED = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
-    """Answers to some rows, each of one task to one row.
+class TaskTargets:
+    """Targets to some rows, each of one task to one row.
 
     Attributes
     ----------
@@ -34,7 +33,7 @@ class Answers:
     weights : ndarray of shape (m,)
         Positive.
     height : int
-        Number of rows, those without answers included.
+        Number of rows, those without targets included.
     """
 
     rows: Labels
@@ -43,8 +42,8 @@ class Answers:
     weights: Floats
     height: int
 
-    def take(self, kept: NDArray[Any]) -> "Answers":
-        """Some of the answers."""
+    def take(self, kept: NDArray[Any]) -> "TaskTargets":
+        """Some of the targets."""
         return replace(
             self,
             rows=self.rows[kept],
@@ -53,13 +52,13 @@ class Answers:
             weights=self.weights[kept],
         )
 
-    def by_task(self) -> "Answers":
+    def by_task(self) -> "TaskTargets":
         """The same, those of one task after those of the other."""
         return self.take(np.argsort(self.tasks, kind="stable"))
 
-    def followed_by(self, other: "Answers") -> "Answers":
+    def followed_by(self, other: "TaskTargets") -> "TaskTargets":
         """These, and the answers to the rows that come next."""
-        return Answers(
+        return TaskTargets(
             np.concatenate([self.rows, self.height + other.rows]),
             np.concatenate([self.tasks, other.tasks]),
             np.concatenate([self.y, other.y]),
@@ -68,19 +67,19 @@ class Answers:
         )
 
 
-class Rows(Protocol):
+class TaskRows(Protocol):
     """The rows that tasks answer to, those of one task after those of the other.
 
     Attributes
     ----------
     bounds : ndarray of intp, shape (K + 1,)
-        The answers of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
+        The targets of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
     """
 
     bounds: Labels
 
-    def scores(self, W: Floats, offsets: Floats) -> Numbers:
-        """``x_i' w_t + b_t`` for the answers of each task, in one row; ``W`` is ``K x d``."""
+    def scores(self, W: Floats, offsets: Floats) -> Rows:
+        """``x_i' w_t + b_t`` for the targets of each task, in one row; ``W`` is ``K x d``."""
         ...
 
     def design(self, task: int) -> Design:
@@ -108,7 +107,7 @@ class OwnRows:
         """Rows that are all at hand."""
         return cls(designs.__getitem__, [design.shape[0] for design in designs])
 
-    def scores(self, W: Floats, offsets: Floats) -> Numbers:
+    def scores(self, W: Floats, offsets: Floats) -> Rows:
         """One task after the other."""
         pairs = enumerate(zip(W, offsets.tolist(), strict=True))
         return concatenated([self.design(t).scores(w[:, None])[:, 0] + b for t, (w, b) in pairs])
@@ -127,7 +126,7 @@ class SharedRows:
         self._design = design
         self.bounds: Labels = design.shape[0] * np.arange(n_tasks + 1)
 
-    def scores(self, W: Floats, offsets: Floats) -> Numbers:
+    def scores(self, W: Floats, offsets: Floats) -> Rows:
         """All tasks at once."""
         scores = self._design.scores(W.T)
         scores = (scores + beside(offsets, scores)).T
@@ -138,39 +137,41 @@ class SharedRows:
         return self._design
 
 
-def arrange(design: PickingDesign, answers: Answers, n_tasks: int) -> tuple[Rows, Floats, Floats]:
-    """Rows of each task, with answers and weights in their order.
+def arrange(
+    design: PickingDesign, targets: TaskTargets, n_tasks: int
+) -> tuple[TaskRows, Floats, Floats]:
+    """Rows of each task, with targets and weights in their order.
 
     Parameters
     ----------
     design : PickingDesign
-    answers : Answers
+    targets : TaskTargets
         Every task has one.
     n_tasks : int
 
     Returns
     -------
-    rows : Rows
+    rows : TaskRows
     y, weights : ndarray of shape (m,)
     """
     n = design.shape[0]
-    if answers.rows.size > SHARED * n * n_tasks:
-        places = answers.tasks * n + answers.rows
+    if targets.rows.size > SHARED * n * n_tasks:
+        places = targets.tasks * n + targets.rows
         spread = np.zeros((2, n * n_tasks))
-        spread[0, places], spread[1, places] = answers.y, answers.weights
+        spread[0, places], spread[1, places] = targets.y, targets.weights
         return SharedRows(design, n_tasks), spread[0], spread[1]
-    members = members_of(answers.tasks, n_tasks)
+    members = members_of(targets.tasks, n_tasks)
     order = np.concatenate(members)
-    mine = [answers.rows[some] for some in members]
+    mine = [targets.rows[some] for some in members]
     if design.on_host:
         rows = OwnRows.of([design.rows(index) for index in mine])
     else:  # a copy of all of them would take the memory of ``X`` again
         rows = OwnRows(lambda t: design.rows(mine[t]), [index.size for index in mine])
-    return rows, answers.y[order], answers.weights[order]
+    return rows, targets.y[order], targets.weights[order]
 
 
 def members_of(tasks: Labels, n_tasks: int) -> list[Labels]:
-    """The answers of each task, in their order."""
+    """The targets of each task, in their order."""
     order = np.argsort(tasks, kind="stable")
     ends = np.cumsum(np.bincount(tasks, minlength=n_tasks))
     return np.split(order, ends[:-1])

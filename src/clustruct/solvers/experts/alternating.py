@@ -15,7 +15,7 @@ from clustruct.arrays import namespace, totals_by_code
 from clustruct.design import Design, Rows
 from clustruct.objectives.point import Point
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.greedy import Grouped
 from clustruct.solvers.protocols import require
 
@@ -41,7 +41,7 @@ class AlternatingMinimisation:
     n_clusters : int
         How many experts there may be.
     tol : float
-        Precision of the experts' fits on the way; the answer's is `SHARP`.
+        Precision of the experts' fits on the way; the solution's is `SHARP`.
     """
 
     name = "am"
@@ -80,14 +80,14 @@ class AlternatingMinimisation:
             return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
         return Grouped(trial, trial.labels, 1.0, gain, done=False)
 
-    def answer(self, state: Grouped) -> Answer:
+    def solution(self, state: Grouped) -> Solution:
         """The experts, and the best one for each sample."""
         panel = _panel_of(state.point)
         sharp = self._objective.fit_groups(panel.labels, SHARP, panel.W)
         panel = sharp if sharp.value < panel.value else panel
         if not self._is_settled(panel):
             panel = self._objective.panel(panel.W, panel.intercept)
-        return Answer(panel, panel.labels)
+        return Solution(panel, panel.labels)
 
     def _is_settled(self, panel: Panel) -> bool:
         """Whether every sample has the expert that it would choose."""

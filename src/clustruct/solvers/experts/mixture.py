@@ -17,7 +17,7 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.objectives.samples.noise import Noise
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.protocols import require
 
 __all__ = [
@@ -117,10 +117,10 @@ class MixtureEM:
             return following
         return replace(state, gain=0.0, done=True)
 
-    def answer(self, state: Blend) -> Answer:
-        """The experts, each with the samples it answers best."""
+    def solution(self, state: Blend) -> Solution:
+        """The experts, each with the samples it solutions best."""
         panel = self._objective.panel(state.W, state.intercept)
-        return Answer(panel, panel.labels)
+        return Solution(panel, panel.labels)
 
     def _maximise(self, state: Blend, factor: float) -> Blend:
         """The best experts, proportions and scale for the samples' shares in the experts."""

@@ -21,7 +21,7 @@ from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.relaxations.samples import SampleFactor, slope_gram
 from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
-from clustruct.solvers.driver import Answer, Budget, Solution, drive
+from clustruct.solvers.driver import Budget, Run, Solution, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
 from clustruct.solvers.experts.evidence import bic
 from clustruct.solvers.experts.mixture import HEAT, MixtureEM
@@ -234,14 +234,14 @@ def solve(problem: SampleProblem, solver: str) -> Outcome:
     else:
         attempts, best = _from_afar(problem, solver)
     bound = max(attempt.bound for attempt in attempts)
-    certificate = _certificate(problem, best.answer, bound)
-    return Outcome(best.answer, best.trace, status_of(attempts, best), certificate)
+    certificate = _certificate(problem, best.solution, bound)
+    return Outcome(best.solution, best.trace, status_of(attempts, best), certificate)
 
 
-def panel_of(answer: Answer) -> Panel:
-    """The experts of an answer."""
-    assert isinstance(answer.point, Panel)
-    return answer.point
+def panel_of(solution: Solution) -> Panel:
+    """The experts of an solution."""
+    assert isinstance(solution.point, Panel)
+    return solution.point
 
 
 def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
@@ -250,10 +250,10 @@ def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
     relevant = [attempt for attempt in attempts if attempt.name == RelevanceEM.name]
     if not plain:
         return relevant[0]
-    best = min(plain, key=lambda attempt: attempt.answer.point.value)
+    best = min(plain, key=lambda attempt: attempt.solution.point.value)
 
     def criterion(attempt: Attempt) -> float:
-        panel = panel_of(attempt.answer)
+        panel = panel_of(attempt.solution)
         return bic(problem.objective, problem.noise, panel, problem.total)
 
     if relevant and criterion(relevant[0]) < criterion(best) - STRONG_EVIDENCE:
@@ -261,8 +261,8 @@ def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
     return best
 
 
-def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -> Certificate:
-    """The best lower bound: at the answer, by the relaxation, or the least loss of any scores.
+def _certificate(problem: SampleProblem, solution: Solution, relaxed_bound: float) -> Certificate:
+    """The best lower bound: at the solution, by the relaxation, or the least loss of any scores.
 
     An intercept for each expert leaves nothing to prove, see `relaxations.samples`.
     """
@@ -272,10 +272,10 @@ def _certificate(problem: SampleProblem, answer: Answer, relaxed_bound: float) -
     bounds = {"least loss": single.least}
     if not objective.response.fit_intercept:
         bounds["conditional gradient"] = relaxed_bound
-        explained = _explained(problem, panel_of(answer))
+        explained = _explained(problem, panel_of(solution))
         if explained is not None:
-            bounds["residual"] = single.dual_bound(answer.point, explained)
-    return certify(answer.point.value, bounds, lambda: single.scale)
+            bounds["residual"] = single.dual_bound(solution.point, explained)
+    return certify(solution.point.value, bounds, lambda: single.scale)
 
 
 def _explained(problem: SampleProblem, panel: Panel) -> float | None:
@@ -306,13 +306,13 @@ def _from_afar(problem: SampleProblem, solver: str) -> tuple[list[Attempt], Atte
     few = problem.at_hand()
     attempts = RECIPES[solver](few)
     best = _most_evident(few, attempts)
-    found = panel_of(best.answer)
+    found = panel_of(best.solution)
     if problem.objective.design.shape[0] > SUBSET:
         refined = Attempt("am", (_refined(problem, found),), remark=_sought_on_part(best))
         return [refined], refined
     panel = problem.objective.panel(found.W, found.intercept)
     *earlier, last = best.solutions
-    answered = replace(last, answer=Answer(panel, panel.labels))
+    answered = replace(last, solution=Solution(panel, panel.labels))
     kept = replace(best, solutions=(*earlier, answered))
     return [kept if attempt is best else attempt for attempt in attempts], kept
 
@@ -338,13 +338,13 @@ def _am_from(few: SampleProblem, problem: SampleProblem) -> Attempt:
 def _alternated(problem: SampleProblem) -> tuple[Panel, str]:
     """The best experts of several starts by alternating minimisation, and what to tell of them."""
 
-    def run(number: int) -> Solution[Any]:
+    def solve_from(number: int) -> Run[Any]:
         W, intercept = problem.sought_experts(number)
         solver = AlternatingMinimisation(problem.objective, W, intercept, problem.n_clusters)
         return drive(solver, _quiet(problem))
 
-    best, remark = _best_of(problem, run, PLAIN_STARTS)
-    return panel_of(best.answer), remark
+    best, remark = _best_of(problem, solve_from, PLAIN_STARTS)
+    return panel_of(best.solution), remark
 
 
 def _pg(problem: SampleProblem) -> list[Attempt]:
@@ -352,7 +352,7 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
     _check_size(problem, "pg")
     constraint = ScaledClustered(problem.n_clusters, objective.roots)
 
-    def run(number: int) -> Solution[Any]:
+    def solve_from(number: int) -> Run[Any]:
         # The paper begins at zero, which is a single group; its best expert is the pooled fit.
         begin = objective.rows(problem.pooled)
         if number > 0:
@@ -361,11 +361,11 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
         solver = ProjectedGradient(objective, constraint, begin, **settings)
         descended = drive(solver, _quiet(problem))
         # Judged after refinement: poor points of projected gradient are reached twice, too.
-        panel = panel_of(descended.answer)
+        panel = panel_of(descended.solution)
         refined = _refined(replace(problem, budget=_quiet(problem)), panel)
         return replace(refined, trace=descended.trace + refined.trace)
 
-    best, remark = _best_of(problem, run, PLAIN_STARTS)
+    best, remark = _best_of(problem, solve_from, PLAIN_STARTS)
     return [Attempt("pg", (best,), remark=f"after projected gradient, {remark}")]
 
 
@@ -381,18 +381,18 @@ def _cg(problem: SampleProblem) -> list[Attempt]:
     budget = replace(problem.budget, tol=max(problem.budget.tol, RELAXED_TOL))
     relaxed = drive(solver, budget)
     # Every grouping that is mixed in could be the rounding: the first one, too.
-    refined = [_refined(problem, panel) for panel in (panel_of(relaxed.answer), begin)]
-    best = min(refined, key=lambda solution: solution.state.objective)
+    refined = [_refined(problem, panel) for panel in (panel_of(relaxed.solution), begin)]
+    best = min(refined, key=lambda run: run.state.objective)
     return [Attempt("cg", (relaxed, best), relaxed.state.bound, f"from the {remark}")]
 
 
 def _rc(problem: SampleProblem) -> list[Attempt]:
-    def run(number: int) -> Solution[Any]:
+    def solve_from(number: int) -> Run[Any]:
         W, intercept = problem.sought_experts(number)
         return drive(RegressionClustering(problem.objective, W, intercept), _short(problem))
 
-    best, remark = _best_of(problem, run, PLAIN_STARTS)
-    return [Attempt("rc", (best, _refined(problem, panel_of(best.answer))), remark=remark)]
+    best, remark = _best_of(problem, solve_from, PLAIN_STARTS)
+    return [Attempt("rc", (best, _refined(problem, panel_of(best.solution))), remark=remark)]
 
 
 def _em(problem: SampleProblem) -> list[Attempt]:
@@ -405,7 +405,7 @@ def _em(problem: SampleProblem) -> list[Attempt]:
         relevant = _with_prior(problem, begin, remark)
     else:
         relevant = _with_relevance(problem)
-        begin, remark = panel_of(relevant.answer), "from the experts of the relevance prior"
+        begin, remark = panel_of(relevant.solution), "from the experts of the relevance prior"
         if wish is not True and not relevant.remark.endswith(REACHED_TWICE):
             begin, remark = _mixed(problem)
     return [relevant] if wish is True else [relevant, _plain_em(problem, begin, remark)]
@@ -416,7 +416,7 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
     if n * d > LARGE and n > 2 * SUBSET:
         few = problem.subset()
         best = _most_evident(few, _auto(few))
-        refined = _refined(problem, panel_of(best.answer))
+        refined = _refined(problem, panel_of(best.solution))
         return [Attempt("am", (refined,), remark=_sought_on_part(best))]
     attempts = _em(replace(problem, options={}))
     cheap = problem.objective.quadratic and n * d * problem.n_clusters <= CHEAP
@@ -448,14 +448,14 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 def _with_relevance(problem: SampleProblem) -> Attempt:
     """Expectation and maximisation with the relevance prior."""
 
-    def run(number: int) -> Solution[Any]:
+    def solve_from(number: int) -> Run[Any]:
         # By turns: the prior finds columns by itself, and what was sought may have missed some.
         turn, sought = divmod(number, 2)
         W, intercept = (problem.sought_experts if sought else problem.experts)(turn)
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
         return drive(solver, _short(problem))
 
-    best, remark = _best_of(problem, run, RELEVANT_STARTS, nats=True)
+    best, remark = _best_of(problem, solve_from, RELEVANT_STARTS, nats=True)
     return Attempt(RelevanceEM.name, (best,), remark=remark)
 
 
@@ -468,13 +468,13 @@ def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
 def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
     """The best experts of several short mixtures with the ridge, and what to tell of them."""
 
-    def run(number: int) -> Solution[Any]:
+    def solve_from(number: int) -> Run[Any]:
         begin, heat = problem.mixture_start(number)
         solver = MixtureEM(problem.objective, problem.noise, *begin, heat=heat)
         return drive(solver, _short(problem))
 
-    best, remark = _best_of(problem, run, COOLED_STARTS, nats=True)
-    return panel_of(best.answer), remark
+    best, remark = _best_of(problem, solve_from, COOLED_STARTS, nats=True)
+    return panel_of(best.solution), remark
 
 
 def _plain_em(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
@@ -484,10 +484,10 @@ def _plain_em(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
     mixed = drive(longer, replace(problem.budget, tol=max(problem.budget.tol, SHORT_TOL)))
     if not problem.options.get("refine", True):
         return Attempt("em", (mixed,), remark=remark)
-    return Attempt("em", (mixed, _refined(problem, panel_of(mixed.answer))), remark=remark)
+    return Attempt("em", (mixed, _refined(problem, panel_of(mixed.solution))), remark=remark)
 
 
-def _refined(problem: SampleProblem, panel: Panel) -> Solution[Any]:
+def _refined(problem: SampleProblem, panel: Panel) -> Run[Any]:
     """Alternating minimisation from experts at hand."""
     solver = AlternatingMinimisation(
         problem.objective, panel.W, panel.intercept, problem.n_clusters
@@ -500,11 +500,11 @@ REACHED_TWICE = "reached twice"
 
 def _best_of(
     problem: SampleProblem,
-    run: Callable[[int], Solution[Any]],
+    solve_from: Callable[[int], Run[Any]],
     limits: tuple[int, int],
     *,
     nats: bool = False,
-) -> tuple[Solution[Any], str]:
+) -> tuple[Run[Any], str]:
     """The best of as many starts as it takes, and whether it was reached twice."""
 
     def slack(value: float) -> float:
@@ -512,7 +512,7 @@ def _best_of(
 
     least, most = limits
     found = search(
-        run, problem.n_starts, least=least, most=most, slack=slack, n_jobs=problem.n_jobs
+        solve_from, problem.n_starts, least=least, most=most, slack=slack, n_jobs=problem.n_jobs
     )
     best, remark = best_of(found)
     again = [

@@ -15,20 +15,20 @@ import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.protocols import require
 
 __all__ = ["RegressionClustering", "Soft"]
 
 
 ROUNDING = 1e-12
-# A sample that an expert answers without error would take all of that expert's weight.
+# A sample that an expert solutions without error would take all of that expert's weight.
 SMALLEST_COST = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Soft:
-    """Experts that all answer every sample, as an iterate.
+    """Experts that all solution every sample, as an iterate.
 
     Attributes
     ----------
@@ -90,10 +90,10 @@ class RegressionClustering:
             return self._soft(state.W, state.intercept, state.costs, state)
         return following
 
-    def answer(self, state: Soft) -> Answer:
-        """The experts, each with the samples it answers best."""
+    def solution(self, state: Soft) -> Solution:
+        """The experts, each with the samples it solutions best."""
         panel = self._objective.panel(state.W, state.intercept)
-        return Answer(panel, panel.labels)
+        return Solution(panel, panel.labels)
 
     def _soft(self, W: Floats, intercept: Floats, costs: Floats, before: Soft | None) -> Soft:
         inverse = 1.0 / np.maximum(costs, self._floor)

@@ -25,7 +25,7 @@ from clustruct._typing import Floats
 from clustruct.design import DenseDesign
 from clustruct.objectives.samples.noise import Noise
 from clustruct.objectives.samples.objective import SampleObjective, without_negligible
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.experts.mixture import (
     SMALLEST_SHARE,
     cooling_factors,
@@ -46,7 +46,7 @@ DROPPED, NEGLIGIBLE = 1e3, 1e6
 N_MOST_RELEVANT = 5
 # Entries of the samples whose costs are computed at once.
 BLOCK_ENTRIES = 1 << 16
-# Precision of the intercept, in units of the answers' variance: next to none.
+# Precision of the intercept, in units of the solutions' variance: next to none.
 FLAT = 1e-8
 
 
@@ -149,8 +149,8 @@ class RelevanceEM:
             return following
         return replace(state, gain=0.0, done=True)
 
-    def answer(self, state: Posterior) -> Answer:
-        """The posterior means, each with the samples it answers best."""
+    def solution(self, state: Posterior) -> Solution:
+        """The posterior means, each with the samples it solutions best."""
         full = np.zeros((state.means.shape[0], self._X.shape[1], state.means.shape[2]))
         full[:, state.kept] = state.means
         d = self._X.shape[1] - self._flat
@@ -159,7 +159,7 @@ class RelevanceEM:
         if self._flat:
             intercept += full[:, d]
         panel = self._objective.panel(W, intercept)
-        return Answer(panel, panel.labels)
+        return Solution(panel, panel.labels)
 
     def _standard(self, W: Floats, intercept: Floats) -> Floats:
         """Weights of the standard columns, the intercept last."""

@@ -151,7 +151,7 @@ class Screening:
         objective, pooled, noise = self._restricted(seen, self._residual)
         begin = draw_experts(objective, pooled, noise, n_clusters, rng)
         found = drive(MixtureEM(objective, noise, *begin), MIXED)
-        panel = self._objective.fit_groups(found.answer.labels, 1e-6)
+        panel = self._objective.fit_groups(found.solution.labels, 1e-6)
         return panel.W, panel.intercept
 
     def groups(self, kind: str, size: int, n_clusters: int, rng: np.random.Generator) -> Labels:
@@ -211,6 +211,6 @@ class Screening:
         found = [
             drive(AlternatingMinimisation(objective, W, b, n_clusters), SMALL) for W, b in begins
         ]
-        best = min(found, key=lambda solution: solution.state.objective).answer.point
+        best = min(found, key=lambda run: run.state.objective).solution.point
         assert isinstance(best, Panel)
         return best

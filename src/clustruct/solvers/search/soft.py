@@ -11,7 +11,7 @@ from clustruct.grouping.constraints import Places
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.greedy import Grouped
 from clustruct.solvers.protocols import require
 from clustruct.solvers.search.partition_problem import PartitionProblem
@@ -82,6 +82,6 @@ class Soft:
             n_nonzero=places.n_nonzero,
         )
 
-    def answer(self, state: Grouped) -> Answer:
+    def solution(self, state: Grouped) -> Solution:
         """The point itself."""
-        return Answer(state.point, state.labels)
+        return Solution(state.point, state.labels)

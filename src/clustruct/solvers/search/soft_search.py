@@ -76,7 +76,7 @@ def search(
 ) -> Found:
     """Find the partition of least value, or one that is hard to better.
 
-    The same state of the generator gives the same answer, whatever the number of threads.
+    The same state of the generator gives the same solution, whatever the number of threads.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def search(
     effort : Effort, optional
         How long to search.
     starts : ndarray of int, shape (m, d), optional
-        Partitions to improve on, such as the answers of other solvers.
+        Partitions to improve on, such as the solutions of other solvers.
 
     Returns
     -------

@@ -11,7 +11,7 @@ import numpy as np
 from clustruct._typing import Floats, Labels
 from clustruct.objectives.point import Point
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
-from clustruct.solvers.driver import Answer
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.greedy import Grouped
 from clustruct.solvers.protocols import require
 
@@ -38,7 +38,7 @@ class TaskAlternation:
     tol : float
         Precision of the fits on the way.
     sharp : float
-        Precision of the answer.
+        Precision of the solution.
     """
 
     name = "am"
@@ -78,15 +78,15 @@ class TaskAlternation:
         gain = (point.value - trial.value) / max(abs(point.value), np.finfo(float).tiny)
         return Grouped(trial, trial.labels, 1.0, gain, done=False)
 
-    def answer(self, state: Grouped) -> Answer:
+    def solution(self, state: Grouped) -> Solution:
         """The weights at full precision."""
         point = point_of(state.point)
         count = point.V.shape[0]
         if self._objective.quadratic or self._sharp >= self._tol:
-            return Answer(point, point.labels)
+            return Solution(point, point.labels)
         sharp = self._objective.refit(point.labels, count, self._sharp, point.W)
         point = sharp if sharp.value < point.value else point
-        return Answer(point, point.labels)
+        return Solution(point, point.labels)
 
     def _try(self, point: TaskPoint, labels: Labels) -> TaskPoint | None:
         """The best weights for other groups, if they are better."""

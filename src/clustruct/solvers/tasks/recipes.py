@@ -17,7 +17,7 @@ from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
 from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
-from clustruct.solvers.driver import Answer, Budget, Solution, drive
+from clustruct.solvers.driver import Budget, Run, Solution, drive
 from clustruct.solvers.outcome import Attempt, Outcome, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.starts import best_of, search
@@ -57,7 +57,7 @@ class TaskProblem:
     near : ndarray of shape (K, width) or None
         Weights to start from, for losses other than squared.
     precision : tuple of float
-        Of the fits on the way, and of the answer's.
+        Of the fits on the way, and of the solution's.
     """
 
     objective: TaskObjective
@@ -142,10 +142,10 @@ def solve(problem: TaskProblem, solver: str) -> Outcome:
     Outcome
     """
     attempts = attempt(problem, solver)
-    best = min(attempts, key=lambda attempt: attempt.answer.point.value)
+    best = min(attempts, key=lambda attempt: attempt.solution.point.value)
     bound = max(attempt.bound for attempt in attempts)
-    certificate = _certificate(problem, best.answer, bound)
-    return Outcome(best.answer, best.trace, status_of(attempts, best), certificate)
+    certificate = _certificate(problem, best.solution, bound)
+    return Outcome(best.solution, best.trace, status_of(attempts, best), certificate)
 
 
 def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
@@ -157,9 +157,9 @@ def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
     return RECIPES[solver](problem)
 
 
-def _certificate(problem: TaskProblem, answer: Answer, relaxed_bound: float) -> Certificate:
-    """The best lower bound: at the answer, or by the relaxation."""
-    point = point_of(answer.point)
+def _certificate(problem: TaskProblem, solution: Solution, relaxed_bound: float) -> Certificate:
+    """The best lower bound: at the solution, or by the relaxation."""
+    point = point_of(solution.point)
     bounds = {
         "residual": residual_bound(problem.objective, point, problem.n_clusters),
         "conditional gradient": relaxed_bound,
@@ -171,10 +171,10 @@ def _certificate(problem: TaskProblem, answer: Answer, relaxed_bound: float) -> 
 
 
 def _am(problem: TaskProblem) -> list[Attempt]:
-    def run(number: int) -> Solution[Any]:
+    def solve_from(number: int) -> Run[Any]:
         return _refined(_quiet(problem), problem.labels(number), problem.begin)
 
-    best, remark = _best_of(problem, run)
+    best, remark = _best_of(problem, solve_from)
     return [Attempt("am", (best,), remark=remark)]
 
 
@@ -182,15 +182,15 @@ def _pg(problem: TaskProblem) -> list[Attempt]:
     objective = problem.objective
     settings = {**STRIDE, **problem.options}
 
-    def run(number: int) -> Solution[Any]:
+    def solve_from(number: int) -> Run[Any]:
         begin = objective.refit(problem.labels(number), problem.n_clusters, ROUGH)
         constraint = Clustered(problem.n_clusters)
         solver = ProjectedGradient(objective, constraint, begin.rows, **settings)
         descended = drive(solver, _quiet(problem).budget)
-        refined = _refined(_quiet(problem), descended.answer.labels, descended.answer.point.W)
+        refined = _refined(_quiet(problem), descended.solution.labels, descended.solution.point.W)
         return replace(refined, trace=descended.trace + refined.trace)
 
-    best, remark = _best_of(problem, run)
+    best, remark = _best_of(problem, solve_from)
     return [Attempt("pg", (best,), remark=f"after projected gradient, {remark}")]
 
 
@@ -210,7 +210,7 @@ def _cg(problem: TaskProblem) -> list[Attempt]:
     )
     budget = replace(problem.budget, tol=max(problem.budget.tol, RELAXED_TOL))
     relaxed = drive(solver, budget)
-    refined = _refined(problem, relaxed.answer.labels, relaxed.answer.point.W)
+    refined = _refined(problem, relaxed.solution.labels, relaxed.solution.point.W)
     return [Attempt("cg", (relaxed, refined), relaxed.state.bound)]
 
 
@@ -230,7 +230,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Solution[Any]:
+def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Run[Any]:
     """Alternating minimisation from groups at hand."""
     tol, sharp = problem.precision
     solver = TaskAlternation(
@@ -239,13 +239,11 @@ def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Solu
     return drive(solver, problem.budget)
 
 
-def _best_of(
-    problem: TaskProblem, run: Callable[[int], Solution[Any]]
-) -> tuple[Solution[Any], str]:
+def _best_of(problem: TaskProblem, solve_from: Callable[[int], Run[Any]]) -> tuple[Run[Any], str]:
     """The best of as many starts as it takes, and what to tell of them."""
     least, most = STARTS
     found = search(
-        run,
+        solve_from,
         problem.n_starts,
         least=least,
         most=most,
