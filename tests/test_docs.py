@@ -60,7 +60,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
 
 def test_parts_of_the_tutorial_work():
     found = run_page("extending")
-    truth, labels = found["problem"].labels, found["solution"].solution.labels
+    truth, labels = found["problem"].labels, found["run"].solution.labels
     assert adjusted_rand_score(truth, labels) == 1.0
     # The loss: derivatives, the Fenchel-Young inequality with equality at the derivative, the fit.
     loss = found["LogCoshLoss"]()
@@ -78,7 +78,7 @@ def test_parts_of_the_tutorial_work():
     robust, point = found["robust"], found["point"]
     bound = robust.dual_bound(point, found["explained"])
     assert 0.0 < bound <= point.value
-    assert adjusted_rand_score(truth, found["robust_solution"].solution.labels) == 1.0
+    assert adjusted_rand_score(truth, found["robust_run"].solution.labels) == 1.0
     # The constraint: its projection is idempotent and orthogonal, and the fit obeys it.
     W = np.random.default_rng(0).standard_normal((12, 1))
     nearest = found["Mirrored"]().project(W)

@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
 from clustruct._console import Console
-from clustruct.cli import models, progress
+from clustruct.cli import progress
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing import training
 from clustruct.reporting import build
@@ -397,12 +397,6 @@ def test_groups_to_try_count_in_each_block():
 def test_few_rows_of_a_class_make_few_folds():
     y = np.repeat([0, 1], [40, 3])
     assert choose_model(Settings(), "classification", (43, 5), y, None).cv == 3
-
-
-def test_a_release_without_tasks_says_so(complaint_of, flats_csv, monkeypatch):
-    monkeypatch.setattr(models, "has_tasks", lambda: False)
-    complaint = complaint_of("fit", flats_csv, "--target", "rent", "--tasks", "area")
-    assert "no models for tasks" in complaint
 
 
 class Watched(Console):

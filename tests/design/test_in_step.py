@@ -10,7 +10,7 @@ from clustruct.design import as_design
 from clustruct.design.partitioned.in_step import Abandoned, Meeting
 
 da = pytest.importorskip("dask.array")
-from clustruct.design import blocks  # noqa: E402
+from clustruct.design.partitioned import blocks  # noqa: E402
 from clustruct.design.partitioned.collections import block_design  # noqa: E402
 
 N, D = 60, 5

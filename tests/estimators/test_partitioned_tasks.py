@@ -177,7 +177,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     whole = made("squared").fit(X, y, tasks=tasks)
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
     for module in ("pieces", "collections"):
-        monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1000.0)
+        monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1e3)
     reads, read = [], np.fromfile
 
     def counted(*arguments, **options):

@@ -197,7 +197,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
     for module in ("pieces", "collections", "blocks"):
-        monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1000.0)
+        monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1e3)
     model = made("huber").fit(mapped, y)
     assert isinstance(model.labels_, np.ndarray)
     assert_same(model, made("huber").fit(X, y))

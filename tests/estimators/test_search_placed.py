@@ -184,7 +184,7 @@ def test_a_mapped_file_larger_than_memory(problem, tmp_path, monkeypatch):
     whole = made("squared").fit(mapped, y)
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
     for module in ("pieces", "collections"):
-        monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1000.0)
+        monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1e3)
     assert_same(made("squared").fit(mapped, y), whole)
 
 

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from clustruct.experiments import (
+from clustruct.experiments.catalogue import EXPERIMENTS
+from clustruct.experiments.experiment import Task
+from clustruct.experiments.output.files import make_sections, section_markdown
+from clustruct.experiments.output.page import render_page
+from clustruct.experiments.paper import (
     baselines,
     convergence,
     phase,
@@ -20,10 +24,6 @@ from clustruct.experiments import (
     table4,
     table5,
 )
-from clustruct.experiments.catalogue import EXPERIMENTS
-from clustruct.experiments.experiment import Task
-from clustruct.experiments.output.files import make_sections, section_markdown
-from clustruct.experiments.output.page import render_page
 from clustruct.experiments.runner import Plan, perform, run_experiments
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,20 @@ from numpy.typing import NDArray
 
 from clustruct.cli.messages import BadUsage
 
-__all__ = ["Settings", "check_use", "choose_model", "has_tasks"]
+__all__ = ["Settings", "choose_model"]
 
 # Groups to try besides one for each block: fewer large numbers, which differ less from each other.
 MORE_GROUPS = (0, 1, 2, 3, 4, 5, 7, 9, 11, 14)
 MOST_EXPERTS, MOST_TASK_GROUPS = 8, 6
 N_FOLDS = 5
-# Use and kind of target -> where the model is, with and without a search.
-HOMES = {
-    ("features", "regression"): ("features.FeatureClusterRegressor", "search"),
-    ("features", "classification"): ("features.FeatureClusterClassifier", "search"),
-    ("samples", "regression"): ("samples.SampleClusterRegressor", "search_samples"),
-    ("samples", "classification"): ("samples.SampleClusterClassifier", "search_samples"),
-    ("tasks", "regression"): ("tasks.TaskClusterRegressor", "search_tasks"),
-    ("tasks", "classification"): ("tasks.TaskClusterClassifier", "search_tasks"),
+# Use and kind of target -> name of the model without a search.
+MODELS = {
+    ("features", "regression"): "FeatureClusterRegressor",
+    ("features", "classification"): "FeatureClusterClassifier",
+    ("samples", "regression"): "SampleClusterRegressor",
+    ("samples", "classification"): "SampleClusterClassifier",
+    ("tasks", "regression"): "TaskClusterRegressor",
+    ("tasks", "classification"): "TaskClusterClassifier",
 }
 
 
@@ -101,26 +100,11 @@ def choose_model(
     return _of_tasks(settings, kind, n_tasks or 1, y, common)
 
 
-def has_tasks() -> bool:
-    """Whether there are models for tasks."""
-    return find_spec("clustruct.estimators.tasks.models") is not None
-
-
-def check_use(tasks: bool) -> None:
-    """Complain of a use that there is no model for, before any work is done."""
-    if tasks and not has_tasks():
-        raise ValueError(
-            "this release of clustruct has no models for tasks. Update clustruct, or leave out "
-            "--tasks."
-        )
-
-
 def _load(use: str, kind: str, search: bool) -> Any:
     """The class of a model."""
-    plain, home = HOMES[use, kind]
-    module, name = plain.split(".")
-    where = f"clustruct.estimators.{home if search else module}"
-    return getattr(import_module(where), f"{name}CV" if search else name)
+    module = "search_models" if search else "models"
+    name = MODELS[use, kind] + ("CV" if search else "")
+    return getattr(import_module(f"clustruct.estimators.{use}.{module}"), name)
 
 
 def _of_features(

@@ -114,11 +114,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
 def _impossible(job: Job) -> str:
     """Why a job cannot be done here, or an empty string."""
     from clustruct.cli.commands.catalogue import find_entry
-    from clustruct.cli.models import has_tasks
     from clustruct.datasets._files import locate
 
-    if "--tasks" in job.options and not has_tasks():
-        return "this release has no models for tasks"
     try:
         files = find_entry(job.dataset).files
         if files:

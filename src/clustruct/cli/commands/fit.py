@@ -170,11 +170,9 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Read, fit, save, print."""
     with console.progress("reading"):
         from clustruct.cli.commands.report import check_report
-        from clustruct.cli.models import check_use
         from clustruct.cli.reading.shelf import Shelf
 
         wanted = _wanted(args)
-        check_use(args.tasks is not None)
         if args.report is not None:
             check_report()
     with Shelf() as shelf:
