@@ -19,16 +19,6 @@ def replacing(path: PathLike) -> Iterator[Path]:
 
     Whatever ends the block otherwise, Ctrl-C included, leaves nothing behind, and a file that had
     the name before as it was.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The name that the file will have; its folder has to exist.
-
-    Yields
-    ------
-    Path
-        The temporary file, empty, in the same folder.
     """
     target = Path(path)
     if target.is_dir():

@@ -17,19 +17,7 @@ def number(value: object) -> str:
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as HTML. Beyond a screenful, the rows in the middle are left out, and it says so.
-
-    Parameters
-    ----------
-    title : str
-    header : sequence of str
-    rows : sequence of sequences
-        Numbers are aligned to the right and shortened, all else is text; everything is escaped.
-
-    Returns
-    -------
-    str
-    """
+    """A table as HTML. Beyond a screenful, the rows in the middle are left out, and it says so."""
     head = "".join(f'<th style="{_CELL.format("left")}">{escape(name)}</th>' for name in header)
     lines = [_row(row) for row in rows]
     if len(rows) > MOST_ROWS:

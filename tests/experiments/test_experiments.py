@@ -24,7 +24,7 @@ from clustruct.experiments.paper import (
     table4,
     table5,
 )
-from clustruct.experiments.runner import Plan, perform, run_experiments
+from clustruct.experiments.runner import RunSettings, perform, run_experiments
 
 
 def measured(experiment, cells, repetitions=2):
@@ -182,7 +182,7 @@ def test_missing_reviews_are_told_and_the_rest_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "urllib.request.urlopen", lambda *args, **kw: (_ for _ in ()).throw(OSError("no network"))
     )
-    outcome = run_experiments([EXPERIMENTS["table5"]], Plan(tmp_path, jobs=1))
+    outcome = run_experiments([EXPERIMENTS["table5"]], RunSettings(tmp_path, jobs=1))
     assert "CLUSTRUCT_DATA" in outcome.missing["table5"]
 
 

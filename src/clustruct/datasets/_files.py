@@ -32,26 +32,13 @@ def _sha256_of_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of a public data set.
+    """A file of a public data set."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the file.
-    sha256 : str
-        What ``digest`` has to find.
-    source : str
-        Where people get it: a phrase for messages.
-    url : str or None
-        Where programs get it, if they can.
-    digest : callable
-        Finds the SHA-256 of what matters in a file; of all of it, unless said otherwise.
-    """
-
-    name: str
-    sha256: str
-    source: str
-    url: str | None = None
+    name: str  # Name of the file
+    sha256: str  # What ``digest`` has to find
+    source: str  # Where people get it: a phrase for messages
+    url: str | None = None  # Where programs get it, if they can
+    # Finds the SHA-256 of what matters in a file; of all of it, unless said otherwise
     digest: Callable[[Path], str] = _sha256_of_file
 
 

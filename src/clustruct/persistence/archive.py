@@ -46,18 +46,10 @@ GET_ANOTHER = "Get an undamaged copy, or save the model again"
 
 @dataclass(frozen=True)
 class Archive:
-    """The members of a model file, and what its manifest tells beside their sums.
+    """The members of a model file, and what its manifest tells beside their sums."""
 
-    Attributes
-    ----------
-    members : dict of bytes
-        By name, the manifest left out.
-    packages : dict of str
-        Versions of the packages that wrote it.
-    """
-
-    members: dict[str, bytes]
-    packages: dict[str, str]
+    members: dict[str, bytes]  # By name, the manifest left out
+    packages: dict[str, str]  # Versions of the packages that wrote it
 
 
 def write_archive(path: Path, archive: Archive) -> None:
@@ -77,13 +69,7 @@ def write_archive(path: Path, archive: Archive) -> None:
 
 
 def read_archive(path: Path, max_size: int) -> Archive:
-    """The members of a model file, checked against the manifest.
-
-    Raises
-    ------
-    ValueError
-        If it is no model file, a damaged one, too large, or of a later version.
-    """
+    """The members of a model file, checked against the manifest."""
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as source:

@@ -32,13 +32,7 @@ def bytes_of_array(array: NDArray[Any]) -> bytes:
 
 
 def array_of_bytes(data: bytes) -> NDArray[Any]:
-    """The array in a ``.npy`` file; writeable, and with memory of its own.
-
-    Raises
-    ------
-    ValueError
-        If the bytes are anything else than what `bytes_of_array` gives.
-    """
+    """The array in a ``.npy`` file; writeable, and with memory of its own."""
     length = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 2], "little")
     start = len(_MAGIC) + 2 + length
     header = _HEADER.fullmatch(data[len(_MAGIC) + 2 : start].decode("latin-1"))

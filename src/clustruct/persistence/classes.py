@@ -133,13 +133,7 @@ def name_of(kind: type) -> str | None:
 
 
 def class_of(name: str) -> type:
-    """The class that a model file names.
-
-    Raises
-    ------
-    ValueError
-        If it is not on the list.
-    """
+    """The class that a model file names."""
     if name not in _ALL:
         raise ValueError(f"it names the class {name!r:.80}, which no model file may hold")
     kind: type = getattr(import_module(_ALL[name]), name.rpartition(".")[2])
@@ -157,11 +151,6 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
 
     Fields that the class has gained since have their defaults. The columns of a table of scores are
     derived from its checked attributes.
-
-    Raises
-    ------
-    ValueError
-        If no object that was saved can have that state.
     """
     state = {**state, **_missing_defaults(kind, state)}
     _check_state(kind, state)

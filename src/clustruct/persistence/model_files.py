@@ -23,20 +23,11 @@ MAX_SIZE = 4 * 2**30
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """What a model file holds.
+    """What a model file holds."""
 
-    Attributes
-    ----------
-    model : estimator
-        The model.
-    notes : dict
-        What was to be remembered beside it.
-    packages : dict of str
-        Versions of the packages that wrote the file.
-    """
-
-    model: Any
-    notes: dict[str, Any] = field(default_factory=dict)
+    model: Any  # The model
+    notes: dict[str, Any] = field(default_factory=dict)  # What was to be remembered beside it
+    # Versions of the packages that wrote the file
     packages: dict[str, str] = field(default_factory=dict)
 
 

@@ -27,26 +27,14 @@ _SPARSE = {"csr": ("data", "indices", "indptr"), "csc": ("data", "indices", "ind
 
 
 class Encoder:
-    """Turns values into JSON and collects the arrays among them.
-
-    Attributes
-    ----------
-    members : dict of bytes
-        The arrays met so far, as ``.npy`` files under their names.
-    """
+    """Turns values into JSON and collects the arrays among them."""
 
     def __init__(self) -> None:
         self.members: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
 
     def encode(self, value: Any, where: str, depth: int = 0) -> Any:
-        """A value as JSON; ``where`` says for messages which one it is.
-
-        Raises
-        ------
-        ValueError
-            If it is of a kind that model files do not hold.
-        """
+        """A value as JSON; ``where`` says for messages which one it is."""
         if depth > _DEEPEST:
             raise ValueError(f"{where:.200} is nested too deeply to be saved, or holds itself.")
         if value is None or type(value) in (bool, int, str):
@@ -151,13 +139,7 @@ def _refused(value: Any, where: str) -> str:
 
 
 class Decoder:
-    """Turns JSON into values.
-
-    Parameters
-    ----------
-    members : dict of bytes
-        ``.npy`` files under their names.
-    """
+    """Turns JSON into values."""
 
     def __init__(self, members: dict[str, bytes]) -> None:
         self._members = members
@@ -165,13 +147,7 @@ class Decoder:
         self.foreign = False  # whether some object is not our own
 
     def decode(self, value: Any, depth: int = 0) -> Any:
-        """The value that some JSON stands for.
-
-        Raises
-        ------
-        ValueError
-            If it stands for nothing that `Encoder` writes.
-        """
+        """The value that some JSON stands for."""
         if depth > _DEEPEST:
             raise ValueError("its values are nested too deeply")
         if isinstance(value, list):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from clustruct.experiments.comparison import Figure
+from clustruct.experiments.comparison import paper_figures
 from clustruct.experiments.experiment import Cell, Experiment, Presentation, Row
 from clustruct.experiments.paper.planted_features import PLANTED, present_planted
 
@@ -25,10 +25,7 @@ FIGURES = {
     "cgpg": [(62.29, 18.15), (50.15, 17.43), (0.64, 2.03), (0.15, 0.19), (0.17, 0.53)],
     "oscar": [(61.54, 17.59), (52.87, 15.90), (11.32, 7.03), (1.25, 0.28), (0.71, 0.10)],
 }
-PAPER = {
-    column: {name: Figure(*figures[i], count=50, unit=0.01) for name, figures in FIGURES.items()}
-    for i, column in enumerate(CELLS)
-}
+PAPER = paper_figures(FIGURES, CELLS, count=50)
 
 
 def present(rows: Sequence[Row]) -> Presentation:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from clustruct.experiments.comparison import Figure
+from clustruct.experiments.comparison import paper_figures
 from clustruct.experiments.experiment import Cell, Experiment, Presentation, Row
 from clustruct.experiments.paper.planted_features import PLANTED, present_planted
 
@@ -22,10 +22,7 @@ FIGURES = {
     "cgpg": [(1.52, 3.13), (140.83, 710.32), (17.34, 53.31), (24.80, 16.32)],
     "oscar": [(14.43, 2.45), (18.89, 3.46), (71.00, 10.12), (140.33, 18.83)],
 }
-PAPER = {
-    column: {name: Figure(*figures[i], count=50, unit=0.01) for name, figures in FIGURES.items()}
-    for i, column in enumerate(CELLS)
-}
+PAPER = paper_figures(FIGURES, CELLS, count=50)
 
 
 def present(rows: Sequence[Row]) -> Presentation:

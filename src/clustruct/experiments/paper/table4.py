@@ -11,7 +11,7 @@ from clustruct.experiments.experiment import (
     Presentation,
     Row,
     readings_table,
-    values_in,
+    values_by_method,
 )
 from clustruct.experiments.output.pictures import paired_picture
 from clustruct.experiments.paper.reviews import REVIEWS
@@ -56,12 +56,8 @@ PAPER = {name: Figure(*figure, count=20, unit=0.01) for name, figure in FIGURES.
 
 
 def present(rows: Sequence[Row]) -> Presentation:
-    """The table, what was chosen, and the errors split by split."""
-    found = {
-        column: {name: values_in(rows, cell, "errors", name) for name in METHODS}
-        for column, cell in CELLS.items()
-        if any(row.cell == cell for row in rows)
-    }
+    """The comparison, the choices made on the folds, and the errors split by split."""
+    found = values_by_method(rows, CELLS, METHODS, "errors")
     comparison = Comparison.of(
         "Table 4: ratings of movie reviews",
         "100 x mean squared error",
@@ -77,7 +73,7 @@ def present(rows: Sequence[Row]) -> Presentation:
 
 
 def _choices(rows: Sequence[Row], column: str) -> PlainTable:
-    """What the methods chose, most often first."""
+    """The parameters that each method chose, the most frequent first."""
     body = []
     mine = [row for row in rows if row.cell == CELLS[column]]
     for name, printed in METHODS.items():
@@ -89,17 +85,17 @@ def _choices(rows: Sequence[Row], column: str) -> PlainTable:
         edges = sum(choice["at edge"] for choice in made)
         body.append([printed, *cells, _counted(strengths), f"{edges} of {len(made)}"])
     header = ["", "Q", "k", "strength", "at an end of the grid"]
-    return PlainTable(f"What was chosen on the folds, {column}", header, body)
+    return PlainTable(f"Chosen on the folds, {column}", header, body)
 
 
 def _counted(values: Sequence[float | None]) -> str:
-    """The values, the most frequent first, with how often they were chosen."""
+    """The three most frequent values, with their counts."""
     counts = Counter(f"{value:.3g}" for value in values if value is not None)
     return ", ".join(f"{value} ({times} times)" for value, times in counts.most_common(3))
 
 
 def _remarks(comparison: Comparison) -> list[str]:
-    """How ``auto`` stands against the paper's best and against ridge on the same splits."""
+    """How ``auto`` compares with the paper's best, and with ridge on the same splits."""
     remarks = []
     for column in comparison.columns:
         entry, ridge = comparison.entry("auto", column), comparison.entry("ls", column)
