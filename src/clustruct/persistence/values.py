@@ -53,7 +53,7 @@ class Encoder:
             ]
             return {"dict": pairs}
         if is_partitioned(value):
-            value = np.asarray(value)  # computes lazy arrays, such as labels
+            value = np.asarray(value)  # such as labels that have not been computed yet
         if isinstance(value, np.ndarray | np.generic):
             return self._encode_numpy(value, where, depth)
         if sparse.issparse(value) and value.format in _SPARSE:

@@ -228,29 +228,29 @@ class SearchResult(ScoreTable):
     axes: ClassVar[tuple[str, ...]] = ("n_clusters", "alphas", "n_nonzero")
 
     n_clusters: tuple[Any, ...]
-    alphas: Floats
+    alphas: NDArray[np.float64]
     n_nonzero: tuple[int | None, ...]
-    relax: Floats
-    fold_scores: Floats
+    relax: NDArray[np.float64]
+    fold_scores: NDArray[np.float64]
     criterion: str
     scoring: str
     rule: str
     best_index: tuple[int, int, int]
 
     @property
-    def mean_scores(self) -> Floats:
+    def mean_scores(self) -> NDArray[np.float64]:
         """Mean over the folds, of shape (n_Q, n_alphas, n_k)."""
-        means: Floats = self.fold_scores.mean(axis=-1)
+        means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
         return means
 
     @property
-    def std_scores(self) -> Floats:
+    def std_scores(self) -> NDArray[np.float64]:
         """Standard deviation over the folds."""
-        deviations: Floats = self.fold_scores.std(axis=-1)
+        deviations: NDArray[np.float64] = self.fold_scores.std(axis=-1)
         return deviations
 
     @property
-    def standard_errors(self) -> Floats:
+    def standard_errors(self) -> NDArray[np.float64]:
         """Standard error of the mean, zero where there is one fold only."""
         n_folds = self.fold_scores.shape[-1]
         return self.std_scores / np.sqrt(max(1, n_folds - 1))
@@ -298,7 +298,7 @@ class SearchResult(ScoreTable):
 
 def _point(
     n_clusters: tuple[Any, ...],
-    alphas: Floats,
+    alphas: NDArray[np.float64],
     n_nonzero: tuple[int | None, ...],
     place: tuple[int, ...],
 ) -> dict[str, Any]:

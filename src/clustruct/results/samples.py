@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clustruct._docs import documented_fields
 from clustruct._html import table
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Floats
 from clustruct.results.scores import score_columns
 from clustruct.results.tables import ClassTable, classes_note, largest, plural
 
@@ -182,12 +183,12 @@ class CountSelection:
     """
 
     criterion: str
-    n_clusters: Labels
-    values: Floats
-    standard_errors: Floats
-    losses: Floats
+    n_clusters: NDArray[np.intp]
+    values: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    losses: NDArray[np.float64]
     best: int
-    fold_values: Floats | None = None
+    fold_values: NDArray[np.float64] | None = None
 
     @property
     def best_index(self) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats
@@ -120,15 +121,15 @@ class TaskSelection(ScoreTable):
 
     n_clusters: tuple[int, ...]
     strengths: tuple[tuple[float, float, float, float], ...]
-    fold_scores: Floats
+    fold_scores: NDArray[np.float64]
     scoring: str
     rule: str
     best_index: tuple[int, int]
 
     @property
-    def mean_scores(self) -> Floats:
+    def mean_scores(self) -> NDArray[np.float64]:
         """Mean over the folds, of shape (n_Q, n_strengths)."""
-        means: Floats = self.fold_scores.mean(axis=-1)
+        means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
         return means
 
     def points(self) -> list[dict[str, Any]]:
