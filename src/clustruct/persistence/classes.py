@@ -17,56 +17,59 @@ from clustruct.results.scores import ScoreTable
 
 __all__ = ["class_of", "make", "name_of", "state_of"]
 
-# Modules, and the names of their classes that a file may hold.
 _OWN = {
-    "estimators.columns.transformers": (
-        "DateToDays FilledText LevelEncoder MissingFlag WordsOfColumn WrittenDates WrittenNumbers"
-    ),
-    "estimators.features.models": "FeatureClusterClassifier FeatureClusterRegressor",
-    "estimators.features.search_models": "FeatureClusterClassifierCV FeatureClusterRegressorCV",
-    "estimators.samples.gate": "Gate",
-    "estimators.samples.models": "SampleClusterClassifier SampleClusterRegressor",
-    "estimators.samples.search_models": "SampleClusterClassifierCV SampleClusterRegressorCV",
-    "estimators.tasks.base": "Prices",
-    "estimators.tasks.entries": "Frame",
-    "estimators.tasks.models": "TaskClusterClassifier TaskClusterRegressor",
-    "estimators.tasks.search_models": "TaskClusterClassifierCV TaskClusterRegressorCV",
-    "results": (
-        "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
-        "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
-    ),
+    f"clustruct.{name}": f"clustruct.{module}"
+    for module, names in {
+        "estimators.columns.transformers": (
+            "DateToDays FilledText LevelEncoder MissingFlag WordsOfColumn WrittenDates WrittenNumbers"
+        ),
+        "estimators.features.models": "FeatureClusterClassifier FeatureClusterRegressor",
+        "estimators.features.search_models": "FeatureClusterClassifierCV FeatureClusterRegressorCV",
+        "estimators.samples.gate": "Gate",
+        "estimators.samples.models": "SampleClusterClassifier SampleClusterRegressor",
+        "estimators.samples.search_models": "SampleClusterClassifierCV SampleClusterRegressorCV",
+        "estimators.tasks.base": "Prices",
+        "estimators.tasks.entries": "Frame",
+        "estimators.tasks.models": "TaskClusterClassifier TaskClusterRegressor",
+        "estimators.tasks.search_models": "TaskClusterClassifierCV TaskClusterRegressorCV",
+        "results": (
+            "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
+            "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
+        ),
+    }.items()
+    for name in names.split()
 }
 _FOREIGN = {
-    "compose": "ColumnTransformer TransformedTargetRegressor",
-    "decomposition": "PCA TruncatedSVD",
-    "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
-    "dummy": "DummyClassifier DummyRegressor",
-    "feature_extraction": "DictVectorizer",
-    "feature_extraction.text": (
-        "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer"
-    ),
-    "feature_selection": "VarianceThreshold",
-    "impute": "MissingIndicator SimpleImputer",
-    "linear_model": "LinearRegression LogisticRegression Ridge RidgeClassifier",
-    "model_selection": (
-        "GroupKFold KFold LeaveOneGroupOut LeaveOneOut PredefinedSplit RepeatedKFold "
-        "RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
-        "StratifiedShuffleSplit TimeSeriesSplit"
-    ),
-    "naive_bayes": "BernoulliNB ComplementNB GaussianNB MultinomialNB",
-    "pipeline": "FeatureUnion Pipeline",
-    "preprocessing": (
-        "Binarizer FunctionTransformer LabelBinarizer LabelEncoder MaxAbsScaler MinMaxScaler "
-        "Normalizer OneHotEncoder OrdinalEncoder PolynomialFeatures RobustScaler "
-        "StandardScaler"
-    ),
+    f"sklearn.{module}.{name}": f"sklearn.{module}"
+    for module, names in {
+        "compose": "ColumnTransformer TransformedTargetRegressor",
+        "decomposition": "PCA TruncatedSVD",
+        "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
+        "dummy": "DummyClassifier DummyRegressor",
+        "feature_extraction": "DictVectorizer",
+        "feature_extraction.text": (
+            "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer"
+        ),
+        "feature_selection": "VarianceThreshold",
+        "impute": "MissingIndicator SimpleImputer",
+        "linear_model": "LinearRegression LogisticRegression Ridge RidgeClassifier",
+        "model_selection": (
+            "GroupKFold KFold LeaveOneGroupOut LeaveOneOut PredefinedSplit RepeatedKFold "
+            "RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
+            "StratifiedShuffleSplit TimeSeriesSplit"
+        ),
+        "naive_bayes": "BernoulliNB ComplementNB GaussianNB MultinomialNB",
+        "pipeline": "FeatureUnion Pipeline",
+        "preprocessing": (
+            "Binarizer FunctionTransformer LabelBinarizer LabelEncoder MaxAbsScaler MinMaxScaler "
+            "Normalizer OneHotEncoder OrdinalEncoder PolynomialFeatures RobustScaler "
+            "StandardScaler"
+        ),
+    }.items()
+    for name in names.split()
 }
-# The module of each class, by its name in a file: ours without the module, scikit-learn's with it.
-_ALL: Mapping[str, str] = {
-    **{f"clustruct.{n}": f"clustruct.{m}" for m, names in _OWN.items() for n in names.split()},
-    **{f"sklearn.{m}.{n}": f"sklearn.{m}" for m, names in _FOREIGN.items() for n in names.split()},
-}
-# Parameters that could make a model read or write files, with the only value allowed.
+_ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
+# Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
 
