@@ -21,7 +21,8 @@ _OWN = {
     f"clustruct.{name}": f"clustruct.{module}"
     for module, names in {
         "estimators.columns.transformers": (
-            "DateToDays FilledText LevelEncoder MissingFlag WordsOfColumn WrittenDates WrittenNumbers"
+            "DateToDays FilledText LevelEncoder MissingFlag WordsOfColumn WrittenDates "
+            "WrittenNumbers"
         ),
         "estimators.features.models": "FeatureClusterClassifier FeatureClusterRegressor",
         "estimators.features.search_models": "FeatureClusterClassifierCV FeatureClusterRegressorCV",
