@@ -39,14 +39,14 @@ def figure_of(values: Sequence[float]) -> Figure | None:
     return Figure(statistics.fmean(values), deviation, len(values))
 
 
-def paper_figures(
-    printed: Mapping[str, Sequence[tuple[float, float]]], columns: Iterable[str], count: int
-) -> dict[str, dict[str, Figure]]:
-    """The paper's table by column and method; `printed` holds (mean, deviation), two decimals."""
-    return {
-        column: {name: Figure(*row[i], count, unit=0.01) for name, row in printed.items()}
-        for i, column in enumerate(columns)
-    }
+def paper_figures(printed: str, columns: Iterable[str], count: int) -> dict[str, dict[str, Figure]]:
+    """Parse a table of the paper, with lines such as ``pg 63.31±18.24 52.72±16.51``."""
+    table: dict[str, dict[str, Figure]] = {column: {} for column in columns}
+    for method, *cells in map(str.split, printed.strip().splitlines()):
+        for column, cell in zip(table, cells, strict=True):
+            mean, _, deviation = cell.partition("±")
+            table[column][method] = Figure(float(mean), float(deviation), count, unit=0.01)
+    return table
 
 
 @dataclass(frozen=True)

@@ -146,5 +146,4 @@ PHASE = Experiment(
     repetitions=5,
     present=present,
     quick_cells=tuple({"d": d, "k": d, "n": n} for d in DIMENSIONS[1::2] for n in SAMPLES[1::3]),
-    quick_repetitions=2,
 )

@@ -161,7 +161,6 @@ def present_planted(
     cells: Mapping[str, Cell],
     paper: Mapping[str, Mapping[str, Figure]],
     title: str,
-    *,
     factor: float,
     axis: str,
     others: Mapping[str, Cell] = NO_CELLS,
