@@ -162,9 +162,9 @@ def test_command_prints_tables_and_goes_on(small_catalogue, tmp_path, capsys):
     assert cli.main([*arguments, "--repetitions", "2"]) == 0
     assert "4 of 4 there" in capsys.readouterr().out
     assert cli.main([*arguments, "all", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["computed"], answer["done"]) == (4, 8)
-    assert answer["experiments"]["small"]["better"] == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["computed"], found["done"]) == (4, 8)
+    assert found["experiments"]["small"]["better"] == 1
     assert cli.main([*arguments, "--quick", "small"]) == 0
 
 

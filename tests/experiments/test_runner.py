@@ -1,5 +1,6 @@
 """Tasks, seeds, results on disk, and what becomes of a run that is interrupted."""
 
+import io
 import json
 import os
 import signal
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from clustruct.experiments.runner import RunSettings, run_experiments
+from clustruct.experiments.progress import shown_progress
+from clustruct.experiments.runner import Progress, RunSettings, run_experiments
 from clustruct.experiments.store import Store, locked, write_whole
 
 SCRIPT = """
@@ -19,7 +21,8 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import CELLS, measure, present
 from clustruct.experiments.experiment import Experiment, Measurement
-from clustruct.experiments.runner import RunSettings, run_experiments
+from clustruct.experiments.progress import shown_progress
+from clustruct.experiments.runner import Progress, RunSettings, run_experiments
 
 cells = tuple({{**cell, "wait": 0.2}} for cell in CELLS)
 slow = Measurement("slow", measure, lambda: {{"version": 1}})
@@ -179,3 +182,16 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         write_whole(path, "after")
     assert path.read_text(encoding="utf-8") == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_progress_is_shown_on_a_terminal_only(stream, shown):
+    with shown_progress(stream) as update:
+        update(Progress(done=3, total=10, cost_done=2.0, cost=8.0, name="phase"))
+    assert ("3/10" in stream.getvalue()) is shown
+    assert ("phase" in stream.getvalue()) is shown
