@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "Row",
     "Task",
     "readings_table",
+    "shares_table",
     "values_by_method",
     "values_in",
 ]
@@ -178,6 +179,21 @@ def readings_table(
             count = max(figure.count for figure in figures if figure)
             body.append([name, str(count), *("-" if f is None else str(f) for f in figures)])
     return PlainTable(title, ["", "repetitions", *methods.values()], body)
+
+
+def shares_table(
+    title: str,
+    methods: Mapping[str, str],
+    columns: Iterable[str],
+    values: Callable[[str, str], Sequence[float | bool]],
+) -> PlainTable:
+    """The mean of ``values(method, column)`` in percent, "-" if there are none."""
+    header = list(columns)
+    body = [
+        [printed, *(f"{np.mean(v):.0%}" if (v := values(name, c)) else "-" for c in header)]
+        for name, printed in methods.items()
+    ]
+    return PlainTable(title, ["", *header], body)
 
 
 def _text(cell: Cell) -> str:

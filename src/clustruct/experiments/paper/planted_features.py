@@ -21,10 +21,10 @@ from clustruct.experiments.comparison import Comparison, Figure
 from clustruct.experiments.experiment import (
     Cell,
     Measurement,
-    PlainTable,
     Presentation,
     Row,
     readings_table,
+    shares_table,
     values_by_method,
     values_in,
 )
@@ -172,41 +172,25 @@ def present_planted(
     found = values_by_method(rows, cells, METHODS, "errors", factor)
     quantity = "‖w* - ŵ‖₂" if factor == 1 else f"{factor:g} x ‖w* - ŵ‖₂"
     comparison = Comparison.of(title, quantity, METHODS, found, paper)
-    tables = [_recovery(rows, cells, found), _choices(rows, cells, found)]
+    tables = [
+        shares_table(
+            f"Share of the problems recovered (error below {RECOVERED:g}, not multiplied)",
+            {**METHODS, PLAIN_PG: "PG to the letter"},
+            found,
+            lambda name, c: [e < RECOVERED for e in values_in(rows, cells[c], "errors", name)],
+        ),
+        shares_table(
+            "Share of the choices at an end of their grid where it matters (0.1 % of the error)",
+            {name: METHODS[name] for name in ("ls", "lsk", "pg", "cg", "oscar")},
+            found,
+            lambda name, c: values_in(rows, cells[c], "at edge", name),
+        ),
+    ]
     if others:
         title = "Other readings of the set-up"
         tables.append(readings_table(title, rows, others, METHODS, path="errors", factor=factor))
     pictures = [errors_picture(comparison, axis)]
     return Presentation([comparison], tables, pictures, _remarks(comparison))
-
-
-def _recovery(
-    rows: Sequence[Row], cells: Mapping[str, Cell], found: Mapping[str, Any]
-) -> PlainTable:
-    """The share of the problems that each method recovers, the paper's literal PG included."""
-    body = []
-    for name, printed in {**METHODS, PLAIN_PG: "PG to the letter"}.items():
-        shares = [values_in(rows, cells[column], "errors", name) for column in found]
-        body.append(
-            [printed, *(f"{np.mean(np.array(e) < RECOVERED):.0%}" if e else "-" for e in shares)]
-        )
-    title = f"Share of the problems recovered (error below {RECOVERED:g}, not multiplied)"
-    return PlainTable(title, ["", *found], body)
-
-
-def _choices(
-    rows: Sequence[Row], cells: Mapping[str, Cell], found: Mapping[str, Any]
-) -> PlainTable:
-    """How often the chosen strength was an end of its grid, and a longer one might matter."""
-    body = []
-    for name in ("ls", "lsk", "pg", "cg", "oscar"):
-        shares = [values_in(rows, cells[column], "at edge", name) for column in found]
-        body.append([METHODS[name], *(f"{np.mean(e):.0%}" if e else "-" for e in shares)])
-    return PlainTable(
-        "Share of the choices at an end of their grid where it matters (0.1 % of the error)",
-        ["", *found],
-        body,
-    )
 
 
 def _remarks(comparison: Comparison) -> list[str]:

@@ -17,12 +17,11 @@ from clustruct.experiments.experiment import (
     Cell,
     Experiment,
     Measurement,
-    PlainTable,
     Presentation,
     Row,
     readings_table,
+    shares_table,
     values_by_method,
-    values_in,
 )
 from clustruct.experiments.output.pictures import errors_picture
 
@@ -157,25 +156,20 @@ def present(rows: Sequence[Row]) -> Presentation:
     return Presentation(
         comparisons=[comparison],
         tables=[
-            _recovery(rows, found),
+            shares_table(
+                "Share of the problems solved (loss below twice that of the oracle)",
+                {name: METHODS[name] for name in ("am", "pg", "cg", "rc", "auto")},
+                found,
+                lambda name, c: [
+                    mine < 2 * oracle
+                    for mine, oracle in zip(found[c][name], found[c]["oracle"], strict=True)
+                ],
+            ),
             readings_table("Other readings of the set-up", rows, OTHERS, METHODS, path="losses"),
         ],
         pictures=[errors_picture(comparison, "p")],
         remarks=_remarks(comparison),
     )
-
-
-def _recovery(rows: Sequence[Row], found: Mapping[str, Any]) -> PlainTable:
-    """The share of the problems that each method solves."""
-    body = []
-    for name in ("am", "pg", "cg", "rc", "auto"):
-        shares = []
-        for column in found:
-            mine, oracle = (values_in(rows, CELLS[column], "losses", n) for n in (name, "oracle"))
-            shares.append(f"{np.mean(np.array(mine) < 2 * np.array(oracle)):.0%}")
-        body.append([METHODS[name], *shares])
-    title = "Share of the problems solved (loss below twice that of the oracle)"
-    return PlainTable(title, ["", *found], body)
 
 
 def _remarks(comparison: Comparison) -> list[str]:
