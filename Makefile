@@ -1,5 +1,5 @@
-# Everything runs in an environment of its own, .venv, which is created on first use.
-# `make` alone lists what there is to make.
+# Everything runs in its own environment, .venv, which is created on first use.
+# `make` alone lists the targets.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,15 +13,15 @@ ARGS ?=
 .PHONY: help demo test test-slow lint format typecheck bench docs clean distclean browser
 
 help:
-	@echo 'make demo       fit features, samples and tasks to tables, with reports to look at'
+	@echo 'make demo       fit features, samples and tasks to tables, with reports'
 	@echo 'make test       lint, type-check and test, the kernels compiled and uncompiled'
 	@echo 'make test-slow  the tests that take longer'
 	@echo 'make lint       check style and format'
-	@echo 'make format     mend style and format where that can be done by machine'
+	@echo 'make format     fix style and format automatically'
 	@echo 'make typecheck  check types'
 	@echo 'make bench      measure speed against other packages'
 	@echo 'make docs       build the documentation, docs/_build/html/index.html'
-	@echo 'make clean      remove what was built;  make distclean: the environment too'
+	@echo 'make clean      remove build products;  make distclean: also the environment'
 	@echo
 	@echo 'All of them work in $(VENV), made by PYTHON=$(PYTHON) (3.11 or newer).'
 

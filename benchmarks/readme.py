@@ -35,7 +35,7 @@ def speed_table(records: list[Record], environment: dict[str, Any]) -> list[str]
         if packages[name]
     )
     lines = textwrap.wrap(
-        "`kmeans_1d` against the fastest of the other packages whose answer is right, in "
+        "`kmeans_1d` against the fastest of the other packages with an optimal result, in "
         f"milliseconds, and how many times faster it is ({peers}; {environment['cpu']}, "
         f"Python {environment['python']}, NumPy {packages['numpy']}):",
         100,

@@ -2,13 +2,12 @@
 Thirty weights become five
 ==========================
 
-A ridge regression gives each of thirty measurements of a tumour a weight of its own. With
-grouped features, five weights do as well, and can be read.
+A ridge regression gives each of thirty measurements of a tumour its own weight. With grouped
+features, five weights predict as well, and are easy to read.
 """
 
 # %%
-# The data come with scikit-learn. Features are put on one scale, so that sharing a weight makes
-# sense.
+# The data come with scikit-learn. Features are scaled, so that sharing a weight makes sense.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import Ridge
@@ -29,9 +28,9 @@ print(f"with five weights: {model.score(X_new, y_new):.3f}")
 print(model.certificate_.in_words)
 
 # %%
-# Dots are the ridge's weights, bars the levels that they were drawn to. Groups are not simply
-# neighbours among the ridge's weights: features that are correlated can trade weight at no
-# cost, and the search makes use of it.
+# Dots are the weights of the ridge, bars the shared weights. Groups are not simply neighbours
+# among the weights of the ridge: correlated features can exchange weight at no cost, and the
+# search makes use of it.
 figure, ax = plt.subplots(figsize=(8, 7), layout="constrained")
 cs.plot.weights(model, reference=ridge.coef_, ax=ax)
 

@@ -3,11 +3,11 @@ How many groups?
 ================
 
 Cross-validation over the number of groups and the ridge, the fewest groups that are not clearly
-worse, and what a path shows without any held-out sample.
+worse, and a path without held-out samples.
 """
 
 # %%
-# Fifty features in four groups, with a good deal of noise.
+# Fifty features in four groups, with much noise.
 import matplotlib.pyplot as plt
 
 import clustruct as cs
@@ -26,8 +26,8 @@ cs.plot.path(best, ax=axes[0])
 cs.plot.path(simple, ax=axes[1])
 
 # %%
-# A path scores nothing, but shows where the objective stops falling. The shaded room is what
-# the lower bounds leave: no grouping into so many groups can be below it.
+# A path has no scores, but shows where the objective stops falling. The shaded area reaches down
+# to the lower bounds: no grouping into that many groups can be below it.
 path = cs.feature_cluster_path(problem.X, problem.y, n_clusters=counts, alphas=(1e-1, 1e-2))
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 cs.plot.path(path, ax=axes[0])

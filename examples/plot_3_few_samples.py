@@ -2,8 +2,8 @@
 Groups from fewer samples than features
 =======================================
 
-A hundred weights cannot be estimated from seventy-five samples; five can, if one knew which
-features share them. The search finds out.
+A hundred weights cannot be estimated from seventy-five samples. Five can, if one knows which
+features share them; the search finds that.
 """
 
 # %%

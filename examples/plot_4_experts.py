@@ -2,8 +2,8 @@
 Several experts, and a gate
 ===========================
 
-Where three different rules are at work, one regression is wrong for everybody. Three experts
-are right for everybody, if one knows whom to ask.
+If the samples follow three different rules, one regression fits none of them. Three experts
+fit all of them, if the expert of each sample is known.
 """
 
 # %%
@@ -19,16 +19,16 @@ model = cs.SampleClusterRegressorCV(range(1, 6), random_state=0).fit(problem.X, 
 single = LinearRegression().fit(problem.X, problem.y)
 
 print("R2 of a single regression: ", round(single.score(problem.X, problem.y), 3))
-print("R2 of the weighted answer: ", round(model.score(problem.X, problem.y), 3))
-print("loss of the best of three answers: ", round(model.best_loss(problem.X, problem.y), 5))
+print("R2 of the weighted prediction: ", round(model.score(problem.X, problem.y), 3))
+print("loss of the best of three experts: ", round(model.best_loss(problem.X, problem.y), 5))
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 cs.plot.experts(model, problem.X, problem.y, ax=axes[0])
 cs.plot.path(model, ax=axes[1])
 
 # %%
-# Here nothing in ``x`` tells who answers. Where it does, a gate learns it: now the sign of the
-# first feature decides.
+# Here ``x`` carries no information about the expert. If it does, a gate can learn it: now the sign
+# of the first feature determines the expert.
 rng = np.random.default_rng(0)
 X = rng.standard_normal((900, 2))
 y = np.where(X[:, 0] > 0, 2 * X[:, 1], -X[:, 1]) + 0.1 * rng.standard_normal(900)

@@ -2,7 +2,7 @@
 Watching a fit, and ending it early
 ===================================
 
-A callback is told of every step. What it returns can end the fit.
+A callback is called after every iteration, and can end the fit by returning True.
 """
 
 # %%
@@ -13,7 +13,7 @@ steps = []
 
 
 def watch(step):
-    """Remember each step; ten are enough."""
+    """Keep each iteration, and stop after ten."""
     steps.append(step)
     return len(steps) == 10
 
@@ -25,7 +25,7 @@ print(short.status_.message)
 print(whole.status_.message)
 
 # %%
-# The objective of every step, and the bound that no grouping can beat.
+# The objective of every iteration, and the lower bound over all groupings.
 cs.plot.convergence(whole)
 
 # %%

@@ -1,9 +1,9 @@
 """
-Tasks that are alike
-====================
+Similar tasks
+=============
 
-Sixteen schools, a few pupils each: alone, each regression is poor; all together, it is wrong for
-most. Grouped tasks share what they have in common.
+Sixteen schools with a few pupils each: separate regressions are poor, and one regression for all is
+wrong for most. Grouped tasks share what they have in common.
 """
 
 # %%
@@ -24,7 +24,7 @@ print(f"one regression for all: R2 {pooled.score(X[new], y[new]):.3f}")
 print(f"grouped tasks: R2 {model.score(X[new], y[new], tasks=tasks[new]):.3f}")
 
 # %%
-# Tasks in the plane in which their predictors differ most, joined to the middle of their group.
+# Tasks in the plane in which their weights differ most, joined to the centroid of their group.
 cs.plot.tasks(model)
 
 # %%

@@ -17,9 +17,13 @@ MORE_PAGES = ("algorithms", "tasks", "model_files", "coming_from", "plots_and_re
 PICTURES = ("weights.svg", "experts.svg", "report.png")
 
 
+def text_of(page):
+    return (DOCS / f"{page}.md").read_text(encoding="utf-8")
+
+
 def listed_names():
-    """What the pages of public names list for autosummary."""
-    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    """The names that the API reference lists for autosummary."""
+    text = text_of("api")
     for block in re.findall(r"\.\. autosummary::\n(.*?)```", text, flags=re.S):
         for line in block.splitlines():
             if line.startswith("   ") and not line.strip().startswith((":", "..")):
@@ -41,9 +45,24 @@ def test_every_page_is_in_a_table_of_contents():
     assert pages - entries == set()
 
 
+@pytest.mark.parametrize("page", sorted(path.stem for path in DOCS.glob("*.md")))
+def test_source_files_that_pages_name_exist(page):
+    named = set(re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]+)+\.py)`", text_of(page)))
+    package = Path(cs.__file__).parent
+    roots = (package, package.parent, DOCS.parent)
+    assert {path for path in named if not any((root / path).exists() for root in roots)} == set()
+
+
+def test_links_to_terms_lead_to_the_glossary():
+    terms = set(re.findall(r"^\((term-[a-z-]+)\)=$", text_of("glossary"), flags=re.M))
+    assert len(terms) > 30
+    for path in DOCS.glob("*.md"):
+        assert set(re.findall(r"#(term-[a-z-]+)", path.read_text(encoding="utf-8"))) <= terms
+
+
 def run_page(page, **given):
     """Run all blocks of a page, in order and in one namespace, which is returned."""
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    text = text_of(page)
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
         exec(block, given)
     return given

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written atomically."""
 
 import os
 import tempfile
@@ -15,20 +15,10 @@ SUFFIX = ".part"
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[Path]:
-    """A temporary file to write to, which takes the name ``path`` when the block has ended well.
+    """Yield an empty temporary file, which is renamed to ``path`` when the block succeeds.
 
-    Whatever ends the block otherwise, Ctrl-C included, leaves nothing behind, and a file that had
-    the name before as it was.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The name that the file will have; its folder has to exist.
-
-    Yields
-    ------
-    Path
-        The temporary file, empty, in the same folder.
+    If the block fails, Ctrl-C included, it is deleted, and an older file stays as it was. The
+    folder has to exist.
     """
     target = Path(path)
     if target.is_dir():
@@ -50,14 +40,14 @@ def replacing(path: PathLike) -> Iterator[Path]:
         partial.chmod(_usual_mode(target))
         yield partial
         with partial.open("rb") as stream:
-            os.fsync(stream.fileno())  # so that no crash leaves the name without the content
+            os.fsync(stream.fileno())  # a crash cannot leave the name without the content
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 
 
 def _usual_mode(target: Path) -> int:
-    """The permissions of the file to be replaced, or those that a new file gets."""
+    """The permissions of the replaced file, or of a new one."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""Small tables for notebooks: escaped, without colours of their own, so that any theme suits."""
+"""Small escaped tables for notebooks, without colours, so that they fit any theme."""
 
 from collections.abc import Sequence
 from html import escape
@@ -10,26 +10,14 @@ _CELL = "padding:2px 10px;text-align:{}"
 
 
 def number(value: object) -> str:
-    """A number as people read it; anything else as it is."""
+    """A float with four digits; anything else as text."""
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
     return f"{value:.4g}"
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as HTML. Beyond a screenful, the rows in the middle are left out, and it says so.
-
-    Parameters
-    ----------
-    title : str
-    header : sequence of str
-    rows : sequence of sequences
-        Numbers are aligned to the right and shortened, all else is text; everything is escaped.
-
-    Returns
-    -------
-    str
-    """
+    """A table as HTML; of more than `MOST_ROWS` rows, those in the middle are left out."""
     head = "".join(f'<th style="{_CELL.format("left")}">{escape(name)}</th>' for name in header)
     lines = [_row(row) for row in rows]
     if len(rows) > MOST_ROWS:

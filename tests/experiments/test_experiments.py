@@ -19,12 +19,11 @@ from clustruct.experiments.paper import (
     planted_features,
     reviews,
     table1,
-    table2,
-    table3,
     table4,
     table5,
+    tables2_3,
 )
-from clustruct.experiments.runner import Plan, perform, run_experiments
+from clustruct.experiments.runner import RunSettings, perform, run_experiments
 
 
 def measured(experiment, cells, repetitions=2):
@@ -89,23 +88,27 @@ def small_features(monkeypatch):
 
 
 def test_tables_2_and_3(small_features):
-    cells = [table2.CELLS["n = 150"], table2.CELLS["n = 50"], table3.CELLS["sigma = 0.05"]]
-    rows = measured(table2.TABLE2, cells, 1)
-    second, third = shown(table2.TABLE2, rows), shown(table3.TABLE3, rows)
+    cells = [
+        tables2_3.SIZES["n = 150"],
+        tables2_3.SIZES["n = 50"],
+        tables2_3.NOISES["sigma = 0.05"],
+    ]
+    rows = measured(tables2_3.TABLE2, cells, 1)
+    second, third = shown(tables2_3.TABLE2, rows), shown(tables2_3.TABLE3, rows)
     error = second.comparisons[0].entry("pg", "n = 150").ours.mean
     assert error < 1.0
     # Table 3 shows 100 times the same repetitions.
     assert third.comparisons[0].entry("pg", "sigma = 0.5").ours.mean == pytest.approx(100 * error)
     less = third.comparisons[0].entry("oracle", "sigma = 0.05").ours.mean
     assert less < third.comparisons[0].entry("oracle", "sigma = 0.5").ours.mean / 5
-    assert Task(table2.PLANTED, cells[0], 3).key == Task(table3.PLANTED, cells[0], 3).key
+    assert tables2_3.TABLE2.measurement is tables2_3.TABLE3.measurement
 
 
 def test_oscar_is_left_out_where_its_package_is_missing(small_features, monkeypatch):
     monkeypatch.setattr(baselines, "oscar_version", lambda: None)
-    rows = measured(table2.TABLE2, [table2.CELLS["n = 50"]], 1)
+    rows = measured(tables2_3.TABLE2, [tables2_3.SIZES["n = 50"]], 1)
     assert "oscar" not in rows[0].values["errors"]
-    entry = shown(table2.TABLE2, rows).comparisons[0].entry("oscar", "n = 50")
+    entry = shown(tables2_3.TABLE2, rows).comparisons[0].entry("oscar", "n = 50")
     assert entry.verdict == "not measured"
 
 
@@ -182,7 +185,7 @@ def test_missing_reviews_are_told_and_the_rest_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "urllib.request.urlopen", lambda *args, **kw: (_ for _ in ()).throw(OSError("no network"))
     )
-    outcome = run_experiments([EXPERIMENTS["table5"]], Plan(tmp_path, jobs=1))
+    outcome = run_experiments([EXPERIMENTS["table5"]], RunSettings(tmp_path, jobs=1))
     assert "CLUSTRUCT_DATA" in outcome.missing["table5"]
 
 

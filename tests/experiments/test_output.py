@@ -18,7 +18,7 @@ from clustruct.experiments.output.document import write_document
 from clustruct.experiments.output.drawings import DRAWINGS
 from clustruct.experiments.output.page import render_page
 from clustruct.experiments.paper import baselines
-from clustruct.experiments.runner import Plan
+from clustruct.experiments.runner import RunSettings
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ class Page(HTMLParser):
 
 def test_everything_is_written_and_the_page_is_whole(make_experiment, lacking, tmp_path):
     experiments = [make_experiment(), make_experiment("bad", check=lacking)]
-    found = reproduce.reproduce(experiments, Plan(tmp_path, jobs=1))
+    found = reproduce.reproduce(experiments, RunSettings(tmp_path, jobs=1))
     folder = tmp_path / "small"
     rows = list(csv.DictReader(io.StringIO((folder / "results.csv").read_text(encoding="utf-8"))))
     assert len(rows) == 8
@@ -104,7 +104,7 @@ def test_the_page_opens_in_a_browser(make_experiment, tmp_path):
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no chromium to open the page in")
-    reproduce.reproduce([make_experiment()], Plan(tmp_path, jobs=1))
+    reproduce.reproduce([make_experiment()], RunSettings(tmp_path, jobs=1))
     shown = subprocess.run(
         [browser, "--headless", "--no-sandbox", "--dump-dom", str(tmp_path / "index.html")],
         capture_output=True,
@@ -131,7 +131,7 @@ def test_drawings_are_valid_and_always_the_same():
 def test_document_is_made_from_results(make_experiment, tmp_path):
     folder = tmp_path / "reproduction"
     experiment = make_experiment()
-    reproduce.reproduce([experiment], Plan(folder, jobs=1))
+    reproduce.reproduce([experiment], RunSettings(folder, jobs=1))
     (folder / "notes").mkdir()
     (folder / "notes" / "small.md").write_text("Why it is so.", encoding="utf-8")
     page = write_document(folder, {"small": experiment})
@@ -162,9 +162,9 @@ def test_command_prints_tables_and_goes_on(small_catalogue, tmp_path, capsys):
     assert cli.main([*arguments, "--repetitions", "2"]) == 0
     assert "4 of 4 there" in capsys.readouterr().out
     assert cli.main([*arguments, "all", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["computed"], answer["done"]) == (4, 8)
-    assert answer["experiments"]["small"]["better"] == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["computed"], found["done"]) == (4, 8)
+    assert found["experiments"]["small"]["better"] == 1
     assert cli.main([*arguments, "--quick", "small"]) == 0
 
 
@@ -204,6 +204,6 @@ def test_interrupted_command_says_how_to_go_on(small_catalogue, monkeypatch, tmp
 def test_missing_oscar_is_told_with_the_remedy(make_experiment, monkeypatch, tmp_path):
     monkeypatch.setattr(baselines, "oscar_version", lambda: None)
     experiment = make_experiment(settings={"oscar": None})
-    found = reproduce.reproduce([experiment], Plan(tmp_path, jobs=1))
+    found = reproduce.reproduce([experiment], RunSettings(tmp_path, jobs=1))
     (complaint,) = found.complaints
     assert "pip install clustruct[experiments]" in complaint

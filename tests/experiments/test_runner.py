@@ -1,5 +1,6 @@
 """Tasks, seeds, results on disk, and what becomes of a run that is interrupted."""
 
+import io
 import json
 import os
 import signal
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from clustruct.experiments.runner import Plan, run_experiments
+from clustruct.experiments.progress import shown_progress
+from clustruct.experiments.runner import Progress, RunSettings, run_experiments
 from clustruct.experiments.store import Store, locked, write_whole
 
 SCRIPT = """
@@ -19,12 +21,13 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import CELLS, measure, present
 from clustruct.experiments.experiment import Experiment, Measurement
-from clustruct.experiments.runner import Plan, run_experiments
+from clustruct.experiments.progress import shown_progress
+from clustruct.experiments.runner import Progress, RunSettings, run_experiments
 
 cells = tuple({{**cell, "wait": 0.2}} for cell in CELLS)
 slow = Measurement("slow", measure, lambda: {{"version": 1}})
 experiment = Experiment("slow", "t", "a", slow, cells, 20, present, cells)
-outcome = run_experiments([experiment], Plan(Path({out!r}), jobs={jobs}))
+outcome = run_experiments([experiment], RunSettings(Path({out!r}), jobs={jobs}))
 print(outcome.computed, outcome.done, outcome.total, outcome.interrupted)
 """
 
@@ -39,9 +42,9 @@ def lines_of(path):
 
 def test_results_do_not_depend_on_jobs_and_order(make_experiment, tmp_path):
     experiment = make_experiment()
-    alone = run_experiments([experiment], Plan(tmp_path / "a", jobs=1))
-    together = run_experiments([experiment], Plan(tmp_path / "b", jobs=2))
-    some = run_experiments([experiment], Plan(tmp_path / "c", repetitions=2, jobs=1))
+    alone = run_experiments([experiment], RunSettings(tmp_path / "a", jobs=1))
+    together = run_experiments([experiment], RunSettings(tmp_path / "b", jobs=2))
+    some = run_experiments([experiment], RunSettings(tmp_path / "c", repetitions=2, jobs=1))
     assert alone.total == alone.computed == 8
     assert values(alone) == values(together)
     assert values(some) == [v for v in values(alone) if v[1] < 2]
@@ -50,18 +53,18 @@ def test_results_do_not_depend_on_jobs_and_order(make_experiment, tmp_path):
 
 def test_a_run_goes_on_and_computes_nothing_twice(make_experiment, tmp_path):
     experiment = make_experiment()
-    first = run_experiments([experiment], Plan(tmp_path, repetitions=3, jobs=1))
-    again = run_experiments([experiment], Plan(tmp_path, jobs=1))
+    first = run_experiments([experiment], RunSettings(tmp_path, repetitions=3, jobs=1))
+    again = run_experiments([experiment], RunSettings(tmp_path, jobs=1))
     assert (first.computed, again.computed, again.done) == (6, 2, 8)
     assert values(first) == values(again)[:6]
 
 
 def test_other_settings_are_other_results(make_experiment, tmp_path):
-    run_experiments([make_experiment()], Plan(tmp_path, jobs=1))
+    run_experiments([make_experiment()], RunSettings(tmp_path, jobs=1))
     changed = make_experiment(settings={"version": 2})
-    assert run_experiments([changed], Plan(tmp_path, jobs=1)).computed == 8
+    assert run_experiments([changed], RunSettings(tmp_path, jobs=1)).computed == 8
     # The old ones are still there.
-    assert run_experiments([make_experiment()], Plan(tmp_path, jobs=1)).computed == 0
+    assert run_experiments([make_experiment()], RunSettings(tmp_path, jobs=1)).computed == 0
 
 
 @pytest.mark.parametrize(
@@ -75,10 +78,10 @@ def test_other_settings_are_other_results(make_experiment, tmp_path):
 )
 def test_what_a_crash_leaves_is_never_read_as_whole(make_experiment, tmp_path, damage):
     experiment = make_experiment()
-    whole = run_experiments([experiment], Plan(tmp_path, jobs=1))
+    whole = run_experiments([experiment], RunSettings(tmp_path, jobs=1))
     path = tmp_path / "results" / "small.jsonl"
     path.write_text(damage(path.read_text(encoding="utf-8")), encoding="utf-8")
-    again = run_experiments([experiment], Plan(tmp_path, jobs=1))
+    again = run_experiments([experiment], RunSettings(tmp_path, jobs=1))
     assert again.computed <= 1
     assert values(again) == values(whole)
     assert len(lines_of(path)) == 8
@@ -87,7 +90,7 @@ def test_what_a_crash_leaves_is_never_read_as_whole(make_experiment, tmp_path, d
 
 def test_a_failing_repetition_is_told_and_not_kept(make_experiment, broken, tmp_path):
     good, bad = make_experiment(), make_experiment("bad", run=broken)
-    outcome = run_experiments([bad, good], Plan(tmp_path, jobs=2))
+    outcome = run_experiments([bad, good], RunSettings(tmp_path, jobs=2))
     assert len(outcome.failures) == 8
     assert "it <b>broke</b>" in outcome.failures[0]
     assert outcome.rows["bad"] == []
@@ -96,7 +99,7 @@ def test_a_failing_repetition_is_told_and_not_kept(make_experiment, broken, tmp_
 
 def test_what_lacks_data_is_left_out(make_experiment, lacking, tmp_path):
     good, bad = make_experiment(), make_experiment("bad", check=lacking)
-    outcome = run_experiments([bad, good], Plan(tmp_path, jobs=1))
+    outcome = run_experiments([bad, good], RunSettings(tmp_path, jobs=1))
     assert outcome.missing == {"bad": "the file is nowhere; get it from <somewhere>"}
     assert len(outcome.rows["small"]) == 8
 
@@ -179,3 +182,16 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         write_whole(path, "after")
     assert path.read_text(encoding="utf-8") == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_progress_is_shown_on_a_terminal_only(stream, shown):
+    with shown_progress(stream) as update:
+        update(Progress(done=3, total=10, cost_done=2.0, cost=8.0, name="phase"))
+    assert ("3/10" in stream.getvalue()) is shown
+    assert ("phase" in stream.getvalue()) is shown

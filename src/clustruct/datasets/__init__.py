@@ -1,10 +1,9 @@
 """Data to try models on: generators that return the planted truth, and loaders of real data.
 
-The ``make_*`` functions draw problems whose answer is known, and return it beside the data. The
-``fetch_*`` functions read public data sets from files, which the package does not ship: they are
-looked for in the folder named by the environment variable ``CLUSTRUCT_DATA``, then in the user's
-cache, then downloaded where there is a public place to download them from. Every file is checked
-against its SHA-256 before it is read.
+The ``make_*`` functions draw problems whose solution is known, and return it with the data. The
+``fetch_*`` functions read public data sets, which the package does not ship. They look in the
+folder named by the environment variable ``CLUSTRUCT_DATA``, then in the user's cache, and then
+download the file if there is a public source. Every file is checked against its SHA-256.
 """
 
 from clustruct.datasets.generators import (

@@ -1,4 +1,4 @@
-"""The form in which loaders return data: scikit-learn's."""
+"""Data sets in scikit-learn's form, and the documentation that loaders share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,33 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-__all__ = ["as_bunch"]
+from clustruct._docs import with_parameters
+
+__all__ = ["as_bunch", "loader"]
+
+_FOLDER = """\
+data_home : str or path-like, default=None
+    Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names, and
+    the user's cache. There is no public source to download the file from."""
+_FOLDER_OR_DOWNLOAD = """\
+data_home : str or path-like, default=None
+    Folder to look in and to download to; None for the one that the environment variable
+    ``CLUSTRUCT_DATA`` names, and the user's cache.
+download_if_missing : bool, default=True
+    Whether to download the file if it is in none of these folders."""
+_RETURN_X_Y = """\
+return_X_y : bool, default=False
+    Whether to return ``(data, target)`` only."""
+_AS_FRAME = """\
+as_frame : bool, default=False
+    Whether to return pandas objects, and all columns together as ``frame``."""
+
+loader = with_parameters(
+    data_home=_FOLDER,
+    data_home_or_download=_FOLDER_OR_DOWNLOAD,
+    return_X_y=_RETURN_X_Y,
+    as_frame=_AS_FRAME,
+)
 
 
 def as_bunch(
@@ -23,7 +49,7 @@ def as_bunch(
     """A data set in scikit-learn's form.
 
     ``others`` are columns that are neither feature nor target. The features named ``categorical``
-    hold integer codes, and in a frame they are marked as such.
+    hold integer codes; in a frame they are categorical columns.
     """
     names = list(feature_names)
     if not as_frame:
@@ -45,7 +71,7 @@ def as_bunch(
 
 
 def _frame(data: NDArray[np.float64], names: list[str], categorical: Sequence[str]) -> Any:
-    """The features as a pandas frame; pandas is needed by no one else, so it is imported here."""
+    """The features as a pandas frame."""
     try:
         import pandas as pd
     except ImportError as error:

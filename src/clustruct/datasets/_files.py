@@ -1,8 +1,8 @@
-"""Where the files of real data are, and that they are the right ones.
+"""Find, download and check the files of real data.
 
 A file is looked for in the folder named by ``CLUSTRUCT_DATA``, then in the user's cache; a folder
-given by the caller takes the place of both. What is downloaded goes to the last of these folders,
-under a temporary name until it is complete and checked.
+given by the caller replaces both. Downloads go to the last of these folders, under a temporary name
+until they are complete and checked.
 """
 
 import hashlib
@@ -21,42 +21,28 @@ from clustruct._atomic import PathLike, replacing
 __all__ = ["DataFile", "PathLike", "locate"]
 
 VARIABLE = "CLUSTRUCT_DATA"
-TIMEOUT = 60  # seconds without an answer until a download is given up
+TIMEOUT = 60  # seconds without a response after which a download fails
 
 
 def _sha256_of_file(path: Path) -> str:
-    """SHA-256 of all that a file holds."""
+    """SHA-256 of a whole file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of a public data set.
-
-    Attributes
-    ----------
-    name : str
-        Name of the file.
-    sha256 : str
-        What ``digest`` has to find.
-    source : str
-        Where people get it: a phrase for messages.
-    url : str or None
-        Where programs get it, if they can.
-    digest : callable
-        Finds the SHA-256 of what matters in a file; of all of it, unless said otherwise.
-    """
+    """A file of a public data set."""
 
     name: str
-    sha256: str
-    source: str
-    url: str | None = None
+    sha256: str  # expected result of `digest`
+    source: str  # where people can get it, for messages
+    url: str | None = None  # where programs can download it
     digest: Callable[[Path], str] = _sha256_of_file
 
 
 def locate(*files: DataFile, data_home: PathLike | None, download_if_missing: bool = True) -> Path:
-    """Path of the first of some equivalent files that is there, checked; or of one downloaded."""
+    """Path of the first of several equivalent files that exists, or of a download; checked."""
     folders = _folders(data_home)
     for folder in folders:
         for file in files:
@@ -72,7 +58,7 @@ def locate(*files: DataFile, data_home: PathLike | None, download_if_missing: bo
 
 
 def _folders(data_home: PathLike | None) -> list[Path]:
-    """Folders to look in, the best first; the last is the one to download to."""
+    """Folders to look in, in order; downloads go to the last one."""
     if data_home is not None:
         return [Path(data_home).expanduser()]
     named = os.environ.get(VARIABLE)
@@ -80,7 +66,7 @@ def _folders(data_home: PathLike | None) -> list[Path]:
 
 
 def _cache_folder() -> Path:
-    """Folder of this package in the place where the system keeps caches."""
+    """The package's folder in the cache directory of the system."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
@@ -91,7 +77,7 @@ def _cache_folder() -> Path:
 
 
 def _check(file: DataFile, path: Path, what: str, remedy: str) -> None:
-    """Refuse a file that does not hold what it should; ``what`` says which one it is."""
+    """Raise OSError if a file has the wrong SHA-256; ``what`` names it in the message."""
     found = file.digest(path)
     if found != file.sha256:
         raise OSError(
@@ -101,7 +87,7 @@ def _check(file: DataFile, path: Path, what: str, remedy: str) -> None:
 
 
 def _download(file: DataFile, url: str, folder: Path) -> Path:
-    """Fetch a file; it gets its name when it is complete and checked, and leaves nothing before."""
+    """Download a file; it gets its name only when it is complete and checked."""
     folder.mkdir(parents=True, exist_ok=True)
     otherwise = (
         f"Try again, or get it from {file.source} and put it in a folder that the environment "
@@ -116,7 +102,7 @@ def _download(file: DataFile, url: str, folder: Path) -> Path:
 
 
 def _copy(url: str, target: BinaryIO, name: str, remedy: str) -> None:
-    """Copy what is at an address."""
+    """Copy the content of an address to a file."""
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as stream:
             copyfileobj(stream, target)
@@ -125,7 +111,7 @@ def _copy(url: str, target: BinaryIO, name: str, remedy: str) -> None:
 
 
 def _missing(files: tuple[DataFile, ...], folders: list[Path]) -> str:
-    """What to tell who has none of the files."""
+    """The message if none of the files exists."""
     names = " or ".join(file.name for file in files)
     places = ", ".join(str(folder) for folder in folders)
     return (

@@ -1,7 +1,7 @@
-"""Problems with a known answer, drawn at random.
+"""Random problems with a known solution.
 
-All of them draw the truth first, then the samples: with the same `random_state`, problems of
-different size have the same truth.
+The truth is drawn before the samples, so that problems of different size share it if their
+`random_state` is the same.
 """
 
 import math
@@ -14,15 +14,28 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from clustruct._arguments import as_count, as_flag, as_number, as_numbers
+from clustruct._docs import with_parameters
 from clustruct._typing import Floats, Labels
 from clustruct.datasets.planted import ClusteredFeatures, ClusteredTasks, Experts
 
 __all__ = ["make_clustered_features", "make_clustered_tasks", "make_experts"]
 
+ZERO = -1  # label of features with zero weight
 
-ZERO = -1  # the label of the features without weight
+_generator = with_parameters(
+    noise="""\
+Standard deviation of the normal noise. In classification, the scale of the logistic
+    noise on the scores (Gumbel noise with several outputs).""",
+    classification="""\
+classification : bool, default=False
+    Whether the targets are classes: with one output, 1 where the noisy score is positive and
+    0 elsewhere; with several, the number of the largest score.
+random_state : int, RandomState instance or None, default=None
+    Seed, for the same problem at every call.""",
+)
 
 
+@_generator
 def make_clustered_features(
     n_samples: int = 100,
     n_features: int = 100,
@@ -42,7 +55,7 @@ def make_clustered_features(
     """Draw a linear model whose features share few weights, and samples of it.
 
     The groups' weights are uniform between `low` and `high`, each feature falls into a group at
-    random, the design is normal, and the answers are ``X @ coef + intercept`` plus noise. The
+    random, the design is normal, and the targets are ``X @ coef + intercept`` plus noise. The
     defaults are the problem of section 6.1.2 of the paper, at 100 samples.
 
     Parameters
@@ -52,35 +65,29 @@ def make_clustered_features(
     n_features : int, default=100
         Number of features.
     n_clusters : int, default=5
-        Number of groups of features that have weight. None of them is empty.
+        Number of groups of features with nonzero weight. None of them is empty.
     n_outputs : int, default=1
-        Number of answers a sample has. With several, a feature has a row of weights, and features
-        of a group share it.
+        Number of targets of a sample. With several, the features of a group share a row of
+        weights.
     n_nonzero : int, default=None
-        Number of features that have weight; None for all.
+        Number of features with nonzero weight; None for all.
     noise : float, default=0.5
-        Standard deviation of the normal noise. In classification, the scale of the logistic
-        noise (Gumbel's noise, with several outputs) on the scores.
+        {noise}
     low, high : float, default=-15, 15
         Limits of the weights.
     correlation : float, default=0
         Correlation of neighbouring columns of the design, in (-1, 1). That of columns ``i`` and
         ``j`` is ``correlation ** abs(i - j)``.
     density : float, default=1
-        Less than 1 makes the design a sparse one of zeros and ones, in which each entry is 1 with
-        this probability.
+        Below 1, the design is a sparse matrix whose entries are 1 with this probability.
     intercept : float or array-like of shape (n_outputs,), default=0
-        What is added to ``X @ coef``.
-    classification : bool, default=False
-        Whether the answers are classes: with one output, 1 where the noisy score is positive and
-        0 elsewhere; with several, the number of the largest.
-    random_state : int, RandomState instance or None, default=None
-        Seed, for the same problem at every call.
+        Intercept, added to ``X @ coef``.
+    {classification}
 
     Returns
     -------
     ClusteredFeatures
-        Design and answers, with the weights, groups and levels behind them.
+        Design and targets, with the true weights and groups.
 
     See Also
     --------
@@ -90,8 +97,8 @@ def make_clustered_features(
     Notes
     -----
     In classification, ``noise=1`` makes logistic regression the true model, with `coef` and
-    `intercept` as its parameters; ``noise=0`` makes the classes separable. With the default levels
-    the classes are nearly so: ``low=-1, high=1, noise=1`` gives a harder problem.
+    `intercept` as its parameters; ``noise=0`` makes the classes separable. With the default range
+    of weights they nearly are: ``low=-1, high=1, noise=1`` gives a harder problem.
 
     Examples
     --------
@@ -139,10 +146,10 @@ def make_clustered_features(
         design = _draw_zeros_and_ones(n_samples, n_features, density, rng)
     else:
         design = _draw_correlated(n_samples, n_features, correlation, rng)
-    answers = _draw_answers(design @ coef + shift, noise, classification, rng)
+    targets = _draw_targets(design @ coef + shift, noise, classification, rng)
     return ClusteredFeatures(
         X=design,
-        y=answers,
+        y=targets,
         coef=coef,
         intercept=shift if outputs else float(shift),
         labels=labels,
@@ -151,6 +158,7 @@ def make_clustered_features(
     )
 
 
+@_generator
 def make_experts(
     n_samples: int = 1000,
     n_informative: int = 10,
@@ -165,46 +173,40 @@ def make_experts(
     classification: bool = False,
     random_state: int | RandomState | None = None,
 ) -> Experts:
-    """Draw samples that are answered by one of several linear models each.
+    """Draw several linear models, the experts, and samples that each follow one of them.
 
-    Weights and features are standard normal, each sample falls to an expert at random, and its
-    answer is that of its expert plus noise. Features of pure noise can be added, which is what
-    section 6.1.1 of the paper does.
+    Weights and features are standard normal, each sample gets an expert at random, and its target
+    is the expert's prediction plus noise. As in section 6.1.1 of the paper, features of pure noise
+    can be added.
 
     Parameters
     ----------
     n_samples : int, default=1000
         Number of samples.
     n_informative : int, default=10
-        Number of features that matter.
+        Number of informative features.
     n_clusters : int, default=3
-        Number of experts. None of them goes without a sample.
+        Number of experts. Each of them has at least one sample.
     noise_share : float, default=0
-        Share of all features that do not matter, in [0, 1); to the nearest whole number of
-        features.
+        Share of all features that are pure noise, in [0, 1), rounded to whole features.
     n_outputs : int, default=1
-        Number of answers a sample has.
+        Number of targets of a sample.
     noise : float, default=0.1
-        Standard deviation of the normal noise. In classification, the scale of the logistic
-        noise (Gumbel's noise, with several outputs) on the scores.
+        {noise}
     feature_noise : float, default=1
-        Standard deviation of the features that do not matter.
+        Standard deviation of the features of pure noise.
     separation : float, default=0
-        How far, in a random direction of the features that matter, the samples of an expert are
-        moved away from the origin. At 0 the features do not tell which expert answers; at 3 or
-        more they do, and a gate can learn it.
+        Distance by which the samples of an expert are moved from the origin, in a random direction
+        of the informative features. At 0 the features carry no information about the expert; at 3
+        or more a gate can learn it.
     intercepts : float or array-like of shape (n_clusters,) or (n_clusters, n_outputs), default=0
-        What the experts add.
-    classification : bool, default=False
-        Whether the answers are classes: with one output, 1 where the noisy score is positive and
-        0 elsewhere; with several, the number of the largest.
-    random_state : int, RandomState instance or None, default=None
-        Seed, for the same problem at every call.
+        Intercepts of the experts.
+    {classification}
 
     Returns
     -------
     Experts
-        Design and answers, with the experts and who answers what.
+        Design and targets, with the true experts and the expert of each sample.
 
     See Also
     --------
@@ -213,8 +215,8 @@ def make_experts(
 
     Notes
     -----
-    The paper names 8 features that matter in its text and 10 at its Table 1. With 10, least squares
-    on the true groups of 1000 samples has the errors which that table gives for it.
+    The paper names 8 informative features in its text and 10 at its Table 1. With 10, least squares
+    on the true groups of 1000 samples has the errors that the table gives.
 
     Examples
     --------
@@ -222,8 +224,8 @@ def make_experts(
     >>> problem = cs.datasets.make_experts(200, noise_share=0.75, noise=0.0, random_state=0)
     >>> problem.X.shape
     (200, 40)
-    >>> answers = problem.X @ problem.experts.T
-    >>> bool(abs(answers[range(200), problem.labels] - problem.y).max() < 1e-12)
+    >>> predictions = problem.X @ problem.experts.T
+    >>> bool(abs(predictions[range(200), problem.labels] - problem.y).max() < 1e-12)
     True
     """
     n_samples = as_count(n_samples, "n_samples")
@@ -253,10 +255,10 @@ def make_experts(
     for label, (weights, shift) in enumerate(zip(experts, shifts, strict=True)):
         mine = labels == label
         scores[mine] = design[mine] @ weights + shift
-    answers = _draw_answers(scores, noise, classification, rng)
+    targets = _draw_targets(scores, noise, classification, rng)
     return Experts(
         X=design,
-        y=answers,
+        y=targets,
         experts=experts,
         intercepts=shifts,
         labels=labels,
@@ -265,6 +267,7 @@ def make_experts(
     )
 
 
+@_generator
 def make_clustered_tasks(
     n_samples: int = 20,
     n_features: int = 10,
@@ -282,8 +285,8 @@ def make_clustered_tasks(
 ) -> ClusteredTasks:
     """Draw many linear models whose weight vectors fall into groups, and few samples of each.
 
-    Centres are normal with standard deviation `between`, the weights of a task are the centre of
-    its group plus normal ones with standard deviation `within`, and features are standard normal.
+    Centroids are normal with standard deviation `between`. The weights of a task are the centroid
+    of its group plus normal noise with standard deviation `within`. Features are standard normal.
 
     Parameters
     ----------
@@ -296,28 +299,24 @@ def make_clustered_tasks(
     n_clusters : int, default=3
         Number of groups of tasks. None of them is empty.
     between : float, default=1
-        Standard deviation of the centres.
+        Standard deviation of the centroids.
     within : float, default=0.1
-        Standard deviation of the weights around their centre.
+        Standard deviation of the weights around their centroid.
     noise : float, default=0.5
-        Standard deviation of the normal noise. In classification, the scale of the logistic
-        noise on the scores.
+        {noise}
     shared : bool, default=True
-        Whether all tasks answer to the same samples. If not, each has its own.
+        Whether all tasks have the same samples. If not, each has its own.
     missing : float, default=0
-        Probability that an answer is missing, in [0, 1). Each task keeps at least one.
+        Probability that a target is missing, in [0, 1). Each task keeps at least one.
     intercept : float or array-like of shape (n_tasks,), default=0
-        What the tasks add.
-    classification : bool, default=False
-        Whether the answers are classes: 1 where the noisy score is positive, 0 elsewhere.
-    random_state : int, RandomState instance or None, default=None
-        Seed, for the same problem at every call.
+        Intercepts of the tasks.
+    {classification}
 
     Returns
     -------
     ClusteredTasks
-        Design and answers, with the weights, centres and groups of the tasks. Its methods
-        ``columns()`` and ``rows()`` give the two layouts of the same answers.
+        Design and targets, with the weights, centroids and groups of the tasks. Its methods
+        ``columns()`` and ``rows()`` return the two layouts of the same targets.
 
     See Also
     --------
@@ -360,10 +359,10 @@ def make_clustered_tasks(
     kept = _draw_kept(tasks, missing, rng)
     samples, tasks = samples[kept], tasks[kept]
     scores = np.einsum("ij,ij->i", design[samples], coef[tasks]) + shifts[tasks]
-    answers = _draw_answers(scores, noise, classification, rng)
+    targets = _draw_targets(scores, noise, classification, rng)
     return ClusteredTasks(
         X=design,
-        y=answers,
+        y=targets,
         samples=samples,
         tasks=tasks,
         coef=coef,
@@ -375,7 +374,7 @@ def make_clustered_tasks(
 
 
 def _as_clusters(value: object, n_items: int, items: str) -> int:
-    """A number of groups that ``n_items`` items can fill; ``items`` names their argument."""
+    """A number of groups of at most ``n_items``; ``items`` is the name of that argument."""
     n_clusters = as_count(value, "n_clusters")
     if n_clusters > n_items:
         raise ValueError(
@@ -423,29 +422,29 @@ def _draw_correlated(
 def _draw_zeros_and_ones(
     n_samples: int, n_features: int, density: float, rng: RandomState
 ) -> sparse.csr_array:
-    """Ones at random, in time and memory that go with their number and not with all cells'."""
+    """Ones at random places, in time and memory proportional to their number."""
     n_ones = rng.binomial(n_samples * n_features, density)
     cells = sample_without_replacement(n_samples * n_features, n_ones, random_state=rng)
     rows, columns = np.divmod(np.sort(cells), n_features)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_samples))])
-    # Much of scikit-learn wants short indices, and SciPy keeps those that it is given.
+    # Much of scikit-learn wants 32-bit indices, and SciPy keeps the type it is given.
     index = np.int32 if max(n_ones, n_features) <= np.iinfo(np.int32).max else np.int64
     parts = (np.ones(n_ones), columns.astype(index), starts.astype(index))
     return sparse.csr_array(parts, shape=(n_samples, n_features))
 
 
 def _draw_kept(tasks: Labels, missing: float, rng: RandomState) -> NDArray[np.bool_]:
-    """Which answers are not missing; each task keeps one at least."""
+    """Whether each target is kept; each task keeps at least one."""
     kept = rng.random_sample(tasks.size) >= missing
     (bare,) = np.nonzero(np.bincount(tasks, weights=kept) == 0)
     kept[np.searchsorted(tasks, bare)] = True  # tasks are in order, so these are their first ones
     return np.asarray(kept)
 
 
-def _draw_answers(
+def _draw_targets(
     scores: Floats, noise: float, classification: bool, rng: RandomState
 ) -> Floats | Labels:
-    """Noisy scores, or the classes that they say."""
+    """Noisy scores, or the classes they imply."""
     if not classification:
         return np.asarray(scores + noise * rng.standard_normal(scores.shape))
     if scores.ndim == 1:

@@ -1,4 +1,4 @@
-"""Real data of many tasks, each of which has rows of its own."""
+"""Real data with many tasks, each with its own rows."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 from sklearn.utils import Bunch
 
-from clustruct.datasets._bunches import as_bunch
+from clustruct.datasets._bunches import as_bunch, loader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
 __all__ = ["fetch_landmine", "fetch_school"]
@@ -67,6 +67,7 @@ Dirichlet process priors", Journal of Machine Learning Research, 2007.
 """
 
 
+@loader
 def fetch_school(
     *,
     data_home: PathLike | None = None,
@@ -77,13 +78,8 @@ def fetch_school(
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder to look in and to download to; None for the one that the environment variable
-        ``CLUSTRUCT_DATA`` names, and the user's cache.
-    download_if_missing : bool, default=True
-        Whether to download the file if it is nowhere.
-    as_frame : bool, default=False
-        Whether to return pandas objects, and all columns together as ``frame``.
+    {data_home_or_download}
+    {as_frame}
 
     Returns
     -------
@@ -116,16 +112,14 @@ def fetch_school(
     )
 
 
+@loader
 def fetch_landmine(*, data_home: PathLike | None = None, as_frame: bool = False) -> Bunch:
     """Load radar images of 29 fields, each a task of telling landmines from clutter.
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names,
-        and the user's cache. There is no public place to download the file from.
-    as_frame : bool, default=False
-        Whether to return pandas objects, and all columns together as ``frame``.
+    {data_home}
+    {as_frame}
 
     Returns
     -------
@@ -160,10 +154,10 @@ def fetch_landmine(*, data_home: PathLike | None = None, as_frame: bool = False)
 
 
 def _read_tasks(
-    path: Path, features: str, answers: str
+    path: Path, features: str, targets: str
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
-    """Rows, answers and task numbers, from a file with two rows of cells, a cell a task."""
-    content = loadmat(path, variable_names=[features, answers])
-    designs, targets = content[features].ravel(), content[answers].ravel()
+    """Rows, targets and task numbers, from a file with one cell for each task in two variables."""
+    content = loadmat(path, variable_names=[features, targets])
+    designs, columns = content[features].ravel(), content[targets].ravel()
     tasks = np.repeat(np.arange(designs.size), [len(design) for design in designs])
-    return np.concatenate(designs), np.concatenate(targets).ravel(), tasks
+    return np.concatenate(designs), np.concatenate(columns).ravel(), tasks

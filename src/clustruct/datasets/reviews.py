@@ -1,4 +1,4 @@
-"""Movie reviews with ratings, and the words to rate them by."""
+"""Movie reviews with ratings, as weighted word counts."""
 
 import hashlib
 import lzma
@@ -15,6 +15,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
 from clustruct._arguments import as_choice, as_count
+from clustruct.datasets._bunches import loader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
 __all__ = ["fetch_movie_reviews"]
@@ -39,6 +40,7 @@ those `n_features` stay whose TF-IDF, in rows of norm 1, is largest on average.
 """
 
 
+@loader
 def fetch_movie_reviews(
     *,
     weighting: str = "tfidf-l2",
@@ -55,20 +57,14 @@ def fetch_movie_reviews(
     Parameters
     ----------
     weighting : {"tfidf-l2", "tfidf", "frequency", "text"}, default="tfidf-l2"
-        What the numbers of a review's words become: TF-IDF in rows of norm 1, TF-IDF, or the share
-        that a word has in the words of the review that are in the vocabulary. "text" gives the
-        reviews as they are.
+        How word counts are weighted: TF-IDF with rows of norm 1, TF-IDF, or the share of a word
+        among the review's words in the vocabulary. "text" returns the texts.
     n_features : int or None, default=5623
-        Size of the vocabulary; None for all words that are in `min_df` reviews.
+        Size of the vocabulary; None for all words in at least `min_df` reviews.
     min_df : int, default=10
-        Least number of reviews that a word has to be in.
-    data_home : str or path-like, default=None
-        Folder to look in and to download to; None for the one that the environment variable
-        ``CLUSTRUCT_DATA`` names, and the user's cache.
-    download_if_missing : bool, default=True
-        Whether to download the file if it is nowhere.
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone.
+        Smallest number of reviews that a word occurs in.
+    {data_home_or_download}
+    {return_X_y}
 
     Returns
     -------
@@ -84,8 +80,8 @@ def fetch_movie_reviews(
     Notes
     -----
     The paper says only that stop words, rare words and words with a small mean TF-IDF were
-    removed, and that 5623 were left. The rule here is one that leaves as many: English stop words
-    out, then words in fewer than ten reviews, then all but the 5623 with the largest mean TF-IDF.
+    removed, and that 5623 were left. Here, English stop words are removed, then words in fewer
+    than ten reviews, then all but the 5623 with the largest mean TF-IDF.
 
     Examples
     --------
@@ -112,7 +108,7 @@ def fetch_movie_reviews(
 
 
 def _digest_of_members(path: Path) -> str:
-    """SHA-256 of the texts and ratings in an archive, however it is compressed."""
+    """SHA-256 of the texts and ratings in an archive, whatever its compression."""
     sha256 = hashlib.sha256()
     try:
         with tarfile.open(path) as archive:
@@ -124,7 +120,7 @@ def _digest_of_members(path: Path) -> str:
     return sha256.hexdigest()
 
 
-# The archive of the authors, and one with the same content that takes less room.
+# The authors' archive, and a smaller one with the same content.
 ORIGINAL = DataFile(
     name="scale_data.tar.gz",
     sha256="78c25320b3aaa2fc99b86e9a3cba4f2496ca5e69c6d46a73b2c2adbd5c239e97",
@@ -140,13 +136,13 @@ REPACKED = DataFile(
 
 
 def _member(archive: tarfile.TarFile, kind: str, critic: str) -> bytes:
-    """Content of one of the files of a critic."""
+    """The content of a critic's file."""
     stream = archive.extractfile(f"scaledata/{critic}/{kind}.{critic}")
     return b"" if stream is None else stream.read()
 
 
 def _read_reviews(path: Path) -> tuple[list[str], NDArray[np.float64], NDArray[np.object_]]:
-    """Texts, ratings and critics, one a review."""
+    """The text, rating and critic of each review."""
     texts: list[str] = []
     ratings: list[float] = []
     critics: list[str] = []
@@ -162,7 +158,7 @@ def _read_reviews(path: Path) -> tuple[list[str], NDArray[np.float64], NDArray[n
 def _count_words(
     texts: list[str], n_words: int | None, min_df: int
 ) -> tuple[sparse.csr_array, NDArray[np.object_]]:
-    """How often each review has each word of the vocabulary, and the vocabulary."""
+    """Word counts of the reviews, and the vocabulary."""
     vectorizer = CountVectorizer(stop_words="english", min_df=min_df, dtype=np.float64)
     counts = sparse.csr_array(vectorizer.fit_transform(texts))
     counts.sort_indices()
@@ -180,7 +176,7 @@ def _count_words(
 
 
 def _weigh(counts: sparse.csr_array, weighting: str) -> sparse.csr_array:
-    """Numbers of words, weighted."""
+    """Weight the word counts."""
     if weighting == "frequency":
         return normalize(counts, norm="l1")
     norm = "l2" if weighting == "tfidf-l2" else None

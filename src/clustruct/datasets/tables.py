@@ -1,4 +1,4 @@
-"""Real data in one table each."""
+"""Real data sets of one table each."""
 
 import csv
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from clustruct.datasets._bunches import as_bunch
+from clustruct.datasets._bunches import as_bunch, loader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
 __all__ = ["fetch_cheese", "fetch_meatspec", "fetch_rent", "fetch_tone"]
 
-# R's own way of writing them, with quotes, would not have the SHA-256.
+# R writes quotes, which gives another SHA-256.
 AS_CSV = "written by pandas' to_csv(index=False)"
 TONE = DataFile(
     name="tonedata.csv",
@@ -86,6 +86,7 @@ data frame `meatspec` of the R package faraway.
 """
 
 
+@loader
 def fetch_tone(
     *, data_home: PathLike | None = None, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
@@ -93,13 +94,9 @@ def fetch_tone(
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names,
-        and the user's cache. There is no public place to download the file from.
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone.
-    as_frame : bool, default=False
-        Whether to return pandas objects, and all columns together as ``frame``.
+    {data_home}
+    {return_X_y}
+    {as_frame}
 
     Returns
     -------
@@ -123,20 +120,17 @@ def fetch_tone(
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
+@loader
 def fetch_cheese(
     *, data_home: PathLike | None = None, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
-    """Load 5555 weekly sales of cheese at 88 retailers, which differ in what makes them buy.
+    """Load 5555 weekly sales of cheese at 88 retailers with different price elasticities.
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names,
-        and the user's cache. There is no public place to download the file from.
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone.
-    as_frame : bool, default=False
-        Whether to return pandas objects, and all columns together as ``frame``.
+    {data_home}
+    {return_X_y}
+    {as_frame}
 
     Returns
     -------
@@ -170,25 +164,22 @@ def fetch_cheese(
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
+@loader
 def fetch_rent(
     *, data_home: PathLike | None = None, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
-    """Load 2053 rents in Munich, with a district that is one of 25.
+    """Load 2053 rents in Munich, with the district as one of 25 codes.
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names,
-        and the user's cache. There is no public place to download the file from.
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone.
-    as_frame : bool, default=False
-        Whether to return pandas objects, and all columns together as ``frame``.
+    {data_home}
+    {return_X_y}
+    {as_frame}
 
     Returns
     -------
     Bunch, or tuple of (data, target)
-        ``data`` of shape (2053, 11), in which ``area`` is a code and no quantity (in a frame, a
+        ``data`` of shape (2053, 11), in which ``area`` is a code, not a quantity (in a frame, a
         categorical column); ``target``, the net rent for a square metre; ``feature_names``,
         ``DESCR`` and ``frame``.
 
@@ -204,11 +195,12 @@ def fetch_rent(
     ((2053, 11), 'area')
     """
     table = _read_table(locate(RENT, data_home=data_home))
-    del table["rent"]  # the whole flat's rent would give away that of a square metre
+    del table["rent"]  # the rent of the whole flat determines the target
     bunch = _numeric_bunch(table, "rentm", RENT_DESCRIPTION, as_frame, categorical=("area",))
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
+@loader
 def fetch_meatspec(
     *, data_home: PathLike | None = None, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
@@ -216,13 +208,9 @@ def fetch_meatspec(
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names,
-        and the user's cache. There is no public place to download the file from.
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone.
-    as_frame : bool, default=False
-        Whether to return pandas objects, and all columns together as ``frame``.
+    {data_home}
+    {return_X_y}
+    {as_frame}
 
     Returns
     -------
@@ -267,7 +255,7 @@ def _numeric_bunch(
     as_frame: bool,
     categorical: Sequence[str] = (),
 ) -> Bunch:
-    """A table of numbers; all columns but the target are features."""
+    """A numeric table; all columns but the target are features."""
     names = [name for name in table if name != target_name]
     return as_bunch(
         np.column_stack([_numbers(table[name]) for name in names]),

@@ -4,10 +4,9 @@ from clustruct.experiments.experiment import Experiment
 from clustruct.experiments.paper.convergence import CONVERGENCE
 from clustruct.experiments.paper.phase import PHASE
 from clustruct.experiments.paper.table1 import TABLE1
-from clustruct.experiments.paper.table2 import TABLE2
-from clustruct.experiments.paper.table3 import TABLE3
 from clustruct.experiments.paper.table4 import TABLE4
 from clustruct.experiments.paper.table5 import TABLE5
+from clustruct.experiments.paper.tables2_3 import TABLE2, TABLE3
 
 __all__ = ["EXPERIMENTS"]
 

@@ -1,35 +1,23 @@
-"""The paper's figures and ours, and whether they agree."""
+"""The paper's figures beside ours, and whether they agree."""
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LEAST_COUNT", "Comparison", "Entry", "Figure", "figure_of"]
+__all__ = ["LEAST_COUNT", "Comparison", "Entry", "Figure", "figure_of", "paper_figures"]
 
-
-LEAST_COUNT = 4  # the deviation of fewer repetitions is no measure of anything
+LEAST_COUNT = 4  # fewer repetitions give no usable standard deviation
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean over repetitions.
-
-    Attributes
-    ----------
-    mean : float
-    deviation : float
-        Standard deviation over the repetitions.
-    count : int
-        Number of repetitions.
-    unit : float
-        Unit of the last digit printed; a rounded mean is uncertain by it, too.
-    """
+    """A mean and a standard deviation over repetitions."""
 
     mean: float
     deviation: float
     count: int
-    unit: float = 0.0
+    unit: float = 0.0  # of the last printed digit: rounding makes the mean uncertain, too
 
     @property
     def variance(self) -> float:
@@ -44,31 +32,32 @@ class Figure:
 
 
 def figure_of(values: Sequence[float]) -> Figure | None:
-    """Mean and deviation of what repetitions found; None where there are none."""
+    """Mean and standard deviation of some values; None if there are none."""
     if not values:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     return Figure(statistics.fmean(values), deviation, len(values))
 
 
+def paper_figures(printed: str, columns: Iterable[str], count: int) -> dict[str, dict[str, Figure]]:
+    """Parse a table of the paper, with lines such as ``pg 63.31±18.24 52.72±16.51``."""
+    table: dict[str, dict[str, Figure]] = {column: {} for column in columns}
+    for method, *cells in map(str.split, printed.strip().splitlines()):
+        for column, cell in zip(table, cells, strict=True):
+            mean, _, deviation = cell.partition("±")
+            table[column][method] = Figure(float(mean), float(deviation), count, unit=0.01)
+    return table
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a table: what the paper says, and what we find; less is better.
-
-    Attributes
-    ----------
-    method, column : str
-    ours, paper : Figure or None
-        None where there is no such figure.
-    rival : str
-        Whose figure the paper's is, where it is not that of the same method.
-    """
+    """One cell of a table: the paper's figure and ours; smaller is better."""
 
     method: str
     column: str
-    ours: Figure | None
-    paper: Figure | None
-    rival: str = ""
+    ours: Figure | None  # None if it was not measured
+    paper: Figure | None  # None if the paper has no such figure
+    rival: str = ""  # the method that the paper's figure belongs to, if it is another one
 
     @property
     def verdict(self) -> str:
@@ -87,22 +76,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table of the paper and ours.
-
-    Attributes
-    ----------
-    title : str
-    quantity : str
-        What the figures are.
-    methods : mapping
-        Keys of the methods and how they are called in print, in the order of the rows.
-    columns : sequence of str
-    entries : sequence of Entry
-    """
+    """A table of the paper beside ours."""
 
     title: str
-    quantity: str
-    methods: Mapping[str, str]
+    quantity: str  # what the figures measure
+    methods: Mapping[str, str]  # key and printed name of each row, in order
     columns: Sequence[str]
     entries: Sequence[Entry]
 
@@ -118,25 +96,10 @@ class Comparison:
         against_best: str = "auto",
         not_best: Sequence[str] = ("oracle",),
     ) -> "Comparison":
-        """Side by side; `against_best` is held against the best of the paper's own figures.
+        """Compare the values of all repetitions with the paper, both by column and method.
 
-        Parameters
-        ----------
-        title, quantity : str
-        methods : mapping
-            Keys and printed names.
-        ours : mapping
-            By column, then by method: the values of all repetitions.
-        paper : mapping
-            By column, then by method.
-        against_best : str
-            A method that the paper does not have.
-        not_best : sequence of str
-            Methods that are out of competition.
-
-        Returns
-        -------
-        Comparison
+        The method `against_best`, which the paper does not have, is compared with the best of the
+        paper's figures in its column; methods in `not_best` do not count as best.
         """
         entries = []
         for column, found in ours.items():
@@ -152,9 +115,9 @@ class Comparison:
         return cls(title, quantity, methods, tuple(ours), entries)
 
     def entry(self, method: str, column: str) -> Entry:
-        """One cell."""
+        """The entry of a method in a column."""
         return next(e for e in self.entries if (e.method, e.column) == (method, column))
 
     def count(self, verdict: str) -> int:
-        """How many cells have that verdict."""
+        """The number of entries with a verdict."""
         return sum(entry.verdict == verdict for entry in self.entries)

@@ -1,4 +1,4 @@
-"""The facts about a machine that a reader needs to judge figures by."""
+"""The machine and the versions that figures were computed with."""
 
 import os
 import platform
@@ -15,17 +15,7 @@ PACKAGES = ("clustruct", "numpy", "scipy", "scikit-learn", "sortedl1")
 
 
 def environment(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Date, commit, machine and versions.
-
-    Parameters
-    ----------
-    packages : sequence of str
-        Whose versions to name.
-
-    Returns
-    -------
-    dict
-    """
+    """Date, commit, machine and versions."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
@@ -39,7 +29,7 @@ def environment(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
 
 
 def environment_line(facts: dict[str, Any]) -> str:
-    """The facts in a line."""
+    """The facts as one line of text."""
     packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items() if number)
     commit = f", commit {facts['commit'][:10]}" if facts["commit"] else ""
     return (

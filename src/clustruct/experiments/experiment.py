@@ -1,8 +1,8 @@
-"""What an experiment is: cells of a table, what is measured in each, and how it is shown."""
+"""What an experiment is: the cells of a table, the measurement in each, and its presentation."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,44 +20,32 @@ __all__ = [
     "Row",
     "Task",
     "readings_table",
+    "shares_table",
+    "values_by_method",
     "values_in",
 ]
 
 Cell = Mapping[str, float | int | str]
 
-# The root of all seeds; a task's own seed follows from its measurement, cell and repetition alone.
-ENTROPY = 2017
+ENTROPY = 2017  # root of all seeds
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What one repetition does; several experiments may show the same measurement.
+    """What one repetition computes; several experiments may present the same measurement."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the file of results.
-    measure : callable
-        From a cell and a seed to a mapping that JSON can hold; of module level, as it is sent to
-        other processes.
-    settings : callable
-        All constants that the results depend on. Rows of other settings are not taken for these.
-    check : callable
-        Raises OSError or ImportError, with the remedy, where data or packages are missing.
-    cost : callable
-        About how many seconds of processor time a repetition of a cell takes.
-    """
-
-    name: str
+    name: str  # of the file of results
+    # Returns what JSON can hold. A module-level function, since it is sent to other processes.
     measure: Callable[[Cell, np.random.SeedSequence], dict[str, Any]]
-    settings: Callable[[], dict[str, Any]]
+    settings: Callable[[], dict[str, Any]]  # all constants that the results depend on
+    # Raises OSError or ImportError, with the remedy, if data or packages are missing.
     check: Callable[[], None] = lambda: None
-    cost: Callable[[Cell], float] = lambda cell: 1.0
+    cost: Callable[[Cell], float] = lambda cell: 1.0  # estimated processor seconds a repetition
 
     @property
     def digest(self) -> str:
-        """What tells these settings from others."""
-        return _digest(self.settings())  # asked anew, as packages may have come since
+        """A digest of the settings, computed at each call since packages may be installed."""
+        return _digest(self.settings())
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +58,12 @@ class Task:
 
     @property
     def key(self) -> str:
-        """The same for the same work, and for nothing else."""
+        """Identifies the work: cell, repetition and settings."""
         return f"{_text(self.cell)} {self.repetition} {self.measurement.digest}"
 
     @property
     def seed(self) -> np.random.SeedSequence:
-        """Depends on nothing but the task, so that order and number of jobs do not matter."""
+        """Depends on the task alone, so that the order and the number of jobs do not matter."""
         names = (self.measurement.name, _text(self.cell))
         path = (*(int(_digest(name)[:8], 16) for name in names), self.repetition)
         return np.random.SeedSequence(ENTROPY, spawn_key=path)
@@ -83,25 +71,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """What a repetition found.
+    """The result of one repetition."""
 
-    Attributes
-    ----------
-    key : str
-        Key of the task.
-    cell : mapping
-    repetition : int
-    seconds : float
-        Processor time.
-    values : mapping
-        What `Measurement.measure` returned.
-    """
-
-    key: str
+    key: str  # of the task
     cell: Cell
     repetition: int
-    seconds: float
-    values: Mapping[str, Any]
+    seconds: float  # of processor time
+    values: Mapping[str, Any]  # what `Measurement.measure` returned
 
 
 @dataclass(frozen=True)
@@ -115,62 +91,29 @@ class PlainTable:
 
 @dataclass(frozen=True)
 class Presentation:
-    """How an experiment is shown.
-
-    Attributes
-    ----------
-    comparisons : sequence of Comparison
-        The paper's figures and ours, side by side.
-    tables : sequence of PlainTable
-    pictures : sequence of Picture
-    remarks : sequence of str
-        What the figures say, computed from them: a sentence each.
-    """
+    """The tables, pictures and remarks of an experiment."""
 
     comparisons: Sequence[Comparison] = ()
     tables: Sequence[PlainTable] = ()
     pictures: Sequence[Picture] = ()
-    remarks: Sequence[str] = ()
+    remarks: Sequence[str] = ()  # sentences computed from the figures
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A table or a figure of the paper.
+    """A table or a figure of the paper."""
 
-    Attributes
-    ----------
-    name : str
-        What the command line calls it.
-    title : str
-    about : str
-        What is done, in a few sentences.
-    measurement : Measurement
-    cells : sequence of Cell
-    repetitions : int
-        As many as in the paper.
-    present : callable
-        From the rows of all cells to what is shown.
-    quick_cells : sequence of Cell
-        Cells of a quick run.
-    quick_repetitions : int
-    readings : sequence of str
-        How the paper was read where it leaves a choice.
-    other_cells : sequence of Cell
-        Cells that read the paper otherwise, to see what depends on it; not in a quick run.
-    other_repetitions : int
-    """
-
-    name: str
+    name: str  # on the command line
     title: str
-    about: str
+    about: str  # the set-up, in a few sentences
     measurement: Measurement
     cells: Sequence[Cell]
-    repetitions: int
+    repetitions: int  # as many as in the paper
     present: Callable[[Sequence[Row]], Presentation]
     quick_cells: Sequence[Cell]
     quick_repetitions: int = 2
-    readings: Sequence[str] = ()
-    other_cells: Sequence[Cell] = ()
+    readings: Sequence[str] = ()  # how we read the paper where it is ambiguous
+    other_cells: Sequence[Cell] = ()  # other readings of the paper; not in a quick run
     other_repetitions: int = 5
 
     def tasks(self, *, repetitions: int | None, quick: bool) -> list[Task]:
@@ -188,7 +131,7 @@ class Experiment:
 
 
 def values_in(rows: Sequence[Row], cell: Cell, *path: str) -> list[float]:
-    """The values of all repetitions of a cell under some path; those that are None are left out."""
+    """The values of all repetitions of a cell under a path of keys, without those that are None."""
     found = []
     for row in rows:
         if row.cell != cell:
@@ -201,6 +144,24 @@ def values_in(rows: Sequence[Row], cell: Cell, *path: str) -> list[float]:
     return found
 
 
+def values_by_method(
+    rows: Sequence[Row],
+    cells: Mapping[str, Cell],
+    methods: Mapping[str, str],
+    path: str,
+    factor: float = 1.0,
+) -> dict[str, dict[str, list[float]]]:
+    """The values under ``path/method``, by column and method, for the columns that have rows."""
+    return {
+        column: {
+            name: [factor * value for value in values_in(rows, cell, path, name)]
+            for name in methods
+        }
+        for column, cell in cells.items()
+        if any(row.cell == cell for row in rows)
+    }
+
+
 def readings_table(
     title: str,
     rows: Sequence[Row],
@@ -210,35 +171,29 @@ def readings_table(
     path: str,
     factor: float = 1.0,
 ) -> PlainTable:
-    """Means and deviations of cells that read the paper otherwise.
-
-    Parameters
-    ----------
-    title : str
-    rows : sequence of Row
-    cells : mapping
-        What each reading is called, and its cell.
-    methods : mapping
-        Keys and printed names.
-    path : str
-        Where a row's values are.
-    factor : float
-        What they are multiplied by.
-
-    Returns
-    -------
-    PlainTable
-    """
+    """Means and deviations for other readings of the paper, one cell each."""
     body = []
-    for name, cell in cells.items():
-        figures = [
-            figure_of([factor * value for value in values_in(rows, cell, path, method)])
-            for method in methods
-        ]
+    for name, found in values_by_method(rows, cells, methods, path, factor).items():
+        figures = [figure_of(values) for values in found.values()]
         if any(figures):
             count = max(figure.count for figure in figures if figure)
             body.append([name, str(count), *("-" if f is None else str(f) for f in figures)])
     return PlainTable(title, ["", "repetitions", *methods.values()], body)
+
+
+def shares_table(
+    title: str,
+    methods: Mapping[str, str],
+    columns: Iterable[str],
+    values: Callable[[str, str], Sequence[float | bool]],
+) -> PlainTable:
+    """The mean of ``values(method, column)`` in percent, "-" if there are none."""
+    header = list(columns)
+    body = [
+        [printed, *(f"{np.mean(v):.0%}" if (v := values(name, c)) else "-" for c in header)]
+        for name, printed in methods.items()
+    ]
+    return PlainTable(title, ["", *header], body)
 
 
 def _text(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""Progress of a run on standard error, where that is a terminal: what is done, and time left."""
+"""The progress bar of a run, on standard error if that is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,63 +9,31 @@ from clustruct.experiments.runner import Progress
 
 __all__ = ["shown_progress"]
 
-Watch = Callable[[Progress], None]
-
 
 @contextmanager
-def shown_progress(stream: TextIO | None = None) -> Iterator[Watch]:
-    """A function to tell of progress, which shows it while the block runs.
-
-    Parameters
-    ----------
-    stream : text stream, optional
-        In place of standard error.
-
-    Yields
-    ------
-    callable
-    """
+def shown_progress(stream: TextIO | None = None) -> Iterator[Callable[[Progress], None]]:
+    """Show a progress bar while the block runs; yields the callback that updates it."""
     stream = sys.stderr if stream is None else stream
     if stream is None or not stream.isatty():
         yield lambda progress: None
         return
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-        from rich.progress import Progress as Bar
-    except ImportError:
-        yield lambda progress: _print(stream, progress)
-        stream.write("\n")
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Bar(*columns, console=Console(file=stream), transient=True) as bar:
-        job = bar.add_task("starting", total=None, left="")
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-        def watch(progress: Progress) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+    console = Console(file=stream)
+    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        job = bar.add_task("starting", total=None, count="")
+
+        def update(progress: Progress) -> None:
             bar.update(
                 job,
                 description=progress.name,
-                completed=progress.done,
-                total=progress.total,
-                left=_left(progress.seconds_left),
+                # Repetitions differ in their cost: the bar and the time left follow the cost.
+                completed=progress.cost_done,
+                total=progress.cost,
+                count=f"{progress.done}/{progress.total}",
             )
 
-        yield watch
-
-
-def _print(stream: TextIO, progress: Progress) -> None:
-    left = _left(progress.seconds_left)
-    stream.write(f"\r{progress.done} of {progress.total} repetitions, {left:<20}")
-    stream.flush()
-
-
-def _left(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    minutes = round(seconds / 60)
-    return f"about {minutes} min left" if minutes else "less than a minute left"
+        yield update

@@ -1,4 +1,4 @@
-"""The command ``clustruct reproduce``: run experiments, write what they show, and tell."""
+"""The command ``clustruct reproduce``: run experiments and write their tables, pictures, page."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from clustruct.experiments.environment import environment
 from clustruct.experiments.experiment import Experiment
 from clustruct.experiments.output.files import Section, make_sections, write_sections
 from clustruct.experiments.output.page import render_page
-from clustruct.experiments.runner import Outcome, Plan, Progress, run_experiments
+from clustruct.experiments.runner import Outcome, Progress, RunSettings, run_experiments
 from clustruct.experiments.store import locked, write_whole
 
 __all__ = ["Reproduction", "reproduce"]
@@ -18,25 +18,15 @@ __all__ = ["Reproduction", "reproduce"]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What a run of some experiments came to.
-
-    Attributes
-    ----------
-    outcome : Outcome
-    sections : list of Section
-    page : Path or None
-        The page over all of them.
-    complaints : list of str
-        What could not be done, with the remedy.
-    """
+    """The outcome of a run and the files written."""
 
     outcome: Outcome
     sections: list[Section]
-    page: Path | None
-    complaints: list[str]
+    page: Path | None  # None without Jinja2
+    complaints: list[str]  # what could not be done, with the remedy
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """The JSON of ``clustruct reproduce --json``."""
         return {
             "done": self.outcome.done,
             "total": self.outcome.total,
@@ -58,34 +48,24 @@ class Reproduction:
 
 def reproduce(
     experiments: Sequence[Experiment],
-    plan: Plan,
+    settings: RunSettings,
     watch: Callable[[Progress], None] = lambda progress: None,
 ) -> Reproduction:
-    """Run what is not yet done, and write tables, pictures and the page of all that is.
+    """Run the tasks that have no result yet, and write the files of all results.
 
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-    plan : Plan
-    watch : callable
-        Told of every repetition that is done.
-
-    Returns
-    -------
-    Reproduction
-        After Ctrl-C, of what was done until then.
+    `watch` is called after every repetition. After Ctrl-C, the files cover the results so far.
     """
-    with locked(plan.out):
-        outcome = run_experiments(experiments, plan, watch)
-        _log(outcome, plan)
+    with locked(settings.out):
+        outcome = run_experiments(experiments, settings, watch)
+        _log(outcome, settings)
         named = {experiment.name: experiment for experiment in experiments}
         sections, complaint = make_sections(named, outcome.rows)
-        write_sections(sections, plan.out)
+        write_sections(sections, settings.out)
         complaints = [f"{name} was left out: {why}" for name, why in outcome.missing.items()]
         complaints += [*outcome.failures, *([complaint] if complaint else [])]
-        page: Path | None = plan.out / "index.html"
+        page: Path | None = settings.out / "index.html"
         try:
-            write_whole(plan.out / "index.html", render_page(sections, outcome.missing))
+            write_whole(settings.out / "index.html", render_page(sections, outcome.missing))
         except ImportError as error:
             complaints.append(str(error))
             page = None
@@ -93,7 +73,7 @@ def reproduce(
 
 
 def _without_oscar(experiments: Sequence[Experiment]) -> list[str]:
-    """A remark where the tables lack the column of OSCAR."""
+    """A remark if the package that fits OSCAR is missing and the tables have a column for it."""
     from clustruct.experiments.paper.baselines import oscar_version
 
     concerned = [e.name for e in experiments if "oscar" in e.measurement.settings()]
@@ -105,18 +85,18 @@ def _without_oscar(experiments: Sequence[Experiment]) -> list[str]:
     ]
 
 
-def _log(outcome: Outcome, plan: Plan) -> None:
-    """A line about this run, for readers who ask how long it took and where."""
+def _log(outcome: Outcome, settings: RunSettings) -> None:
+    """Append a line about this run: how long it took, and on which machine."""
     if not outcome.computed:
         return
     line = {
         "computed": outcome.computed,
         "done": outcome.done,
         "total": outcome.total,
-        "jobs": plan.n_jobs,
+        "jobs": settings.n_jobs,
         "processor seconds": round(outcome.seconds, 1),
         "wall seconds": round(outcome.wall, 1),
         **environment(),
     }
-    with (plan.out / "runs.jsonl").open("a", encoding="utf-8") as file:
+    with (settings.out / "runs.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")

@@ -1,8 +1,8 @@
-"""Run the tasks of some experiments, all cores at work, and keep each result as it comes.
+"""Run the tasks of some experiments in parallel, and store each result as it arrives.
 
-A task knows its own seed, so that results are the same bits whatever the order and the number of
-processes; and each result is on disk before the next one counts, so that a run goes on where it
-was interrupted.
+Each task has its own seed, so that results are the same bits for any order and number of
+processes. Each result is on disk before the task counts as done, so that an interrupted run can be
+resumed.
 """
 
 import os
@@ -24,28 +24,17 @@ from threadpoolctl import threadpool_limits
 from clustruct.experiments.experiment import Experiment, Row, Task
 from clustruct.experiments.store import Store
 
-__all__ = ["Outcome", "Plan", "Progress", "perform", "run_experiments"]
+__all__ = ["Outcome", "Progress", "RunSettings", "perform", "run_experiments"]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How much to do, and where to keep it.
-
-    Attributes
-    ----------
-    out : Path
-    repetitions : int or None
-        None for as many as in the paper.
-    quick : bool
-        Few cells, few repetitions.
-    jobs : int or None
-        Processes; None for one a core.
-    """
+class RunSettings:
+    """How much to run, and where to store it."""
 
     out: Path
-    repetitions: int | None = None
-    quick: bool = False
-    jobs: int | None = None
+    repetitions: int | None = None  # None for as many as in the paper
+    quick: bool = False  # few cells, few repetitions
+    jobs: int | None = None  # processes; None for one a core
 
     @property
     def n_jobs(self) -> int:
@@ -55,74 +44,38 @@ class Plan:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """The state of a run after a repetition."""
 
-    Attributes
-    ----------
-    done, total : int
-        Repetitions, those of earlier runs included.
-    seconds_left : float or None
-        An estimate, once there is something to judge by.
-    name : str
-        Measurement that the last result belongs to.
-    """
-
-    done: int
+    done: int  # repetitions, earlier runs included
     total: int
-    seconds_left: float | None
-    name: str
+    cost_done: float  # estimated processor seconds of this run so far
+    cost: float  # and of all that this run has to do
+    name: str  # measurement of the last result
 
 
 @dataclass
 class Outcome:
-    """What came of a run.
-
-    Attributes
-    ----------
-    rows : dict
-        For each experiment that could run, the rows of its tasks.
-    missing : dict
-        For each experiment that could not, what it lacks, with the remedy.
-    failures : list of str
-        Repetitions that ended in an error, with its text.
-    done, total : int
-    computed : int
-        Repetitions done by this run.
-    seconds : float
-        Processor time of these.
-    wall : float
-        Seconds this run took.
-    """
+    """The results of a run, by the name of the experiment."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
-    done: int = 0
+    missing: dict[str, str] = field(default_factory=dict)  # what an experiment lacks, and a remedy
+    failures: list[str] = field(default_factory=list)  # tracebacks of repetitions that failed
+    done: int = 0  # repetitions, earlier runs included
     total: int = 0
-    computed: int = 0
-    seconds: float = 0.0
+    computed: int = 0  # repetitions of this run
+    seconds: float = 0.0  # processor time of these
     wall: float = 0.0
     interrupted: bool = False
 
 
 def run_experiments(
     experiments: Sequence[Experiment],
-    plan: Plan,
+    settings: RunSettings,
     watch: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Do what is not yet done of some experiments.
+    """Run the tasks that have no result yet; `watch` is called after every repetition.
 
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-    plan : Plan
-    watch : callable
-        Told of every repetition that is done.
-
-    Returns
-    -------
-    Outcome
-        After Ctrl-C, of what was done until then.
+    Ctrl-C ends the run; the outcome then holds the results so far.
     """
     outcome = Outcome()
     begin = time.perf_counter()
@@ -133,19 +86,21 @@ def run_experiments(
         except (OSError, ImportError) as error:
             outcome.missing[experiment.name] = str(error)
             continue
-        tasks[experiment.name] = experiment.tasks(repetitions=plan.repetitions, quick=plan.quick)
+        tasks[experiment.name] = experiment.tasks(
+            repetitions=settings.repetitions, quick=settings.quick
+        )
     every = {(t.measurement.name, t.key): t for mine in tasks.values() for t in mine}
-    stores = _open(every, plan)
+    stores = _open(every, settings)
     pending = [task for (name, key), task in every.items() if key not in stores[name].rows]
-    # The first repetitions of everything first: a run that is cut short has something of all.
+    # All first repetitions come first, so that a run cut short has results for every cell.
     pending.sort(key=lambda task: task.repetition)
     outcome.total, outcome.done = len(every), len(every) - len(pending)
     try:
-        with _terminable():
-            _work(pending, stores, plan, outcome, watch)
+        with _sigterm_as_interrupt():
+            _work(pending, stores, settings, outcome, watch)
     except KeyboardInterrupt:
         outcome.interrupted = True
-        stores = _open(every, plan)  # what is on disk counts, whatever was interrupted
+        stores = _open(every, settings)  # what is on disk counts, wherever the interrupt struck
         kept = sum(key in stores[name].rows for name, key in every)
         outcome.computed += kept - outcome.done
         outcome.done = kept
@@ -156,15 +111,15 @@ def run_experiments(
     return outcome
 
 
-def _open(every: Iterable[tuple[str, str]], plan: Plan) -> dict[str, Store]:
-    """The stores of the measurements in question."""
+def _open(every: Iterable[tuple[str, str]], settings: RunSettings) -> dict[str, Store]:
+    """The stores of the measurements, given as pairs of name and key."""
     names = {name for name, _ in every}
-    return {name: Store(plan.out / "results" / f"{name}.jsonl") for name in sorted(names)}
+    return {name: Store(settings.out / "results" / f"{name}.jsonl") for name in sorted(names)}
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Take a request to end for Ctrl-C, so that the processes at work are ended, too."""
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM as Ctrl-C, so that the worker processes end, too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -178,16 +133,16 @@ def _terminable() -> Iterator[None]:
 def _work(
     pending: Sequence[Task],
     stores: dict[str, Store],
-    plan: Plan,
+    settings: RunSettings,
     outcome: Outcome,
     watch: Callable[[Progress], None],
 ) -> None:
-    """Do the tasks, and keep each row as it comes."""
-    left = {(t.measurement.name, t.key): t.measurement.cost(t.cell) for t in pending}
-    clock = _Clock(sum(left.values()))
-    with closing(_results(pending, plan.n_jobs)) as results:
+    """Run the tasks and store each row as it arrives."""
+    costs = {(t.measurement.name, t.key): t.measurement.cost(t.cell) for t in pending}
+    spent = 0.0
+    with closing(_results(pending, settings.n_jobs)) as results:
         for name, key, row, error in results:
-            clock.spend(left.pop((name, key)))
+            spent += costs[name, key]
             if row is None:
                 outcome.failures.append(f"{name} {key}: {error}")
             else:
@@ -195,36 +150,23 @@ def _work(
                 outcome.done += 1
                 outcome.computed += 1
                 outcome.seconds += row.seconds
-            watch(Progress(outcome.done, outcome.total, clock.left(), name))
+            watch(Progress(outcome.done, outcome.total, spent, sum(costs.values()), name))
 
 
 def _results(
     pending: Sequence[Task], n_jobs: int
 ) -> Generator[tuple[str, str, Row | None, str], None, None]:
     jobs = (delayed(perform)(task, os.getpid()) for task in pending)
-    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-    yield from parallel(jobs)
+    yield from Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")(jobs)
 
 
 def perform(task: Task, parent: int) -> tuple[str, str, Row | None, str]:
-    """One repetition, in whatever process; an error becomes its text.
+    """Run one repetition in any process; `parent` is the id of the process that asked for it.
 
-    Parameters
-    ----------
-    task : Task
-    parent : int
-        Process that has asked for it.
-
-    Returns
-    -------
-    name, key : str
-        Of the measurement and of the task.
-    row : Row or None
-    error : str
-        Why there is no row.
+    Returns the name of the measurement, the key of the task, and a row or the text of an error.
     """
     if os.getpid() != parent:
-        # Ctrl-C goes to all processes of a terminal; only the first one is to answer.
+        # Ctrl-C reaches all processes of a terminal; only the parent handles it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     name, key = task.measurement.name, task.key
     begin = time.process_time()
@@ -236,21 +178,3 @@ def perform(task: Task, parent: int) -> tuple[str, str, Row | None, str]:
         return name, key, None, traceback.format_exc()
     seconds = round(time.process_time() - begin, 3)
     return name, key, Row(key, dict(task.cell), task.repetition, seconds, values), ""
-
-
-class _Clock:
-    """Time left, by the costs of what is done and what is not."""
-
-    def __init__(self, total: float) -> None:
-        self._left = total
-        self._spent = 0.0
-        self._begin = time.perf_counter()
-
-    def spend(self, cost: float) -> None:
-        self._spent += cost
-        self._left -= cost
-
-    def left(self) -> float | None:
-        if not self._spent:
-            return None
-        return (time.perf_counter() - self._begin) / self._spent * max(self._left, 0.0)

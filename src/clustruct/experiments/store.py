@@ -1,8 +1,7 @@
-"""Results on disk, one line a repetition, safe against interruption at any moment.
+"""Results on disk, one JSON line a repetition, which an interruption cannot damage.
 
-A line is written whole, flushed and synced before the next task counts as done. What a crash leaves
-behind, a torn last line say, is no row: it is dropped when the file is opened, and the repetition
-is done again.
+A line is written whole, flushed and synced before its task counts as done. A torn last line after a
+crash is dropped when the file is opened, and its repetition is computed again.
 """
 
 import json
@@ -18,24 +17,17 @@ from clustruct.experiments.experiment import Row
 
 __all__ = ["Store", "locked", "write_whole"]
 
-_FIELDS = ("key", "cell", "repetition", "seconds", "values")
+_FIELDS = {"key", "cell", "repetition", "seconds", "values"}
 
 
 class Store:
-    """The rows of one measurement.
-
-    Parameters
-    ----------
-    path : Path
-        File of JSON lines; it need not be there yet.
-    """
+    """The rows of one measurement, in a file that need not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.rows: dict[str, Row] = {}
         text = path.read_bytes() if path.exists() else b""
-        lines = text.split(b"\n")
-        for line in lines[:-1]:  # the last one is empty, or torn
+        for line in text.split(b"\n")[:-1]:  # the last one is empty, or torn
             row = _row(line)
             if row is not None:
                 self.rows[row.key] = row
@@ -44,7 +36,7 @@ class Store:
             write_whole(path, kept)
 
     def append(self, row: Row) -> None:
-        """Keep a row, on disk before this returns."""
+        """Keep a row; it is on disk when this returns."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
             file.write(_line(row))
@@ -54,7 +46,7 @@ class Store:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file such that it is there in full or as it was before."""
+    """Write a file atomically, and the folder it is in if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -62,7 +54,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; the system lifts the lock when the process ends."""
+    """Keep other runs out of a folder; the system releases the lock when the process ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -70,15 +62,14 @@ def locked(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as file:
         try:
             import fcntl
-        except ImportError:  # not a POSIX system: no such lock
+        except ImportError:  # only POSIX systems have it
             yield
             return
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ValueError(
-                f"Another run writes to {folder} at this moment. "
-                "Wait for it, or give another --out."
+                f"Another run is writing to {folder}. Wait for it, or give another --out."
             ) from None
         yield
 
@@ -92,6 +83,4 @@ def _row(line: bytes) -> Row | None:
         found: Any = json.loads(line)
     except ValueError:
         return None
-    if not isinstance(found, dict) or set(found) != set(_FIELDS):
-        return None
-    return Row(**found)
+    return Row(**found) if isinstance(found, dict) and set(found) == _FIELDS else None

@@ -1,6 +1,5 @@
-"""Model files with no code in them.
+"""Model files that hold no code.
 
-A model file is a zip archive of JSON and ``.npy`` members (`archive`). What a member may say is a
-short list of kinds of values (`values`, `arrays`) and of classes (`classes`); loading makes these
-and calls nothing.
+A model file is a zip archive of JSON and ``.npy`` members (`archive`). It can hold a few kinds of
+values (`values`, `arrays`) and objects of listed classes (`classes`); loading calls nothing else.
 """

@@ -1,8 +1,8 @@
-"""The zip archive of a model file: written at once, read with suspicion.
+"""The zip archive of a model file, written atomically and checked before it is read.
 
-The member ``manifest.json`` names the format, its version, the packages that wrote the file, and
-the size and SHA-256 of every other member. Nothing is unpacked before the names and the declared
-sizes have been looked at, and nothing is parsed before its SHA-256 has been.
+The member ``manifest.json`` holds the format, its version, the packages that wrote the file, and
+the size and SHA-256 of every other member. Names and declared sizes are checked before anything is
+unpacked, and the SHA-256 of a member before it is parsed.
 """
 
 import hashlib
@@ -24,44 +24,27 @@ FORMAT = "clustruct model"
 VERSION = 1
 MANIFEST = "manifest.json"
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip can say: equal models give equal bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date in zip: equal models give equal bytes
 _NAME = re.compile(r"manifest\.json|model\.json|arrays/[0-9]{1,9}\.npy")
 _MOST_MEMBERS = 1_000_000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
-# What Python's zip reader raises on archives that are damaged in one way or another.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    OverflowError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
+# Exceptions that Python's zip reader raises for damaged archives.
+_DAMAGE: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, struct.error, EOFError)
+_DAMAGE += (ArithmeticError, RuntimeError, ValueError, OSError)
 GET_ANOTHER = "Get an undamaged copy, or save the model again"
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The members of a model file, and what its manifest tells beside their sums.
+    """The members of a model file, and the versions of the packages that wrote it."""
 
-    Attributes
-    ----------
-    members : dict of bytes
-        By name, the manifest left out.
-    packages : dict of str
-        Versions of the packages that wrote it.
-    """
-
-    members: dict[str, bytes]
+    members: dict[str, bytes]  # by name, without the manifest
     packages: dict[str, str]
 
 
 def write_archive(path: Path, archive: Archive) -> None:
-    """Write a model file; it is there whole, or not at all."""
+    """Write a model file atomically."""
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -77,13 +60,7 @@ def write_archive(path: Path, archive: Archive) -> None:
 
 
 def read_archive(path: Path, max_size: int) -> Archive:
-    """The members of a model file, checked against the manifest.
-
-    Raises
-    ------
-    ValueError
-        If it is no model file, a damaged one, too large, or of a later version.
-    """
+    """Read a model file and check it against its manifest; ValueError if it fails."""
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as source:
@@ -104,11 +81,11 @@ def read_archive(path: Path, max_size: int) -> Archive:
 
 
 class _Refusal(Exception):
-    """A reason not to read on, apart from those that the zip reader has."""
+    """A reason to refuse an archive that the zip reader would accept."""
 
 
 def _checked_infos(source: zipfile.ZipFile, max_size: int) -> dict[str, zipfile.ZipInfo]:
-    """What the archive holds, before any of it is unpacked."""
+    """The members of an archive by name, checked before any of it is unpacked."""
     infos = source.infolist()
     if len(infos) > _MOST_MEMBERS:
         raise _Refusal(f"it has {len(infos)} members, which no model needs. {GET_ANOTHER}")
@@ -134,7 +111,7 @@ def _checked_infos(source: zipfile.ZipFile, max_size: int) -> dict[str, zipfile.
 
 
 def _manifest(data: bytes) -> dict[str, Any]:
-    """The manifest, if it is one that this version understands."""
+    """Parse the manifest; ValueError if this version does not understand it."""
     try:
         manifest = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -159,12 +136,12 @@ def _is_table(value: object, kind: type) -> bool:
 
 
 def _sum(data: bytes) -> Mapping[str, Any]:
-    """What the manifest tells of a member."""
+    """The entry of a member in the manifest."""
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _not_an_archive(path: Path, error: Exception) -> str:
-    """What to say of a file that cannot be unpacked."""
+    """The message for a file that cannot be unpacked."""
     with path.open("rb") as stream:
         start = stream.read(4)
     if not start:

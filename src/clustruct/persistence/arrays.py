@@ -1,6 +1,6 @@
-"""NumPy arrays as bytes in the ``.npy`` format, and back, without a parser that could be fooled.
+"""NumPy arrays as ``.npy`` bytes and back, with a parser that accepts only what NumPy writes.
 
-What NumPy writes for plain types is one fixed form of header. Reading takes that form and no other.
+For plain types NumPy writes one fixed form of header; reading accepts no other.
 """
 
 import io
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 __all__ = ["KINDS", "array_of_bytes", "bytes_of_array", "plain_dtype"]
 
-KINDS = "biufcUmM"  # truth values, numbers, text, times: all that needs no object to be made
+KINDS = "biufcUmM"  # booleans, numbers, text and times: no Python objects
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _DTYPE = re.compile(r"[<>|][biufcUmM][0-9]{1,9}(\[[0-9A-Za-z]{1,12}\])?")
@@ -32,13 +32,7 @@ def bytes_of_array(array: NDArray[Any]) -> bytes:
 
 
 def array_of_bytes(data: bytes) -> NDArray[Any]:
-    """The array in a ``.npy`` file; writeable, and with memory of its own.
-
-    Raises
-    ------
-    ValueError
-        If the bytes are anything else than what `bytes_of_array` gives.
-    """
+    """The array in a ``.npy`` file, writeable; ValueError if `bytes_of_array` did not write it."""
     length = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 2], "little")
     start = len(_MAGIC) + 2 + length
     header = _HEADER.fullmatch(data[len(_MAGIC) + 2 : start].decode("latin-1"))
@@ -57,7 +51,7 @@ def array_of_bytes(data: bytes) -> NDArray[Any]:
 
 
 def plain_dtype(text: str) -> np.dtype[Any]:
-    """The data type of that description, if it is a plain one."""
+    """The data type of that name; ValueError if it is not a plain one."""
     if not _DTYPE.fullmatch(text):
         raise ValueError(f"{text!r:.40} is not the name of a plain data type")
     try:
@@ -70,7 +64,7 @@ def plain_dtype(text: str) -> np.dtype[Any]:
 
 
 def _check_entries(flat: NDArray[Any]) -> None:
-    """Refuse bytes that no truth value and no text has."""
+    """Refuse bytes that are no boolean or no character."""
     if flat.dtype.kind == "b" and flat.size and flat.view(np.uint8).max() > 1:
         raise ValueError("an array of truth values holds other bytes than 0 and 1")
     if flat.dtype.kind == "U" and flat.size:

@@ -1,8 +1,8 @@
 """The classes that a model file may name, and the checks of their objects' state.
 
-The list is explicit: our estimators, their results and the transformers of columns, and those of
-scikit-learn's estimators whose fitted state is plain values. A file names our classes without their
-module, so that a class may move; one that is renamed keeps its old name here.
+The list is explicit: our estimators, results and column transformers, and those estimators of
+scikit-learn whose fitted state is plain values. A file names our classes without their module, so
+that a class may move; one that is renamed keeps its old name here.
 """
 
 import dataclasses
@@ -21,96 +21,53 @@ _OWN = {
     f"clustruct.{name}": f"clustruct.{module}"
     for module, names in {
         "estimators.columns.transformers": (
-            "DateToDays",
-            "FilledText",
-            "LevelEncoder",
-            "MissingFlag",
-            "WordsOfColumn",
-            "WrittenDates",
-            "WrittenNumbers",
+            "DateToDays FilledText LevelEncoder MissingFlag WordsOfColumn WrittenDates "
+            "WrittenNumbers"
         ),
-        "estimators.features.models": ("FeatureClusterClassifier", "FeatureClusterRegressor"),
-        "estimators.features.search_models": (
-            "FeatureClusterClassifierCV",
-            "FeatureClusterRegressorCV",
-        ),
-        "estimators.samples.gate": ("Gate",),
-        "estimators.samples.models": ("SampleClusterClassifier", "SampleClusterRegressor"),
-        "estimators.samples.search_models": (
-            "SampleClusterClassifierCV",
-            "SampleClusterRegressorCV",
-        ),
-        "estimators.tasks.base": ("Prices",),
-        "estimators.tasks.entries": ("Frame",),
-        "estimators.tasks.models": ("TaskClusterClassifier", "TaskClusterRegressor"),
-        "estimators.tasks.search_models": ("TaskClusterClassifierCV", "TaskClusterRegressorCV"),
+        "estimators.features.models": "FeatureClusterClassifier FeatureClusterRegressor",
+        "estimators.features.search_models": "FeatureClusterClassifierCV FeatureClusterRegressorCV",
+        "estimators.samples.gate": "Gate",
+        "estimators.samples.models": "SampleClusterClassifier SampleClusterRegressor",
+        "estimators.samples.search_models": "SampleClusterClassifierCV SampleClusterRegressorCV",
+        "estimators.tasks.base": "Prices",
+        "estimators.tasks.entries": "Frame",
+        "estimators.tasks.models": "TaskClusterClassifier TaskClusterRegressor",
+        "estimators.tasks.search_models": "TaskClusterClassifierCV TaskClusterRegressorCV",
         "results": (
-            "Certificate",
-            "Clustering1D",
-            "CountSelection",
-            "ExpertGroup",
-            "FeatureGroup",
-            "FeaturePath",
-            "GateScore",
-            "Iteration",
-            "Projection",
-            "SearchResult",
-            "Status",
-            "TaskGroup",
-            "TaskSelection",
+            "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
+            "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
         ),
     }.items()
-    for name in names
+    for name in names.split()
 }
 _FOREIGN = {
     f"sklearn.{module}.{name}": f"sklearn.{module}"
     for module, names in {
-        "compose": ("ColumnTransformer", "TransformedTargetRegressor"),
-        "decomposition": ("PCA", "TruncatedSVD"),
-        "discriminant_analysis": ("LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"),
-        "dummy": ("DummyClassifier", "DummyRegressor"),
-        "feature_extraction": ("DictVectorizer",),
+        "compose": "ColumnTransformer TransformedTargetRegressor",
+        "decomposition": "PCA TruncatedSVD",
+        "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
+        "dummy": "DummyClassifier DummyRegressor",
+        "feature_extraction": "DictVectorizer",
         "feature_extraction.text": (
-            "CountVectorizer",
-            "HashingVectorizer",
-            "TfidfTransformer",
-            "TfidfVectorizer",
+            "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer"
         ),
-        "feature_selection": ("VarianceThreshold",),
-        "impute": ("MissingIndicator", "SimpleImputer"),
-        "linear_model": ("LinearRegression", "LogisticRegression", "Ridge", "RidgeClassifier"),
+        "feature_selection": "VarianceThreshold",
+        "impute": "MissingIndicator SimpleImputer",
+        "linear_model": "LinearRegression LogisticRegression Ridge RidgeClassifier",
         "model_selection": (
-            "GroupKFold",
-            "KFold",
-            "LeaveOneGroupOut",
-            "LeaveOneOut",
-            "PredefinedSplit",
-            "RepeatedKFold",
-            "RepeatedStratifiedKFold",
-            "ShuffleSplit",
-            "StratifiedGroupKFold",
-            "StratifiedKFold",
-            "StratifiedShuffleSplit",
-            "TimeSeriesSplit",
+            "GroupKFold KFold LeaveOneGroupOut LeaveOneOut PredefinedSplit RepeatedKFold "
+            "RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
+            "StratifiedShuffleSplit TimeSeriesSplit"
         ),
-        "naive_bayes": ("BernoulliNB", "ComplementNB", "GaussianNB", "MultinomialNB"),
-        "pipeline": ("FeatureUnion", "Pipeline"),
+        "naive_bayes": "BernoulliNB ComplementNB GaussianNB MultinomialNB",
+        "pipeline": "FeatureUnion Pipeline",
         "preprocessing": (
-            "Binarizer",
-            "FunctionTransformer",
-            "LabelBinarizer",
-            "LabelEncoder",
-            "MaxAbsScaler",
-            "MinMaxScaler",
-            "Normalizer",
-            "OneHotEncoder",
-            "OrdinalEncoder",
-            "PolynomialFeatures",
-            "RobustScaler",
-            "StandardScaler",
+            "Binarizer FunctionTransformer LabelBinarizer LabelEncoder MaxAbsScaler MinMaxScaler "
+            "Normalizer OneHotEncoder OrdinalEncoder PolynomialFeatures RobustScaler "
+            "StandardScaler"
         ),
     }.items()
-    for name in names
+    for name in names.split()
 }
 _ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
 # Settings that would have a model write or read files, with the only value that is let in.
@@ -118,7 +75,7 @@ _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
 
 def _fields(kind: type) -> tuple[str, ...] | None:
-    """The names of all that objects of a dataclass or a named tuple hold; None for others."""
+    """The fields of a dataclass or a named tuple; None for other classes."""
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     names: tuple[str, ...] | None = getattr(kind, "_fields", None)
@@ -126,20 +83,13 @@ def _fields(kind: type) -> tuple[str, ...] | None:
 
 
 def name_of(kind: type) -> str | None:
-    """The name of a class in model files; None for one that they must not hold."""
-    own = f"clustruct.{kind.__name__}"
-    names = [own, *(name for name in _FOREIGN if name.endswith(f".{kind.__name__}"))]
-    return next((name for name in names if name in _ALL and class_of(name) is kind), None)
+    """The name of a class in model files; None if they must not hold it."""
+    names = (name for name in _ALL if name.endswith(f".{kind.__name__}"))
+    return next((name for name in names if class_of(name) is kind), None)
 
 
 def class_of(name: str) -> type:
-    """The class that a model file names.
-
-    Raises
-    ------
-    ValueError
-        If it is not on the list.
-    """
+    """The class of that name; ValueError if it is not on the list."""
     if name not in _ALL:
         raise ValueError(f"it names the class {name!r:.80}, which no model file may hold")
     kind: type = getattr(import_module(_ALL[name]), name.rpartition(".")[2])
@@ -147,21 +97,16 @@ def class_of(name: str) -> type:
 
 
 def state_of(value: Any) -> dict[str, Any]:
-    """All that an object holds."""
+    """The attributes of an object."""
     names = _fields(type(value))
     return dict(vars(value)) if names is None else {name: getattr(value, name) for name in names}
 
 
 def make(kind: type, state: Mapping[str, Any]) -> Any:
-    """An object with that state; nothing of its class is called but what makes it empty.
+    """An object with that state, made without calling its constructor.
 
-    Fields that the class has gained since have their defaults. The columns of a table of scores are
-    derived from its checked attributes.
-
-    Raises
-    ------
-    ValueError
-        If no object that was saved can have that state.
+    Fields added to the class since the file was written get their defaults. The columns of a table
+    of scores are derived from its checked attributes. Raises ValueError for an impossible state.
     """
     state = {**state, **_missing_defaults(kind, state)}
     _check_state(kind, state)
@@ -169,7 +114,7 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
         return tuple.__new__(kind, state.values())
     made: Any = (dict if issubclass(kind, dict) else object).__new__(kind)
     for name, value in state.items():
-        object.__setattr__(made, name, value)  # which frozen dataclasses have, too
+        object.__setattr__(made, name, value)  # also works for frozen dataclasses
     if isinstance(made, FeatureCluster):
         _check_groups(made)
     if isinstance(made, ScoreTable):
@@ -191,7 +136,7 @@ def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_state(kind: type, state: Mapping[str, Any]) -> None:
-    """Refuse what is missing, what would hide a method, and what would touch files."""
+    """Refuse missing attributes, ones that would hide a method, and ones that touch files."""
     fields = _fields(kind)
     needed = set(getattr(kind, "_get_param_names", list)() if fields is None else fields)
     missing = sorted(needed - set(state))
@@ -213,7 +158,7 @@ def _check_state(kind: type, state: Mapping[str, Any]) -> None:
 
 
 def _check_groups(model: FeatureCluster) -> None:
-    """Compiled code takes the groups of the features at their word."""
+    """Check the groups of the features, which compiled code uses without checks."""
     labels = getattr(model, "labels_", None)
     if labels is None:
         return
@@ -229,7 +174,7 @@ def _check_groups(model: FeatureCluster) -> None:
 
 
 def _fill_scores(table: ScoreTable) -> None:
-    """Derive the columns of a table of scores, as many as the scores that it holds."""
+    """Derive the columns of a table of scores, if its attributes fit together."""
     scores, index = table.fold_scores, table.best_index
     axes = [getattr(table, name) for name in type(table).axes]
     try:
@@ -247,7 +192,7 @@ def _is_within(index: Any, length: int) -> bool:
 
 
 def _check_vocabulary(kind: type, vocabulary: Any) -> None:
-    """Words are numbered from zero, or text would become a matrix with columns beyond its end."""
+    """Words must be numbered from zero, or columns would lie beyond the end of the matrix."""
     if not isinstance(vocabulary, dict) or {int(n) for n in vocabulary.values()} != set(
         range(len(vocabulary))
     ):

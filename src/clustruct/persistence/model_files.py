@@ -23,28 +23,19 @@ MAX_SIZE = 4 * 2**30
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """What a model file holds.
-
-    Attributes
-    ----------
-    model : estimator
-        The model.
-    notes : dict
-        What was to be remembered beside it.
-    packages : dict of str
-        Versions of the packages that wrote the file.
-    """
+    """The content of a model file."""
 
     model: Any
-    notes: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)  # plain values saved with the model
+    # Versions of the packages that wrote the file.
     packages: dict[str, str] = field(default_factory=dict)
 
 
 def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
     """Save a model to a file that holds no code.
 
-    The file is a zip archive of JSON and ``.npy`` members with their SHA-256. It is there whole or
-    not at all: a file that had the name before is replaced when the new one is complete.
+    The file is a zip archive of JSON and ``.npy`` members with their SHA-256. It is written
+    atomically: an older file of the same name is replaced when the new one is complete.
 
     Parameters
     ----------
@@ -54,17 +45,17 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     path : str or path-like
         Name of the file; ``.clustruct`` is the usual ending.
     notes : mapping, default=None
-        Plain values to keep in the file beside the model.
+        Plain values to save with the model.
 
     Raises
     ------
     ValueError
-        If the model holds what a model file cannot: functions, random number generators, objects of
-        other classes. The message says where.
+        If the model holds functions, random number generators or objects of other classes, which
+        model files cannot hold. The message says where.
 
     See Also
     --------
-    load : The way back.
+    load : Load such a file.
 
     Examples
     --------
@@ -90,15 +81,14 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
 def load(path: PathLike, *, max_size: int = MAX_SIZE) -> Any:
     """Load a model from a file that `save` wrote.
 
-    No code in the file is executed: there is none, and the classes that a file can name are on a
-    list.
+    The file holds no code, and can name only classes on a fixed list.
 
     Parameters
     ----------
     path : str or path-like
         Name of the file.
     max_size : int, default=4294967296
-        Most bytes that the content may take.
+        Largest size of the unpacked content, in bytes.
 
     Returns
     -------
@@ -127,7 +117,7 @@ def load(path: PathLike, *, max_size: int = MAX_SIZE) -> Any:
 
 
 def read_model_file(path: PathLike, *, max_size: int = MAX_SIZE) -> ModelFile:
-    """All that a model file holds, as `load` reads it."""
+    """Read model, notes and package versions from a model file."""
     path = Path(path)
     as_count(max_size, "max_size")
     try:
@@ -142,7 +132,7 @@ def read_model_file(path: PathLike, *, max_size: int = MAX_SIZE) -> ModelFile:
 
 
 def _content(members: dict[str, bytes]) -> tuple[dict[str, Any], bool]:
-    """Model and notes, and whether some of it is scikit-learn's."""
+    """Model and notes, and whether some objects are scikit-learn's."""
     data = dict(members)
     try:
         encoded = json.loads(data.pop(MODEL, b""), parse_constant=_no_constant)
@@ -171,11 +161,12 @@ def _packages() -> dict[str, str]:
 
 
 def _warn_of_versions(path: Path, packages: dict[str, str]) -> None:
-    """scikit-learn promises nothing across its versions for what its estimators hold."""
+    """Warn of another scikit-learn: it does not promise that fitted attributes stay the same."""
     then, now = packages.get("scikit-learn", "?"), version("scikit-learn")
     if then.split(".")[:2] != now.split(".")[:2]:
         warnings.warn(
-            f"{path} was written with scikit-learn {then}, and {now} is here: its transformers may "
-            "differ. If predictions matter, install that version, or fit and save again.",
+            f"{path} was written with scikit-learn {then}, and {now} is installed: its "
+            "transformers may differ. If predictions matter, install that version, or fit and "
+            "save again.",
             stacklevel=4,
         )

@@ -1,8 +1,8 @@
 """Values as JSON, and back.
 
-``null``, truth values, integers, finite numbers, strings and lists stand for themselves. All else
-is an object with one entry, whose name is the kind of the value: the table `_DECODERS` lists them.
-Arrays go into members of their own; equal ones are stored once.
+``null``, booleans, integers, finite numbers, strings and lists stand for themselves. Everything
+else is an object with one entry, whose key is the kind of the value; `_DECODERS` lists the kinds.
+Each array is a member of its own; equal arrays are stored once.
 """
 
 import enum
@@ -27,26 +27,14 @@ _SPARSE = {"csr": ("data", "indices", "indptr"), "csc": ("data", "indices", "ind
 
 
 class Encoder:
-    """Turns values into JSON and collects the arrays among them.
-
-    Attributes
-    ----------
-    members : dict of bytes
-        The arrays met so far, as ``.npy`` files under their names.
-    """
+    """Turns values into JSON, and collects the arrays among them in `members`."""
 
     def __init__(self) -> None:
         self.members: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
 
     def encode(self, value: Any, where: str, depth: int = 0) -> Any:
-        """A value as JSON; ``where`` says for messages which one it is.
-
-        Raises
-        ------
-        ValueError
-            If it is of a kind that model files do not hold.
-        """
+        """A value as JSON; ``where`` names it in the ValueError for a kind that cannot be saved."""
         if depth > _DEEPEST:
             raise ValueError(f"{where:.200} is nested too deeply to be saved, or holds itself.")
         if value is None or type(value) in (bool, int, str):
@@ -73,7 +61,7 @@ class Encoder:
         return self._encode_rest(value, where, depth)
 
     def _encode_items(self, value: Any, where: str, depth: int) -> Any:
-        # Sets have no order; an order makes equal models equal files.
+        # Sets are sorted so that equal models give equal files.
         items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
         encoded = [self.encode(x, f"{where}[{i}]", depth + 1) for i, x in enumerate(items)]
         return encoded if type(value) is list else {type(value).__name__: encoded}
@@ -95,7 +83,7 @@ class Encoder:
         return {"array": self._member(bytes_of_array(value))}
 
     def _member(self, data: bytes) -> str:
-        """The name of the member with that content."""
+        """Add a member unless one has the same content, and return its name."""
         digest = hashlib.sha256(data).digest()
         if digest not in self._names:
             name = self._names[digest] = f"arrays/{len(self._names)}.npy"
@@ -126,12 +114,12 @@ class Encoder:
             return {"enum": [known, value.name]}
         state = state_of(value)
         encoded = {key: self.encode(x, f"{where}.{key}", depth + 1) for key, x in state.items()}
-        make(type(value), state)  # complains now of what loading would refuse
+        make(type(value), state)  # refuses now what loading would refuse
         return {"object": [known, encoded]}
 
 
 def _refused(value: Any, where: str) -> str:
-    """Why a value cannot be saved, and what to do."""
+    """The message for a value that cannot be saved, with the remedy."""
     kind = type(value)
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return (
@@ -151,13 +139,7 @@ def _refused(value: Any, where: str) -> str:
 
 
 class Decoder:
-    """Turns JSON into values.
-
-    Parameters
-    ----------
-    members : dict of bytes
-        ``.npy`` files under their names.
-    """
+    """Turns JSON and the ``.npy`` files in `members` into values."""
 
     def __init__(self, members: dict[str, bytes]) -> None:
         self._members = members
@@ -165,13 +147,7 @@ class Decoder:
         self.foreign = False  # whether some object is not our own
 
     def decode(self, value: Any, depth: int = 0) -> Any:
-        """The value that some JSON stands for.
-
-        Raises
-        ------
-        ValueError
-            If it stands for nothing that `Encoder` writes.
-        """
+        """The value of some JSON; ValueError if `Encoder` cannot have written it."""
         if depth > _DEEPEST:
             raise ValueError("its values are nested too deeply")
         if isinstance(value, list):
@@ -221,7 +197,7 @@ class Decoder:
         arrays = [self.decode(part, depth) for part in parts]
         kind = getattr(sparse, f"{layout}_{container}")
         made = kind(tuple(arrays), shape=tuple(_whole(length) for length in shape))
-        made.check_format(full_check=True)  # compiled code takes the indices at their word
+        made.check_format(full_check=True)  # compiled code does not check the indices
         return made
 
     def _type(self, content: Any, depth: int) -> type:
@@ -249,7 +225,7 @@ class Decoder:
 
 
 def _whole(value: Any) -> int:
-    """A length or a bound."""
+    """Check that a length or a bound is an integer."""
     if type(value) is not int:
         raise ValueError(f"{value!r:.40} is no whole number")
     return value

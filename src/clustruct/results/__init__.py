@@ -1,4 +1,4 @@
-"""What the functions and estimators return: frozen, typed, nothing but values."""
+"""The frozen dataclasses that functions and estimators return."""
 
 from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
 from clustruct.results.projections import Clustering1D, Projection

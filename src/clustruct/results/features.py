@@ -1,12 +1,14 @@
-"""Groups of features, and fits along a grid."""
+"""Groups of features, and results of fits on a grid."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._docs import documented_fields
+from clustruct._typing import Floats, Labels
 from clustruct.results.scores import ScoreTable
 from clustruct.results.solving import relative_gaps
 from clustruct.results.tables import (
@@ -22,24 +24,14 @@ from clustruct.results.tables import (
 
 __all__ = ["FeatureGroup", "FeatureGroups", "FeaturePath", "SearchResult"]
 
-MOST_CLASSES = 6  # that have a column of weights each
-MOST_LARGEST = 3  # weights that are shown of more classes
+MOST_CLASSES = 6  # with a column of weights each
+MOST_LARGEST = 3  # weights shown if there are more classes
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class FeatureGroup:
-    """One row of the table of groups.
-
-    Attributes
-    ----------
-    label : int
-        Number of the group, -1 for features without weight.
-    weight : float or ndarray of shape (n_outputs,)
-        The weight that its features share.
-    size : int
-        How many features it holds.
-    features : tuple of str
-        Their names.
+    """A group of features.
 
     See Also
     --------
@@ -52,10 +44,10 @@ class FeatureGroup:
     2
     """
 
-    label: int
-    weight: float | NDArray[np.float64]
-    size: int
-    features: tuple[str, ...]
+    label: Annotated[int, "Number of the group, -1 for features with zero weight."]
+    weight: Annotated[float | Floats, "The weight of its features; one for each output."]
+    size: Annotated[int, "Number of features."]
+    features: Annotated[tuple[str, ...], "Names of the features."]
 
     def _repr_html_(self) -> str:
         return FeatureGroups([self])._repr_html_()
@@ -69,7 +61,7 @@ class FeatureGroups(ClassTable[FeatureGroup]):
     iterable : iterable of FeatureGroup, default=()
         The groups.
     classes : iterable of str, default=()
-        Names of the classes that the weights tell apart: two for one weight, else one for each.
+        Names of the classes: two for one output, otherwise one for each output.
 
     See Also
     --------
@@ -118,33 +110,13 @@ class FeatureGroups(ClassTable[FeatureGroup]):
         return title, ("group", *weights, "size", "features"), rows
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class FeaturePath:
     """Fits for every number of groups, alpha and number of nonzero weights.
 
-    The first three axes of every array stand for ``n_clusters``, ``alphas`` and ``n_nonzero``, in
-    the order in which they were given.
-
-    Attributes
-    ----------
-    n_clusters : tuple
-        Largest numbers of groups.
-    alphas : ndarray of shape (n_alphas,)
-        Strengths of the ridge.
-    n_nonzero : tuple
-        Largest numbers of weights that are not zero, None for no limit.
-    coefs : ndarray of shape (n_Q, n_alphas, n_k, [n_outputs,] n_features)
-        Weights.
-    intercepts : ndarray of shape (n_Q, n_alphas, n_k[, n_outputs])
-        Intercepts.
-    labels : ndarray of int, shape (n_Q, n_alphas, n_k, n_features)
-        Group of each feature, in the order of their values; -1 for weight zero by ``n_nonzero``.
-    objectives : ndarray of shape (n_Q, n_alphas, n_k)
-        Objectives reached.
-    lower_bounds : ndarray of shape (n_Q, n_alphas, n_k)
-        No weights that obey the constraint have a smaller objective.
-    converged : ndarray of bool, shape (n_Q, n_alphas, n_k)
-        Whether the solver stopped because there was no more to gain.
+    The first three axes of every array are ``n_clusters``, ``alphas`` and ``n_nonzero``, in the
+    given order.
 
     See Also
     --------
@@ -161,19 +133,23 @@ class FeaturePath:
     ((3, 2, 1, 10), (3, 2, 1))
     """
 
-    n_clusters: tuple[Any, ...]
-    alphas: NDArray[np.float64]
-    n_nonzero: tuple[int | None, ...]
-    coefs: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
-    labels: NDArray[np.intp]
-    objectives: NDArray[np.float64]
-    lower_bounds: NDArray[np.float64]
-    converged: NDArray[np.bool_]
+    n_clusters: Annotated[tuple[Any, ...], "Largest numbers of groups."]
+    alphas: Annotated[Floats, "Strengths of the ridge."]
+    n_nonzero: Annotated[
+        tuple[int | None, ...], "Largest numbers of nonzero weights, None for no limit."
+    ]
+    coefs: Annotated[Floats, "Weights, of shape (n_Q, n_alphas, n_k, [n_outputs,] n_features)."]
+    intercepts: Annotated[Floats, "Intercepts, of shape (n_Q, n_alphas, n_k[, n_outputs])."]
+    labels: Annotated[
+        Labels, "Group of each feature in the order of the values; -1 for zero by ``n_nonzero``."
+    ]
+    objectives: Annotated[Floats, "Objectives, of shape (n_Q, n_alphas, n_k)."]
+    lower_bounds: Annotated[Floats, "Lower bounds on the objective under the constraint."]
+    converged: Annotated[NDArray[np.bool_], "Whether the solver converged."]
 
     @property
-    def relative_gaps(self) -> NDArray[np.float64]:
-        """By how much of its objective each fit could be lowered at most; see `Certificate`."""
+    def relative_gaps(self) -> Floats:
+        """The relative gap of each fit; see `Certificate`."""
         return relative_gaps(self.objectives, self.lower_bounds)
 
     def rows(self) -> list[dict[str, Any]]:

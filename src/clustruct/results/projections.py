@@ -1,31 +1,23 @@
-"""Groups of numbers, and points with few distinct values."""
+"""Results of one-dimensional k-means and of projections."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._docs import documented_fields
 from clustruct._html import table
+from clustruct._typing import Floats, Labels
 from clustruct.results.tables import group_rows
 
 __all__ = ["Clustering1D", "Projection"]
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class Clustering1D:
     """Groups of numbers, as found by `kmeans_1d`.
-
-    Attributes
-    ----------
-    labels : ndarray of int, shape (n,)
-        Group of each number; groups are numbered in the order of their centres.
-    centers : ndarray of float, shape (q,)
-        Weighted mean of each group, ascending.
-    sizes : ndarray of int, shape (q,)
-        How many numbers each group holds; none is empty.
-    inertia : float
-        Weighted sum of squared distances of the numbers to their centres.
 
     See Also
     --------
@@ -39,10 +31,10 @@ class Clustering1D:
     [1.5, 8.5, 1.5, 8.5]
     """
 
-    labels: NDArray[np.intp]
-    centers: NDArray[np.float64]
-    sizes: NDArray[np.intp]
-    inertia: float
+    labels: Annotated[Labels, "Group of each number; groups are in the order of their centres."]
+    centers: Annotated[Floats, "Weighted mean of each group, ascending."]
+    sizes: Annotated[Labels, "How many numbers each group holds; none is empty."]
+    inertia: Annotated[float, "Weighted sum of squared distances to the centres."]
 
     def _repr_html_(self) -> str:
         title = f"{self.labels.size} numbers in {self.centers.size} groups, inertia"
@@ -50,22 +42,10 @@ class Clustering1D:
         return table(f"{title} {self.inertia:.4g}", ("group", "center", "size"), rows)
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class Projection:
     """Nearest point of a set of clustered vectors or matrices, as found by `project_clustered`.
-
-    Attributes
-    ----------
-    point : ndarray of float, shape (d,) or (d, p)
-        The projection, with the shape of what was projected.
-    labels : ndarray of int, shape (d,)
-        Group of each entry or row, -1 for the zero group.
-    centers : ndarray of float, shape (q,) or (q, p)
-        Value of each group; entry ``i`` of the point is ``centers[labels[i]]``, or zero.
-    sq_distance : float
-        Weighted squared distance between the point and what was projected.
-    exact : bool
-        Whether the point is proven to be a nearest one.
 
     See Also
     --------
@@ -79,11 +59,13 @@ class Projection:
     ([1.1, 0.0, 1.1], [0, -1, 0], True)
     """
 
-    point: NDArray[Any]
-    labels: NDArray[np.intp]
-    centers: NDArray[Any]
-    sq_distance: float
-    exact: bool
+    point: Annotated[NDArray[Any], "The projection, with the shape of the input."]
+    labels: Annotated[Labels, "Group of each entry or row, -1 for the zero group."]
+    centers: Annotated[
+        NDArray[Any], "Value of each group: ``point[i]`` is ``centers[labels[i]]``, or zero."
+    ]
+    sq_distance: Annotated[float, "Weighted squared distance between the point and the input."]
+    exact: Annotated[bool, "Whether the point is proven to be nearest."]
 
     def _repr_html_(self) -> str:
         proof = "nearest point" if self.exact else "near point"

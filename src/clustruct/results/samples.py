@@ -1,40 +1,28 @@
-"""Experts, what a gate is worth, and how the number of experts was chosen."""
+"""Experts, the score of a gate, and the choice of the number of experts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._docs import documented_fields
 from clustruct._html import table
+from clustruct._typing import Floats
 from clustruct.results.scores import score_columns
 from clustruct.results.tables import ClassTable, classes_note, largest, plural
 
 __all__ = ["CountSelection", "ExpertGroup", "ExpertGroups", "GateScore"]
 
-MOST_WEIGHTS = 6  # that a table shows of an expert, half as many for each of several outputs
+MOST_WEIGHTS = 6  # shown of an expert; half as many for each of several outputs
 MOST_OUTPUTS = 3
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class ExpertGroup:
-    """One row of the table of experts.
-
-    Attributes
-    ----------
-    label : int
-        Number of the expert.
-    share : float
-        Its share of the weight of all samples.
-    size : int
-        How many samples it has in the fit.
-    intercept : float or ndarray of shape (n_outputs,)
-        Its intercept.
-    coef : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Its weights.
-    features : tuple of str
-        Names of the features.
+    """An expert.
 
     See Also
     --------
@@ -49,12 +37,12 @@ class ExpertGroup:
     300
     """
 
-    label: int
-    share: float
-    size: int
-    intercept: float | NDArray[np.float64]
-    coef: NDArray[np.float64]
-    features: tuple[str, ...]
+    label: Annotated[int, "Number of the expert."]
+    share: Annotated[float, "Its share of the weight of all samples."]
+    size: Annotated[int, "Number of its samples."]
+    intercept: Annotated[float | Floats, "Its intercept; one for each output."]
+    coef: Annotated[Floats, "Its weights, of shape (n_features,) or (n_outputs, n_features)."]
+    features: Annotated[tuple[str, ...], "Names of the features."]
 
     def _repr_html_(self) -> str:
         return ExpertGroups([self])._repr_html_()
@@ -68,7 +56,7 @@ class ExpertGroups(ClassTable[ExpertGroup]):
     iterable : iterable of ExpertGroup, default=()
         The experts.
     classes : iterable of str, default=()
-        Names of the classes that the weights tell apart: two for one output, else one for each.
+        Names of the classes: two for one output, otherwise one for each output.
 
     See Also
     --------
@@ -123,20 +111,10 @@ def _linear(expert: ExpertGroup, outputs: Sequence[str]) -> tuple[object, ...]:
     return ("; ".join([*parts, *([f"and {left_out} more"] if left_out else [])]),)
 
 
+@documented_fields
 @dataclass(frozen=True)
 class GateScore:
-    """What a gate is worth, on samples that it had not seen.
-
-    Attributes
-    ----------
-    gated : float
-        Mean loss of the answer weighted by the gate.
-    constant : float
-        Mean loss of the answer with the same weights for all samples.
-    best : float
-        Mean loss of the best expert of each sample, which no gate can beat by much.
-    sharpness : float
-        How far the gate is trusted: 0 not at all, 1 at its word.
+    """The loss with and without a gate, on held-out samples.
 
     See Also
     --------
@@ -149,14 +127,18 @@ class GateScore:
     True
     """
 
-    gated: float
-    constant: float
-    best: float
-    sharpness: float
+    gated: Annotated[float, "Mean loss of the prediction weighted by the gate."]
+    constant: Annotated[float, "Mean loss with the same weights of the experts for all samples."]
+    best: Annotated[
+        float, "Mean loss of the best expert of each sample, which no gate can beat by much."
+    ]
+    sharpness: Annotated[
+        float, "Exponent of the gate's probabilities: 0 ignores them, 1 takes them as they are."
+    ]
 
     @property
     def helps(self) -> bool:
-        """Whether the gated answer is better than the constant one, by a hundredth at least."""
+        """Whether the gate lowers the loss by at least a hundredth."""
         return self.gated < 0.99 * self.constant
 
     def _repr_html_(self) -> str:

@@ -1,25 +1,28 @@
-"""How a fit went, and how far from the best it can be."""
+"""The course of a fit, and a bound on its distance from the optimum."""
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from clustruct._docs import documented_fields
 from clustruct._finite import require_finite
 from clustruct._html import table
+from clustruct._typing import Floats
 
 __all__ = ["Certificate", "Iteration", "Status", "relative_gaps"]
 
-WIDE = 0.2  # a relative gap beyond which a bound says little about a fit
-LITTLE = 0.99  # one beyond which it says next to nothing
-# Objectives and bounds are sums over all rows, computed in different ways: half of the sixteen
-# digits of double precision are theirs to lose. Differences below that are rounding.
+WIDE = 0.2  # relative gap above which a bound says little about a fit
+LITTLE = 0.99  # and above which it says almost nothing
+# Objectives and bounds are sums over all rows, computed in different ways, and may lose half of the
+# sixteen digits of double precision. Smaller differences are rounding.
 ROUNDING = 1e-8
 
 
-def relative_gaps(objectives: ArrayLike, lower_bounds: ArrayLike) -> NDArray[np.float64]:
-    """Gaps as fractions of the objectives' sizes: 0 up to rounding, infinite where size is 0."""
+def relative_gaps(objectives: ArrayLike, lower_bounds: ArrayLike) -> Floats:
+    """Gaps divided by the absolute objectives: 0 up to rounding, infinite for objective 0."""
     values, bounds = np.asarray(objectives, dtype=float), np.asarray(lower_bounds, dtype=float)
     gaps, sizes = values - bounds, np.abs(values)
     real = gaps > ROUNDING * np.minimum(np.maximum(sizes, np.abs(bounds)), np.finfo(float).max)
@@ -30,26 +33,25 @@ def relative_gaps(objectives: ArrayLike, lower_bounds: ArrayLike) -> NDArray[np.
 
 @dataclass(frozen=True)
 class Certificate:
-    """How much lower the training objective could be with other groups, at most.
+    """A bound on how much other groups could lower the training objective.
 
-    It is about the fit to the training samples. It says nothing about predictions.
+    It is about the fit to the training samples, not about predictions.
 
     Attributes
     ----------
     objective : float
         Objective of the fit.
     lower_bound : float
-        No weights that obey the constraint have a smaller objective; ``-inf`` where nothing is
-        proved.
+        Lower bound on the objective under the constraint; ``-inf`` if nothing is proved.
     gap : float
-        ``objective - lower_bound``, ``inf`` where nothing is proved.
+        ``objective - lower_bound``; ``inf`` if nothing is proved.
     relative_gap : float
-        ``gap / abs(objective)``; 0 where the gap is 0 to rounding, ``inf`` where nothing is proved
+        ``gap / abs(objective)``; 0 if the gap is 0 up to rounding, ``inf`` if nothing is proved
         or the objective is 0.
     source : str
-        Where the bound came from: ``"unconstrained"`` (the problem without groups),
-        ``"residual"`` (duality at the fit), ``"conditional gradient"`` (the convex relaxation) or
-        ``"least loss"`` (that of any scores whatever, which is 0 for most losses).
+        Origin of the bound: ``"unconstrained"`` (the problem without groups), ``"residual"``
+        (duality at the fit), ``"conditional gradient"`` (the convex relaxation) or ``"least
+        loss"`` (over all scores, 0 for most losses).
 
     Examples
     --------
@@ -71,19 +73,19 @@ class Certificate:
     def of(
         cls, objective: float, lower_bound: float, source: str, *, scale: float = 0.0
     ) -> "Certificate":
-        """The certificate for a bound.
+        """Make a certificate from an objective and a lower bound.
 
         Parameters
         ----------
         objective : float
             Finite.
         lower_bound : float
-            A number, or ``-inf`` where nothing is proved.
+            ``-inf`` if nothing is proved.
         source : str
-            Where the bound came from.
+            Origin of the bound.
         scale : float, default=0.0
-            Size of what the two were computed from, where that is larger than they are: a loss
-            near 0 that is left of targets around 1 is known to the rounding of 1.
+            Magnitude of the numbers that both were computed from, which sets the rounding: a loss
+            near 0 of targets around 1 is known up to the rounding of 1.
 
         Returns
         -------
@@ -92,8 +94,8 @@ class Certificate:
         Raises
         ------
         ValueError
-            If the objective is not finite, if the bound is not a number, or if it is above the
-            objective by more than rounding, 1e-8 of the largest of the numbers involved.
+            If the objective is not finite, or the bound is NaN or above the objective by more than
+            rounding, 1e-8 of the largest of the numbers.
         """
         objective, lower_bound = float(objective), float(lower_bound)
         require_finite(objective, "the objective")
@@ -113,7 +115,7 @@ class Certificate:
 
     @property
     def in_words(self) -> str:
-        """What it proves, as a sentence."""
+        """The certificate as a sentence."""
         if self.relative_gap <= ROUNDING:
             return "The best possible grouping: no other can lower the training objective."
         if self.proves_little:
@@ -125,7 +127,7 @@ class Certificate:
 
     @property
     def _amount(self) -> str:
-        """The gap: in percent, or as it is where the objective has no natural zero."""
+        """The gap in percent, or as a number if the objective can be negative."""
         if self.objective <= 0.0 or self.lower_bound < 0.0:
             return f"{self.gap:.2g} (it is {self.objective:.4g})"
         percent = 100.0 * self.relative_gap
@@ -133,12 +135,12 @@ class Certificate:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the gap is too wide, above a fifth, to tell a good fit from a bad one."""
+        """Whether the relative gap, above a fifth, is too wide to judge the fit."""
         return self.relative_gap > WIDE
 
     @property
     def proves_little(self) -> bool:
-        """Whether it proves next to nothing: no bound, or below a hundredth of the objective."""
+        """Whether there is no bound, or one below a hundredth of the objective."""
         return self.lower_bound == -math.inf or (
             self.lower_bound >= 0.0 and self.relative_gap > LITTLE
         )
@@ -149,22 +151,10 @@ class Certificate:
         return table(self.in_words, header, [row])
 
 
+@documented_fields
 @dataclass(frozen=True)
 class Iteration:
     """One accepted step of a solver.
-
-    Attributes
-    ----------
-    solver : str
-        Which solver took it.
-    number : int
-        0 for the start.
-    objective : float
-        Objective after it; for ``"cg"`` that of the convex relaxation.
-    step : float
-        Step size.
-    seconds : float
-        Since the solver began.
 
     Examples
     --------
@@ -173,29 +163,17 @@ class Iteration:
     1.5
     """
 
-    solver: str
-    number: int
-    objective: float
-    step: float
-    seconds: float
+    solver: Annotated[str, "Name of the solver."]
+    number: Annotated[int, "0 for the start."]
+    objective: Annotated[float, 'Objective after it; for "cg" that of the convex relaxation.']
+    step: Annotated[float, "Step size."]
+    seconds: Annotated[float, "Seconds since the solver began."]
 
 
+@documented_fields
 @dataclass(frozen=True)
 class Status:
     """How a fit ended.
-
-    Attributes
-    ----------
-    solver : str
-        The solver whose answer was kept.
-    converged : bool
-        Whether it stopped because there was no more to gain.
-    n_iter : int
-        Its steps.
-    objectives : tuple of (str, float)
-        Every solver that was tried, in order, with the objective it reached.
-    message : str
-        All of this in words.
 
     Examples
     --------
@@ -204,11 +182,13 @@ class Status:
     True
     """
 
-    solver: str
-    converged: bool
-    n_iter: int
-    objectives: tuple[tuple[str, float], ...]
-    message: str
+    solver: Annotated[str, "Solver of the solution that was kept."]
+    converged: Annotated[bool, "Whether it stopped because no further progress was possible."]
+    n_iter: Annotated[int, "Number of its iterations."]
+    objectives: Annotated[
+        tuple[tuple[str, float], ...], "Every solver tried, in order, with its objective."
+    ]
+    message: Annotated[str, "The same in words."]
 
     def _repr_html_(self) -> str:
         return table(self.message, ("solver", "objective"), self.objectives)

@@ -1,4 +1,4 @@
-"""What results show of themselves, in a notebook and as text."""
+"""Tables of results, in notebooks and as text."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ class GroupTable(list[Group]):
 
 
 class ClassTable(GroupTable[Group]):
-    """The same for groups with weights, which may tell classes apart."""
+    """A table of groups whose weights may separate classes."""
 
     def __init__(self, iterable: Iterable[Group] = (), classes: Iterable[str] = ()) -> None:
         super().__init__(iterable)
@@ -58,24 +58,24 @@ class ClassTable(GroupTable[Group]):
 
 
 def plural(count: int, thing: str) -> str:
-    """A number of things, such as "1 group" or "3 groups"."""
+    """A count with its noun, such as "1 group" or "3 groups"."""
     return f"{count:,} {plural_word(count, thing)}"
 
 
 def plural_word(count: int, thing: str) -> str:
-    """The word for a number of things."""
+    """The noun in singular or plural."""
     return thing if count == 1 else f"{thing}s"
 
 
 def classes_note(classes: Sequence[str], n_outputs: int) -> str:
-    """What the sign of weights says of the classes, to be put after a title."""
+    """The meaning of the sign of weights for the classes, to follow a title."""
     if n_outputs == 1 and len(classes) == 2:
         return f"; positive weights speak for {classes[1]}, negative ones for {classes[0]}"
     return "; positive weights speak for a class, negative ones against it" if classes else ""
 
 
 def largest(values: NDArray[Any], names: Sequence[str], most: int) -> str:
-    """The values that are farthest from zero, with their names."""
+    """The values of largest magnitude, with their names."""
     order = np.argsort(-np.abs(values), kind="stable")[:most]
     return ", ".join(f"{names[j]} {values[j]:+.3g}" for j in order if values[j])
 
@@ -103,7 +103,7 @@ def some_of(names: Iterable[str]) -> str:
 
 
 def scores_table(title: str, rows: list[dict[str, Any]]) -> str:
-    """Points of a search, without single folds, the one that was chosen and the best first."""
+    """Candidates of a search without single folds, the chosen one first, then the best."""
     shown = [
         {
             **{name: value for name, value in row.items() if not name.startswith("fold")},
@@ -115,5 +115,5 @@ def scores_table(title: str, rows: list[dict[str, Any]]) -> str:
 
 
 def table_of(title: str, rows: list[dict[str, Any]]) -> str:
-    """Dictionaries with the same keys as a table."""
+    """Dictionaries with the same keys, as a table."""
     return table(title, [name.replace("_", " ") for name in rows[0]], [[*r.values()] for r in rows])

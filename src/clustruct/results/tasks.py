@@ -1,34 +1,24 @@
-"""Groups of tasks, and how many there are."""
+"""Groups of tasks, and the choice of their number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._docs import documented_fields
+from clustruct._typing import Floats
 from clustruct.results.scores import ScoreTable
 from clustruct.results.tables import GroupTable, plural, scores_table, some_of
 
 __all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class TaskGroup:
-    """One row of the table of groups of tasks.
-
-    Attributes
-    ----------
-    label : int
-        Number of the group.
-    size : int
-        How many tasks it holds.
-    tasks : tuple
-        Their ids.
-    coef : ndarray of shape (n_features,)
-        The centroid: the weights that its tasks are near.
-    intercept : float
-        The intercept of the centroid.
+    """A group of tasks.
 
     See Also
     --------
@@ -43,11 +33,11 @@ class TaskGroup:
     8
     """
 
-    label: int
-    size: int
-    tasks: tuple[Any, ...]
-    coef: NDArray[np.float64]
-    intercept: float
+    label: Annotated[int, "Number of the group."]
+    size: Annotated[int, "Number of tasks."]
+    tasks: Annotated[tuple[Any, ...], "Ids of the tasks."]
+    coef: Annotated[Floats, "Weights of the centroid."]
+    intercept: Annotated[float, "Intercept of the centroid."]
 
     def _repr_html_(self) -> str:
         return TaskGroups([self])._repr_html_()

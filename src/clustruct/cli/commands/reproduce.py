@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     from clustruct.experiments.catalogue import EXPERIMENTS
     from clustruct.experiments.progress import shown_progress
     from clustruct.experiments.reproduce import reproduce
-    from clustruct.experiments.runner import Plan
+    from clustruct.experiments.runner import RunSettings
 
     every = not args.names or "all" in args.names
     for name in args.names:
@@ -74,9 +74,9 @@ def run(args: argparse.Namespace, console: Console) -> None:
             hint = did_you_mean(name, [*EXPERIMENTS, "all"])
             raise BadUsage(f"there is no experiment {name!r}. {hint}")
     names = EXPERIMENTS if every else dict.fromkeys(args.names)
-    plan = Plan(args.out, args.repetitions, args.quick, args.jobs)
+    settings = RunSettings(args.out, args.repetitions, args.quick, args.jobs)
     with shown_progress() as watch:
-        found = reproduce([EXPERIMENTS[name] for name in names], plan, watch)
+        found = reproduce([EXPERIMENTS[name] for name in names], settings, watch)
     if args.json:
         console.say(json.dumps({"version": __version__, **found.to_dict()}))
     else:

@@ -32,29 +32,19 @@ clustruct reproduce all --out results      # or table1 ... table5, convergence, 
 clustruct reproduce all --quick            # a look in a few minutes
 ```
 
-A run that is interrupted goes on where it was; every repetition has its own seed, so that neither
-the order nor the number of processes changes a bit of the results. In each cell of a table stand
-our mean and deviation, the paper's below it, and the verdict: `=` where the means differ by at
-most two standard errors of their difference (the paper's mean is also uncertain by the rounding of
-its last digit), otherwise better or worse; smaller is better. `auto`, which the paper does not
-have, is held against the best of the paper's own methods in the column.
+An interrupted run resumes where it stopped. Every repetition has its own seed, so that neither the
+order nor the number of processes changes a bit of the results. Each cell of a table holds our mean
+and standard deviation, the paper's, and a verdict: `=` if the means differ by at most two standard
+errors of their difference (rounding of the paper's last digit included), otherwise better or
+worse; smaller is better. `auto`, which the paper does not have, is compared with the best of the
+paper's methods in the column.
 """
 
 
 def write_document(folder: Path, known: Mapping[str, Experiment] = EXPERIMENTS) -> Path:
-    """Write the page.
+    """Write the page beside `folder`, under its name, and the pictures into it.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds ``results/``, ``runs.jsonl`` and ``notes/``; pictures are written to it.
-    known : mapping
-        The experiments to report.
-
-    Returns
-    -------
-    Path
-        The page, beside the folder and of its name.
+    The folder holds ``results/``, ``runs.jsonl`` and ``notes/``.
     """
     runs = _runs(folder / "runs.jsonl")
     facts = environment_line(runs[-1]) if runs else "machine unknown"
@@ -76,7 +66,7 @@ def write_document(folder: Path, known: Mapping[str, Experiment] = EXPERIMENTS) 
 
 
 def _rows(folder: Path, known: Mapping[str, Experiment]) -> dict[str, list[Row]]:
-    """The rows of the cells of each experiment, those with the settings of the latest row."""
+    """The rows of each experiment that have the settings of its latest row."""
     found: dict[str, list[Row]] = {}
     for name, experiment in known.items():
         path = folder / f"{experiment.measurement.name}.jsonl"
@@ -96,12 +86,12 @@ def _runs(path: Path) -> list[dict[str, Any]]:
 
 
 def _effort(runs: list[dict[str, Any]], sections: list[Section]) -> str:
-    """What the results took."""
+    """The number of repetitions and the processor time behind the results."""
     keys = {row.key: row.seconds for s in sections for row in s.rows}
     seconds = sum(keys.values())
     words = (
-        f"The figures below are of {len(keys)} repetitions, {seconds / 60:.0f} minutes of "
-        f"processor time, that is about {seconds / 120:.0f} minutes on two free cores."
+        f"The figures below come from {len(keys)} repetitions and {seconds / 60:.0f} minutes of "
+        f"processor time, about {seconds / 120:.0f} minutes on two free cores."
     )
     full = {
         (task.measurement.name, task.key)
@@ -111,16 +101,16 @@ def _effort(runs: list[dict[str, Any]], sections: list[Section]) -> str:
     if len(keys) < len(full):
         words += (
             f" A full run has {len(full)} repetitions: these results are incomplete. Cells with "
-            f"fewer than {LEAST_COUNT} repetitions have no verdict; the same command, with the "
-            "folder of these results for `--out`, does the rest."
+            f"fewer than {LEAST_COUNT} repetitions have no verdict; the same command with the "
+            "folder of these results as `--out` computes the rest."
         )
     if runs:
-        words += f" Made on: {environment_line(runs[-1])}."
+        words += f" Computed on: {environment_line(runs[-1])}."
     return words
 
 
 def _overview(sections: list[Section]) -> str:
-    """Verdicts of all tables, and the headlines."""
+    """A table of the verdicts of all comparisons."""
     lines = ["| | agrees | better | worse |", "| --- | --- | --- | --- |"]
     for section in sections:
         if section.presentation.comparisons:
@@ -130,7 +120,7 @@ def _overview(sections: list[Section]) -> str:
 
 
 def _drawn(folder: Path) -> str:
-    """The two drawings."""
+    """Write the paper's two drawings, and return their Markdown."""
     parts = ["## The drawings of the paper"]
     for picture in DRAWINGS:
         write_whole(folder / f"{picture.name}.svg", picture.svg())

@@ -1,4 +1,4 @@
-"""What a run leaves behind: tables, pictures and a page, all computed from the rows on disk."""
+"""The files that a run writes: tables and pictures, all computed from the rows on disk."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -21,24 +21,13 @@ __all__ = ["Section", "make_sections", "section_markdown", "write_sections"]
 
 @dataclass(frozen=True)
 class Section:
-    """An experiment with what it showed.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    rows : sequence of Row
-    presentation : Presentation
-    pictures : mapping
-        Name of each picture and its SVG; empty where matplotlib is not installed.
-    facts : str
-        A line about the machine.
-    """
+    """An experiment with its rows, tables and pictures."""
 
     experiment: Experiment
     rows: Sequence[Row]
     presentation: Presentation
-    pictures: Mapping[str, str]
-    facts: str
+    pictures: Mapping[str, str]  # SVG by name; empty without matplotlib
+    facts: str  # a line about the machine
 
     @property
     def counts(self) -> dict[str, int]:
@@ -54,21 +43,10 @@ def make_sections(
     rows: Mapping[str, Sequence[Row]],
     facts: str | None = None,
 ) -> tuple[list[Section], str]:
-    """Present the rows of some experiments.
+    """Present the rows, by the name of the experiment, of all experiments that have any.
 
-    Parameters
-    ----------
-    experiments : mapping
-    rows : mapping
-        By the name of the experiment; those without rows are left out.
-    facts : str, optional
-        A line about the machine; found out if None.
-
-    Returns
-    -------
-    sections : list of Section
-    complaint : str
-        Why there are no pictures; empty if there are.
+    `facts` describes the machine, by default this one. Also returns why there are no pictures,
+    an empty text if there are.
     """
     line = environment_line(environment()) if facts is None else facts
     sections, complaint = [], ""
@@ -89,13 +67,7 @@ def make_sections(
 
 
 def write_sections(sections: Sequence[Section], out: Path) -> None:
-    """Write the files of each experiment to its folder.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-    out : Path
-    """
+    """Write the files of each experiment to its folder."""
     for section in sections:
         folder = out / section.experiment.name
         write_whole(folder / "results.csv", raw_csv(section.rows))
@@ -114,19 +86,9 @@ def _numbered(name: str, number: int) -> str:
 
 
 def section_markdown(section: Section, pictures_at: str, explanation: str = "") -> str:
-    """A section of a document.
+    """A section of a document; `explanation` goes below the tables.
 
-    Parameters
-    ----------
-    section : Section
-    pictures_at : str
-        What stands before the names of the pictures.
-    explanation : str
-        Text to stand below the tables.
-
-    Returns
-    -------
-    str
+    `pictures_at` is put before the names of the pictures.
     """
     experiment, shown = section.experiment, section.presentation
     parts = [f"## {experiment.title}", experiment.about]
@@ -155,5 +117,5 @@ def section_markdown(section: Section, pictures_at: str, explanation: str = "") 
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown takes as it is."""
+    """Text with the characters escaped that Markdown would interpret."""
     return text.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")

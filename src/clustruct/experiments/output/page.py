@@ -1,4 +1,4 @@
-"""One HTML page over all experiments, with everything it needs inside."""
+"""One self-contained HTML page for all experiments."""
 
 import base64
 import re
@@ -13,23 +13,7 @@ __all__ = ["render_page"]
 
 
 def render_page(sections: Sequence[Section], missing: Mapping[str, str]) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-    missing : mapping
-        What could not run, and why.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ImportError
-        Where Jinja2 is not installed, with the remedy.
-    """
+    """The HTML page; `missing` gives the reason for each experiment that could not run."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError:

@@ -1,4 +1,4 @@
-"""Tables as Markdown, as CSV and as rows for HTML."""
+"""Tables as Markdown and as CSV."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ MARKS = {"agrees": "=", "better": "↓ better", "worse": "↑ worse"}
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """Paper and ours in each cell, with the verdict."""
+    """A comparison as Markdown: ours, the paper's and the verdict in each cell."""
     header = [comparison.quantity, *comparison.columns]
     rows = [
         [
@@ -33,7 +33,6 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 
 def _cell(entry: Entry) -> str:
-    """Ours, the paper's, and the verdict."""
     if entry.ours is None:
         return f"not measured; paper {entry.paper}" if entry.paper else "not measured"
     if entry.paper is None:
@@ -44,7 +43,7 @@ def _cell(entry: Entry) -> str:
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """A line for each cell."""
+    """A comparison as CSV, one line for each cell."""
     header = ["method", "column", "ours_mean", "ours_deviation", "ours_count"]
     header += ["paper_mean", "paper_deviation", "paper_count", "paper_method", "verdict"]
     rows = []
@@ -60,17 +59,17 @@ def comparison_csv(comparison: Comparison) -> str:
 
 
 def plain_markdown(table: PlainTable) -> str:
-    """A table without figures of the paper."""
+    """A table without figures of the paper, as Markdown."""
     return _markdown(table.header, table.rows)
 
 
 def plain_csv(table: PlainTable) -> str:
-    """The same as CSV."""
+    """A table without figures of the paper, as CSV."""
     return _csv(table.header, table.rows)
 
 
 def raw_csv(rows: Sequence[Row]) -> str:
-    """A line for each repetition; nested values get names like ``errors.pg``."""
+    """One line for each repetition; nested values get names like ``errors.pg``."""
     flat = [
         {
             **row.cell,

@@ -1,7 +1,6 @@
 """The methods that the paper compares with: ridge, OSCAR and the lasso, each tuned on folds.
 
-A choice at the end of a grid would be a sign that the grid is too short; so each tuned fit tells
-where on its grid it was.
+Each tuned fit reports whether its choice was at the end of a grid, which may then be too short.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,25 +32,17 @@ class Linear:
     intercept: float
 
     def predict(self, X: Any) -> Floats:
-        """Answers."""
+        """Predictions."""
         return np.asarray(X @ self.coef) + self.intercept
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """A fit to all data with what was best on the folds.
-
-    Attributes
-    ----------
-    model : Linear
-    chosen : dict
-    at_edge : bool
-        Whether the strength chosen is an end of the grid, and a longer grid might matter.
-    """
+    """A fit to all samples with the parameters that were best on the folds."""
 
     model: Linear
     chosen: dict[str, float]
-    at_edge: bool
+    at_edge: bool  # whether the strength is an end of the grid, and a longer one might matter
 
 
 Path = Callable[[Any, Floats, Floats], Iterator[Linear]]
@@ -68,21 +59,8 @@ def tuned(
 ) -> Tuned:
     """Choose one of several paths and a strength on it by the mean squared error on folds.
 
-    Parameters
-    ----------
-    X, y : arrays
-    folds : sequence of (train, test)
-    strengths : ndarray
-        From large to small.
-    paths : dict
-        For each value of what else is chosen, a function from samples, answers and strengths to
-        the models along the strengths.
-    shape : str
-        What the keys of `paths` are called.
-
-    Returns
-    -------
-    Tuned
+    Strengths are in descending order. A path maps samples, targets and strengths to models; the
+    keys of `paths` are the values of a further parameter, called `shape`.
     """
     errors = {key: np.zeros(strengths.size) for key in paths}
     for train, test in folds:
@@ -100,9 +78,9 @@ def tuned(
 
 
 def edge_matters(errors: Floats) -> bool:
-    """Whether the best of some errors is at an end, and by a margin.
+    """Whether the smallest error is at an end of the grid, and better by a margin.
 
-    Where strengths go to zero, errors settle: the end of such a grid is as good as any beyond.
+    As strengths go to zero the errors settle, and the end is as good as any value beyond it.
     """
     best = int(np.argmin(errors))
     if best not in (0, errors.size - 1) or errors.size == 1:
@@ -124,7 +102,7 @@ def ridge(X: Any, y: Floats, folds: Sequence[Fold], alphas: Floats, *, intercept
 
 
 def lasso(X: Any, y: Floats, folds: Sequence[Fold], ratios: Floats) -> Tuned:
-    """The lasso; strengths are fractions of the least one that leaves no weight."""
+    """The lasso; strengths are fractions of the smallest one for which all weights are zero."""
 
     def path(X: Any, y: Floats, strengths: Floats) -> Iterator[Linear]:
         columns = sparse.csc_matrix(X) if sparse.issparse(X) else X
@@ -159,10 +137,9 @@ def oscar(
 ) -> Tuned:
     """OSCAR (Bondell and Reich, 2008), by the package sortedl1.
 
-    Its penalty is ``sum_j (1 + slope (d - j) / d) |w|_(j)`` over the sorted sizes; strengths are
-    fractions of the least one that leaves no weight. Slopes run from nearly the lasso to where
-    the ranks alone matter. `solver`, `tol` and `max_iter` are those of
-    the package.
+    Its penalty is ``sum_j (1 + slope (d - j) / d) |w|_(j)`` over the sorted absolute weights;
+    strengths are fractions of the smallest one for which all weights are zero. Small slopes are
+    close to the lasso; for large ones only the ranks matter.
     """
     from sortedl1 import Slope
 
@@ -176,7 +153,7 @@ def oscar(
             model = Slope(
                 lam=weights, fit_intercept=intercept, tol=tol, max_iter=max_iter, solver=solver
             )
-            # Neither rule that ends a path early: every strength of the grid is to be scored.
+            # Neither rule may end the path early: every strength is scored.
             found = model.path(
                 matrix,
                 y,

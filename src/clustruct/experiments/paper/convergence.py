@@ -1,10 +1,10 @@
 """Proposition 4.1: projected gradient with step 1, against the rate of its bound.
 
 The proposition bounds ``||w* - w_t||`` by ``rho^t ||w*|| + ...`` with the largest contraction
-factor over all triples of partitions, which nobody can enumerate. Two bounds can be computed. The
-factor over the whole space, ``2 ||I - X'X/n||``, is an upper bound of ``rho``. The factors along
-the path, ``2 ||P_(t+1,*) (I - X'X/n) P_(t,*)||`` for the partitions that are met, are those that
-the proof uses; whatever they say of a step must hold of it.
+factor over all triples of partitions, which are too many to enumerate. Two bounds can be computed.
+The factor over the whole space, ``2 ||I - X'X/n||``, is an upper bound of ``rho``. The proof uses
+the factors along the path, ``2 ||P_(t+1,*) (I - X'X/n) P_(t,*)||`` for the partitions met on it;
+the bound they give must hold at every iteration.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,12 +40,12 @@ CELLS: Mapping[str, Cell] = {
 
 
 def settings() -> dict[str, Any]:
-    """All that the results depend on."""
+    """All constants that the results depend on."""
     return {"clustruct": __version__, "problem": [D, Q, NOISE], "steps": STEPS, "version": 1}
 
 
 def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
-    """Errors along the path, the two bounds, and where a line search ends."""
+    """Errors along the path, the two bounds, and the error with a line search."""
     n = round(D * float(cell["n over d"]))
     problem = make_clustered_features(
         n, D, Q, noise=NOISE, random_state=int(seed.generate_state(1)[0] >> 1)
@@ -74,20 +74,7 @@ def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
 def step_one(
     X: Floats, y: Floats, truth: Floats, n_clusters: int, steps: int
 ) -> tuple[list[float], list[float]]:
-    """Distances to the truth along the path from zero, and the bounds of the proof.
-
-    Parameters
-    ----------
-    X, y : ndarray
-    truth : ndarray
-        Weights with at most `n_clusters` values.
-    n_clusters, steps : int
-
-    Returns
-    -------
-    errors, bounds : list of float
-        Of steps 0, 1, ...; the path is cut where it diverges.
-    """
+    """Distances to the truth along the path from zero, and the bounds of the proof."""
     n, noise = y.size, y - X @ truth
     w = np.zeros_like(truth)
     error = float(np.linalg.norm(truth))
@@ -108,24 +95,19 @@ def step_one(
 
 
 def _basis(*vectors: Floats) -> Floats:
-    """An orthonormal basis of what the partitions of some vectors span together."""
-    columns = [
-        (np.unique(v, return_inverse=True)[1][:, None] == np.arange(np.unique(v).size)).astype(
-            float
-        )
-        for v in vectors
-    ]
+    """An orthonormal basis of the span of the partitions of some vectors."""
+    columns = [(v[:, None] == np.unique(v)).astype(float) for v in vectors]
     left, sizes, _ = np.linalg.svd(np.hstack(columns), full_matrices=False)
     return np.asarray(left[:, sizes > 1e-9 * sizes[0]])
 
 
 def _short(value: float) -> float:
-    """Six digits are enough on disk; beyond what is a number JSON has no word for it."""
+    """Six digits are enough on disk; JSON has no infinity."""
     return float(f"{min(value, 1e300):.6g}")
 
 
 def present(rows: Sequence[Row]) -> Presentation:
-    """Errors along the path for every number of samples, and what became of the bound."""
+    """Errors along the path for every number of samples, and whether the bound holds."""
     paths, body = {}, []
     for column, cell in CELLS.items():
         mine = [row.values for row in rows if row.cell == cell]
@@ -146,41 +128,29 @@ def present(rows: Sequence[Row]) -> Presentation:
             [
                 column,
                 f"{rho:.3g}",
-                _rate(errors),
+                f"{errors[1] / errors[0]:.3g}",
                 "yes" if kept else "NO",
                 f"{solved:.0%}",
                 f"{np.mean(np.array(searched) < 0.02):.0%}",
             ]
         )
-    header = [
-        "samples",
-        "rho, whole space",
-        "error after / before the first step",
-        "below the bound of the proof at all steps",
-        "recovered with step 1",
-        "recovered with line search",
-    ]
+    header = ["samples", "rho, whole space", "error after / before the first step"]
+    header += ["below the bound of the proof at all steps"]
+    header += ["recovered with step 1", "recovered with line search"]
     table = PlainTable("Projected gradient from zero; recovered: error below 2 %", header, body)
-    return Presentation(
-        tables=[table],
-        pictures=[paths_picture("convergence", paths)],
-        remarks=_remarks(rows),
-    )
+    pictures = [paths_picture("convergence", paths)]
+    return Presentation(tables=[table], pictures=pictures, remarks=_remarks(rows))
 
 
 def _median_path(paths: Sequence[Sequence[float]]) -> list[float]:
-    """The median of every step; a path that was cut has diverged."""
+    """The median of every iteration; a path that was cut short has diverged."""
     longest = max(map(len, paths))
     padded = [[*path, *[np.inf] * (longest - len(path))] for path in paths]
     return [float(value) for value in np.median(padded, axis=0)]
 
 
-def _rate(errors: Sequence[float]) -> str:
-    return f"{errors[1] / errors[0]:.3g}"
-
-
 def _remarks(rows: Sequence[Row]) -> list[str]:
-    """From which number of samples on step 1 works, and from which on the proof says so."""
+    """The number of samples from which step 1 works, and from which the proof covers it."""
     works = [c for c, cell in CELLS.items() if _share(rows, cell) >= 0.9]
     proven = [
         c
@@ -206,8 +176,7 @@ CONVERGENCE = Experiment(
     name="convergence",
     title="Proposition 4.1: projected gradient with step 1",
     about="Isotropic normal designs with 100 features whose weights take 5 values, noise 0.5: "
-    "‖w* - w_t‖ / ‖w*‖ step by step, and the bound of the proof with the partitions that the path "
-    "meets.",
+    "‖w* - w_t‖ / ‖w*‖ by iteration, and the bound of the proof with the partitions on the path.",
     measurement=Measurement("convergence", measure, settings, cost=lambda cell: 0.3),
     cells=tuple(CELLS.values()),
     repetitions=20,
@@ -215,7 +184,7 @@ CONVERGENCE = Experiment(
     quick_cells=tuple(CELLS.values()),
     quick_repetitions=5,
     readings=(
-        "The proposition writes the noise term with ‖η‖ times a norm over all partitions; the "
-        "bound drawn has what stands there before: ‖P X'η‖ for the partition met.",
+        "The proposition bounds the noise term by ‖η‖ times a norm over all partitions; the bound "
+        "drawn has the term itself, ‖P X'η‖ for the partition on the path.",
     ),
 )

@@ -1,4 +1,4 @@
-"""How many samples recovery takes: maps over (n, d) and, for sparse weights, over (n, k)."""
+"""How many samples recovery needs: maps over (n, d) and, for sparse weights, over (n, k)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ SPARSE = tuple({"d": SPARSE_DIMENSION, "k": k, "n": n} for k in NONZEROS for n i
 
 
 def settings() -> dict[str, Any]:
-    """All that the results depend on."""
+    """All constants that the results depend on."""
     return {"clustruct": __version__, "problem": [Q, NOISE, ALPHA], "version": 1}
 
 
@@ -45,20 +45,15 @@ def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
     scale = float(np.linalg.norm(problem.coef))
     errors = {}
     for solver in METHODS:
-        model = FeatureClusterRegressor(
-            Q,
-            alpha=ALPHA,
-            fit_intercept=False,
-            solver=solver,
-            n_nonzero=nonzero,
-            random_state=starts,
-        ).fit(problem.X, problem.y)
+        how: dict[str, Any] = {"solver": solver, "n_nonzero": nonzero, "random_state": starts}
+        model = FeatureClusterRegressor(Q, alpha=ALPHA, fit_intercept=False, **how)
+        model.fit(problem.X, problem.y)
         errors[solver] = round(float(np.linalg.norm(model.coef_ - problem.coef)) / scale, 6)
     return {"errors": errors}
 
 
 def cost(cell: Cell) -> float:
-    """About the seconds of one repetition: what is hard is searched longer."""
+    """Estimated seconds of one repetition: hard problems are searched longer."""
     return 1.5 if int(cell["n"]) < int(cell["k"]) else 0.4
 
 
@@ -102,7 +97,7 @@ def _shares(
 def _needs(
     rows: Sequence[Row], cells: Sequence[Cell], vertical: str, method: str
 ) -> dict[int, int | None]:
-    """The least number of samples from which on at least half of the problems are recovered."""
+    """The number of samples from which at least half of the problems are recovered."""
     found: dict[int, int | None] = {}
     shares = _shares(rows, cells, method)
     for level in sorted({int(cell[vertical]) for cell in cells}):
@@ -122,7 +117,7 @@ def _table(
         for m, found in needs.items()
     ]
     body.append(["predicted", *(f"{line(v):.0f}" for v in levels)])
-    heading = f"Samples from which on half of the problems are recovered, {title}"
+    heading = f"Samples from which half of the problems are recovered, {title}"
     return PlainTable(heading, [f"{vertical} =", *map(str, levels)], body)
 
 
@@ -142,7 +137,7 @@ def _remark(needs: Mapping[str, Mapping[int, int | None]], title: str) -> str:
 
 PHASE = Experiment(
     name="phase",
-    title="Phase: how many samples recovery takes",
+    title="Phase: how many samples recovery needs",
     about=f"Weights with {Q} values between -15 and 15, noise {NOISE:g}; recovered: relative error "
     f"below {RECOVERED:.0%}. Section 4.2 predicts n ~ d for clustered weights, section 5.2 "
     "n ~ k log d for sparse ones, both up to a constant, which is 1 in the lines drawn.",
@@ -151,5 +146,4 @@ PHASE = Experiment(
     repetitions=5,
     present=present,
     quick_cells=tuple({"d": d, "k": d, "n": n} for d in DIMENSIONS[1::2] for n in SAMPLES[1::3]),
-    quick_repetitions=2,
 )

@@ -1,7 +1,7 @@
-"""Planted groups of features: what Tables 2 and 3 of the paper measure.
+"""Planted groups of features: the measurement of Tables 2 and 3 of the paper.
 
-Every method sees the same problem and the same five folds, and takes the ridge that is best on
-them. The error is the distance between the true weights and those found.
+Every method sees the same problem and the same five folds, on which it chooses its ridge. The error
+is the distance between the true and the fitted weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,11 @@ from clustruct.experiments.comparison import Comparison, Figure
 from clustruct.experiments.experiment import (
     Cell,
     Measurement,
-    PlainTable,
     Presentation,
     Row,
     readings_table,
+    shares_table,
+    values_by_method,
     values_in,
 )
 from clustruct.experiments.output.pictures import errors_picture
@@ -49,11 +50,11 @@ PLAIN_PG = "pg to the letter"
 Q, D = 5, 100
 N_FOLDS = 5
 ALPHAS = np.geomspace(10.0, 1e-5, 7)
-AUTO_ALPHA = 1e-5  # against singular systems, no more: what there is to choose, the search chooses
+AUTO_ALPHA = 1e-5  # only to avoid singular systems: the search chooses the rest
 OSCAR_RATIOS = np.geomspace(1.0, 1e-6, 10)
 OSCAR_SLOPES = (3.0, 30.0, 300.0)
 MANY = 1.25  # samples for each feature
-# The quicker one of the package's solvers, each with as many steps as the errors need to settle.
+# The faster of the package's solvers, each with enough iterations for the errors to settle.
 OSCAR_FEW: dict[str, Any] = {"solver": "fista", "tol": 1e-4, "max_iter": 1000}
 OSCAR_MANY: dict[str, Any] = {"solver": "hybrid", "tol": 1e-4, "max_iter": 300}
 CG_STEPS = 20
@@ -61,7 +62,7 @@ RECOVERED = 1.0
 
 
 def settings() -> dict[str, Any]:
-    """All that the results depend on."""
+    """All constants that the results depend on."""
     return {
         "clustruct": __version__,
         "alphas": ALPHAS.tolist(),
@@ -102,7 +103,7 @@ def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
 def _fits(
     problem: ClusteredFeatures, folds: Sequence[baselines.Fold], seed: int
 ) -> tuple[dict[str, Floats], dict[str, Any], dict[str, bool]]:
-    """Weights of all methods, what they chose, and whether that was the end of a grid."""
+    """Weights of all methods, the strengths chosen, and whether these were ends of a grid."""
     X, y = np.asarray(problem.X), problem.y.astype(np.float64)
     sums = X @ (problem.labels[:, None] == np.arange(Q))
     oracle = LinearRegression(fit_intercept=False).fit(sums, y).coef_[problem.labels]
@@ -116,8 +117,8 @@ def _fits(
         ).fit(X, y)
         weights[name], chosen[name] = model.coef_, model.alpha_
         edges[name] = baselines.edge_matters(-model.cv_results_.mean_scores.ravel())
-    # Projected gradient from where conditional gradient ended, with the ridge that is best for
-    # projected gradient; and without refits, from LSK.
+    # Projected gradient with the ridge chosen for it: from the result of conditional gradient, and
+    # from LSK without refits.
     single: dict[str, dict[str, Any]] = {
         "cgpg": {"solver": "pg", "alpha": chosen["pg"], "init": weights["cg"]},
         PLAIN_PG: {"solver": "pg", "alpha": chosen["pg"], "solver_options": {"refit": False}},
@@ -147,7 +148,7 @@ _SEARCHES: Mapping[str, dict[str, Any]] = {
 
 
 def cost(cell: Cell) -> float:
-    """About the seconds of one repetition."""
+    """Estimated seconds of one repetition."""
     return 4.5 if float(cell["n"]) <= D else 3.0
 
 
@@ -160,93 +161,36 @@ def present_planted(
     cells: Mapping[str, Cell],
     paper: Mapping[str, Mapping[str, Figure]],
     title: str,
-    *,
     factor: float,
     axis: str,
     others: Mapping[str, Cell] = NO_CELLS,
 ) -> Presentation:
-    """One of the two tables.
+    """Present Table 2 or 3; `factor` multiplies the errors as in the paper.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-    cells : mapping
-        The cell of each column.
-    paper : mapping
-        The paper's figures, by column and method.
-    title : str
-    factor : float
-        What the paper multiplies errors by.
-    axis : str
-        What varies from column to column.
-    others : mapping
-        Cells that read the paper otherwise.
-
-    Returns
-    -------
-    Presentation
+    `axis` varies from column to column; `others` are cells for other readings of the paper.
     """
-    found = {
-        column: {
-            name: [factor * e for e in values_in(rows, cell, "errors", name)] for name in METHODS
-        }
-        for column, cell in cells.items()
-        if any(row.cell == cell for row in rows)
-    }
+    found = values_by_method(rows, cells, METHODS, "errors", factor)
     quantity = "‖w* - ŵ‖₂" if factor == 1 else f"{factor:g} x ‖w* - ŵ‖₂"
     comparison = Comparison.of(title, quantity, METHODS, found, paper)
-    return Presentation(
-        comparisons=[comparison],
-        tables=[
-            _recovery(rows, cells, found),
-            _choices(rows, cells, found),
-            *(
-                [
-                    readings_table(
-                        "Other readings of the set-up",
-                        rows,
-                        others,
-                        METHODS,
-                        path="errors",
-                        factor=factor,
-                    )
-                ]
-                if others
-                else []
-            ),
-        ],
-        pictures=[errors_picture(comparison, axis)],
-        remarks=_remarks(comparison),
-    )
-
-
-def _recovery(
-    rows: Sequence[Row], cells: Mapping[str, Cell], found: Mapping[str, Any]
-) -> PlainTable:
-    """How many problems are solved, and what the letter of the paper's PG makes of them."""
-    body = []
-    for name, printed in {**METHODS, PLAIN_PG: "PG to the letter"}.items():
-        shares = [values_in(rows, cells[column], "errors", name) for column in found]
-        body.append(
-            [printed, *(f"{np.mean(np.array(e) < RECOVERED):.0%}" if e else "-" for e in shares)]
-        )
-    title = f"Share of the problems recovered (error below {RECOVERED:g}, not multiplied)"
-    return PlainTable(title, ["", *found], body)
-
-
-def _choices(
-    rows: Sequence[Row], cells: Mapping[str, Cell], found: Mapping[str, Any]
-) -> PlainTable:
-    """How often the end of a grid was chosen, and was better than its neighbour."""
-    body = []
-    for name in ("ls", "lsk", "pg", "cg", "oscar"):
-        shares = [values_in(rows, cells[column], "at edge", name) for column in found]
-        body.append([METHODS[name], *(f"{np.mean(e):.0%}" if e else "-" for e in shares)])
-    return PlainTable(
-        "Share of the choices at an end of their grid where it matters (0.1 % of the error)",
-        ["", *found],
-        body,
-    )
+    tables = [
+        shares_table(
+            f"Share of the problems recovered (error below {RECOVERED:g}, not multiplied)",
+            {**METHODS, PLAIN_PG: "PG to the letter"},
+            found,
+            lambda name, c: [e < RECOVERED for e in values_in(rows, cells[c], "errors", name)],
+        ),
+        shares_table(
+            "Share of the choices at an end of their grid where it matters (0.1 % of the error)",
+            {name: METHODS[name] for name in ("ls", "lsk", "pg", "cg", "oscar")},
+            found,
+            lambda name, c: values_in(rows, cells[c], "at edge", name),
+        ),
+    ]
+    if others:
+        title = "Other readings of the set-up"
+        tables.append(readings_table(title, rows, others, METHODS, path="errors", factor=factor))
+    pictures = [errors_picture(comparison, axis)]
+    return Presentation([comparison], tables, pictures, _remarks(comparison))
 
 
 def _remarks(comparison: Comparison) -> list[str]:

@@ -1,8 +1,8 @@
-"""Ratings of movie reviews from their words: what Table 4 of the paper measures.
+"""Ratings of movie reviews from their words: the measurement of Table 4 of the paper.
 
-All methods see the same splits and folds. What a method has to choose is chosen on the folds: the
-ridge on ten strengths, the number of groups on six, the number of nonzero weights on three. Where
-a fit takes long, strengths next to the best one of the quick fits are tried.
+All methods see the same splits and folds. They choose their parameters on the folds: the ridge from
+ten strengths, the number of groups from six, the number of nonzero weights from three. Slow fits
+try only the strengths next to the best one of the fast fits.
 """
 
 from functools import lru_cache
@@ -36,19 +36,14 @@ SPLITS = 6001  # root of the seeds of the splits, which are the same for every w
 
 
 def settings() -> dict[str, Any]:
-    """All that the results depend on."""
+    """All constants that the results depend on."""
     return {
         "clustruct": __version__,
         "n_clusters": N_CLUSTERS,
         "nonzero": NONZERO_SHARES,
         "alphas": ALPHAS.tolist(),
         "lasso": LASSO_RATIOS.tolist(),
-        "oscar": [
-            baselines.oscar_version(),
-            OSCAR_RATIOS.tolist(),
-            OSCAR_SLOPES,
-            OSCAR_SETTINGS,
-        ],
+        "oscar": [baselines.oscar_version(), OSCAR_RATIOS.tolist(), OSCAR_SLOPES, OSCAR_SETTINGS],
         "cg": [CG_STEPS, CG_FOLD_STEPS],
         "version": 1,
     }
@@ -56,17 +51,17 @@ def settings() -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def load_reviews(weighting: str, n_features: int | None = N_WORDS) -> Any:
-    """The reviews, once a process."""
+    """The reviews, cached for the process."""
     return fetch_movie_reviews(weighting=weighting, n_features=n_features)
 
 
 def check_reviews() -> None:
-    """Complain where the reviews are nowhere."""
+    """Raise OSError if the reviews cannot be found."""
     fetch_movie_reviews(weighting="text")
 
 
 def scaled_alphas(X: Any) -> Floats:
-    """Strengths of the ridge on the scale of the reviews."""
+    """The grid of ridge strengths, times the mean squared length of a review."""
     return ALPHAS * float(X.multiply(X).sum()) / X.shape[0]
 
 
@@ -88,7 +83,7 @@ def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
 
 
 def _fits(X: Any, y: Floats, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The models of all methods, and what they chose."""
+    """The models of all methods, and the parameters they chose."""
     folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(X))
     alphas = scaled_alphas(X)
     counts = [X.shape[1] // share for share in NONZERO_SHARES]
@@ -143,14 +138,14 @@ def _neighbours(alphas: Floats, best: float) -> Floats:
 
 
 def _choice(model: Any, alphas: Floats) -> dict[str, Any]:
-    """What a search chose; an end of the whole grid of strengths is an edge."""
+    """The best parameters, and whether the strength is an end of the whole grid."""
     found = dict(model.best_params_)
     found["at edge"] = bool(found["alpha"] in (alphas[0], alphas[-1]))
     return found
 
 
 def cost(cell: Cell) -> float:
-    """About the seconds of one repetition."""
+    """Estimated seconds of one repetition."""
     return 30.0
 
 

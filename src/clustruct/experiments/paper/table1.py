@@ -12,16 +12,16 @@ from clustruct import __version__
 from clustruct._typing import Floats
 from clustruct.datasets.generators import make_experts
 from clustruct.estimators.samples.models import SampleClusterRegressor
-from clustruct.experiments.comparison import Comparison, Figure
+from clustruct.experiments.comparison import Comparison, paper_figures
 from clustruct.experiments.experiment import (
     Cell,
     Experiment,
     Measurement,
-    PlainTable,
     Presentation,
     Row,
     readings_table,
-    values_in,
+    shares_table,
+    values_by_method,
 )
 from clustruct.experiments.output.pictures import errors_picture
 
@@ -39,10 +39,10 @@ METHODS = {
 Q, N_TRAIN, N_TEST, N_FOLDS = 3, 1000, 100, 5
 NOISE = 0.1
 ALPHAS = np.geomspace(1e-4, 1e-1, 3)
-# The ridge belongs to the objective, which all four solvers share, as each of them ends with
-# alternating minimisation. So it is chosen once, on folds, by alternating minimisation from one
-# start, which is the quickest of them. Without noise features starts are random, not sought on few
-# columns: one in ten fails on some fold, and spoils the choice; there are more of them there.
+# All four solvers end with alternating minimisation and share its objective, ridge included. So the
+# ridge is chosen once, by cross-validation of alternating minimisation from one start, the fastest
+# of them. Without noise features starts are random; one in ten fails on some fold and would spoil
+# the choice, so that there are more of them.
 FOLD_SOLVER, FOLD_STARTS, RANDOM_STARTS = "am", 1, 4
 FINAL: Mapping[str, dict[str, Any]] = {
     "am": {"n_init": 2},
@@ -50,7 +50,7 @@ FINAL: Mapping[str, dict[str, Any]] = {
     "cg": {"max_iter": 5},
     "rc": {"n_init": 2},
 }
-AUTO_ALPHA = 1e-4  # what is left to tune is done by the prior
+AUTO_ALPHA = 1e-4  # the relevance prior does the rest of the tuning
 
 CELLS: Mapping[str, Cell] = {
     "p = 0": {"p": 0.0, "starts": RANDOM_STARTS},
@@ -64,49 +64,18 @@ OTHERS: Mapping[str, Cell] = {
     "p = 0.9, 8 features that matter": {"p": 0.9, "informative": 8},
 }
 # Mean and standard deviation over 50 experiments, of 100 times the loss.
-FIGURES = {
-    "oracle": [(0.52, 0.08), (0.55, 0.07), (0.55, 0.10), (0.58, 0.09), (0.71, 0.11), (1.17, 0.18)],
-    "am": [
-        (0.52, 0.08),
-        (0.55, 0.07),
-        (5.57, 4.11),
-        (6.93, 14.39),
-        (101.08, 55.49),
-        (133.48, 52.20),
-    ],
-    "pg": [
-        (1.53, 7.13),
-        (3.98, 17.65),
-        (3.20, 13.23),
-        (5.64, 20.50),
-        (91.33, 39.32),
-        (131.48, 50.90),
-    ],
-    "cg": [
-        (0.87, 2.45),
-        (1.16, 4.29),
-        (3.64, 11.02),
-        (5.43, 14.33),
-        (91.19, 53.00),
-        (136.57, 58.60),
-    ],
-    "rc": [
-        (0.52, 0.08),
-        (0.55, 0.07),
-        (5.59, 20.27),
-        (13.45, 28.76),
-        (59.19, 37.97),
-        (135.77, 66.96),
-    ],
-}
-PAPER = {
-    column: {name: Figure(*figures[i], count=50, unit=0.01) for name, figures in FIGURES.items()}
-    for i, column in enumerate(CELLS)
-}
+PRINTED = """
+oracle  0.52±0.08   0.55±0.07   0.55±0.10    0.58±0.09     0.71±0.11     1.17±0.18
+am      0.52±0.08   0.55±0.07   5.57±4.11   6.93±14.39  101.08±55.49  133.48±52.20
+pg      1.53±7.13  3.98±17.65  3.20±13.23   5.64±20.50   91.33±39.32  131.48±50.90
+cg      0.87±2.45   1.16±4.29  3.64±11.02   5.43±14.33   91.19±53.00  136.57±58.60
+rc      0.52±0.08   0.55±0.07  5.59±20.27  13.45±28.76   59.19±37.97  135.77±66.96
+"""
+PAPER = paper_figures(PRINTED, CELLS, count=50)
 
 
 def settings() -> dict[str, Any]:
-    """All that the results depend on."""
+    """All constants that the results depend on."""
     return {
         "clustruct": __version__,
         "alphas": ALPHAS.tolist(),
@@ -129,9 +98,9 @@ def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
         noise=NOISE / scale,
         random_state=draw,
     )
-    answers = scale * problem.y.astype(np.float64)
-    X, y = problem.X[:N_TRAIN], answers[:N_TRAIN]
-    held = problem.X[N_TRAIN:], answers[N_TRAIN:]
+    targets = scale * problem.y.astype(np.float64)
+    X, y = problem.X[:N_TRAIN], targets[:N_TRAIN]
+    held = problem.X[N_TRAIN:], targets[N_TRAIN:]
     folds = list(KFold(N_FOLDS, shuffle=True, random_state=folding).split(X))
     losses = {"oracle": _oracle(X, y, problem.labels[:N_TRAIN], *held)}
     n_starts = int(cell.get("starts", FOLD_STARTS))
@@ -149,7 +118,7 @@ def _model(alpha: float, seed: int, **extra: Any) -> SampleClusterRegressor:
 
 
 def _best_ridge(X: Floats, y: Floats, folds: Sequence[Any], seed: int, n_starts: int) -> float:
-    """The alpha with the least loss of the best answer on the folds."""
+    """The alpha with the smallest held-out loss of the best expert."""
     losses = np.zeros(ALPHAS.size)
     for train, test in folds:
         for i, alpha in enumerate(ALPHAS):
@@ -161,29 +130,25 @@ def _best_ridge(X: Floats, y: Floats, folds: Sequence[Any], seed: int, n_starts:
 def _oracle(
     X: Floats, y: Floats, labels: NDArray[np.intp], X_test: Floats, y_test: Floats
 ) -> float:
-    """Least squares with the true groups; 100 times half the mean square of the best answer."""
-    answers = [
+    """100 times the loss of the best expert, fitted by least squares to the true groups."""
+    predictions = [
         LinearRegression(fit_intercept=False).fit(X[labels == q], y[labels == q]).predict(X_test)
         for q in range(Q)
     ]
-    return 50 * float(np.square(y_test - np.stack(answers)).min(axis=0).mean())
+    return 50 * float(np.square(y_test - np.stack(predictions)).min(axis=0).mean())
 
 
 def cost(cell: Cell) -> float:
-    """About the seconds of one repetition."""
+    """Estimated seconds of one repetition."""
     return {0.9: 7.0, 0.95: 12.0}.get(float(cell["p"]), 4.0)
 
 
 def present(rows: Sequence[Row]) -> Presentation:
-    """The table, what was chosen, and a picture."""
-    found = {
-        column: {name: values_in(rows, cell, "losses", name) for name in METHODS}
-        for column, cell in CELLS.items()
-        if any(row.cell == cell for row in rows)
-    }
+    """The comparison, the share of problems solved, other readings, and a picture."""
+    found = values_by_method(rows, CELLS, METHODS, "losses")
     comparison = Comparison.of(
         "Table 1: test loss along the share of noise features",
-        "100 x mean loss of the best answer",
+        "100 x mean loss of the best expert",
         METHODS,
         found,
         PAPER,
@@ -191,7 +156,15 @@ def present(rows: Sequence[Row]) -> Presentation:
     return Presentation(
         comparisons=[comparison],
         tables=[
-            _recovery(rows, found),
+            shares_table(
+                "Share of the problems solved (loss below twice that of the oracle)",
+                {name: METHODS[name] for name in ("am", "pg", "cg", "rc", "auto")},
+                found,
+                lambda name, c: [
+                    mine < 2 * oracle
+                    for mine, oracle in zip(found[c][name], found[c]["oracle"], strict=True)
+                ],
+            ),
             readings_table("Other readings of the set-up", rows, OTHERS, METHODS, path="losses"),
         ],
         pictures=[errors_picture(comparison, "p")],
@@ -199,21 +172,8 @@ def present(rows: Sequence[Row]) -> Presentation:
     )
 
 
-def _recovery(rows: Sequence[Row], found: Mapping[str, Any]) -> PlainTable:
-    """How many problems are solved."""
-    body = []
-    for name in ("am", "pg", "cg", "rc", "auto"):
-        shares = []
-        for column in found:
-            mine, oracle = (values_in(rows, CELLS[column], "losses", n) for n in (name, "oracle"))
-            shares.append(f"{np.mean(np.array(mine) < 2 * np.array(oracle)):.0%}")
-        body.append([METHODS[name], *shares])
-    title = "Share of the problems solved (loss below twice that of the oracle)"
-    return PlainTable(title, ["", *found], body)
-
-
 def _remarks(comparison: Comparison) -> list[str]:
-    """What ``auto`` gains on the best of the paper, and on least squares with the true groups."""
+    """How ``auto`` compares with the best of the paper, and with the true groups."""
     remarks = []
     for column in comparison.columns:
         entry, oracle = comparison.entry("auto", column), comparison.entry("oracle", column)
@@ -229,24 +189,23 @@ def _remarks(comparison: Comparison) -> list[str]:
 TABLE1 = Experiment(
     name="table1",
     title="Table 1: groups of samples, as features of pure noise are added",
-    about="Three linear models, each of which answers for a third of 1000 samples; a share p of "
-    "the features matters to none of them. The loss of the best of three answers to 100 new "
+    about="Three linear experts, each of which generates a third of 1000 samples; a share p of "
+    "the features is pure noise. The loss is that of the best of three predictions for 100 new "
     "samples. PG, CG and RC are followed by AM.",
     measurement=Measurement("experts", measure, settings, cost=cost),
     cells=tuple(CELLS.values()),
     repetitions=50,
     present=present,
     quick_cells=tuple(CELLS.values()),
-    quick_repetitions=2,
     readings=(
         "The paper's figures are 100 times its loss: the oracle's 0.52 is 100 sigma_y^2 / 2 and "
         "what estimation adds.",
         "The set-up names 8 features that matter, the text at the table 10; with 10, the column of "
         "the oracle comes out as printed.",
-        "Of the weights of the experts the paper says nothing; ours are standard normal. Where a "
-        "method does not find the groups, its loss goes with the square of their scale.",
-        "AM, PG, CG and RC minimise the same objective, and all end with AM; its ridge is chosen "
-        "by 5-fold cross-validation of AM on three strengths from 1e-4 to 0.1.",
+        "The paper does not give the distribution of the experts' weights; ours are standard "
+        "normal. The loss of a method that misses the groups grows with the square of their scale.",
+        "AM, PG, CG and RC minimise the same objective, and all end with AM; the ridge is chosen "
+        "by 5-fold cross-validation of AM from three strengths between 1e-4 and 0.1.",
     ),
     other_cells=tuple(OTHERS.values()),
     other_repetitions=3,

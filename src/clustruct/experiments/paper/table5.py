@@ -24,7 +24,7 @@ CELLS: Mapping[str, Cell] = {
     "TF-IDF": {"weighting": "tfidf"},
     "l2 TF-IDF": {"weighting": "tfidf-l2"},
 }
-N_CLUSTERS = 15  # what cross-validation chose in the paper
+N_CLUSTERS = 15  # chosen by cross-validation in the paper
 MOST_WORDS = 60
 # The paper's Table 5: size and some words of the four groups.
 PAPER_GROUPS = (
@@ -41,7 +41,7 @@ PAPER_GROUPS = (
 
 
 def settings() -> dict[str, Any]:
-    """All that the results depend on."""
+    """All constants that the results depend on."""
     return {"clustruct": __version__, "n_clusters": N_CLUSTERS, "words": MOST_WORDS, "version": 1}
 
 
