@@ -27,14 +27,14 @@ from clustruct.results import (
 from clustruct.results.searched import Edge, edges
 
 __all__ = [
-    "Answers",
+    "Outputs",
     "Convergence",
     "Curve",
     "ExpertLines",
     "Levels",
     "Stage",
     "TaskMap",
-    "answers_of",
+    "outputs_of",
     "apart",
     "convergence_of",
     "curve_of",
@@ -128,7 +128,7 @@ def feature_names(model: Any, given: Sequence[str] | None = None) -> NDArray[np.
 
 
 @dataclass(frozen=True)
-class Answers:
+class Outputs:
     """What the scores of a model stand for.
 
     Attributes
@@ -155,20 +155,20 @@ class Answers:
         return f"{what} of {self.names[0]}" if self.names[0] else what
 
 
-def answers_of(model: Any) -> Answers:
+def outputs_of(model: Any) -> Outputs:
     """What the scores of a fitted model stand for, with the names of its classes."""
     estimator = final_estimator(model)
     classes = getattr(estimator, "classes_", None)
     kind, is_tasks = "number", kind_of(model) == "tasks"
     if classes is None:
         n_outputs = 1 if is_tasks else _n_outputs(estimator)
-        return Answers(("",) if n_outputs == 1 else _numbered_names(n_outputs), kind)
+        return Outputs(("",) if n_outputs == 1 else _numbered_names(n_outputs), kind)
     loss = estimator.get_params(deep=False).get("loss", "logistic")
     kind = "odds" if loss == "logistic" else "score"
     names = tuple(str(name) for name in classes)
     if len(names) == 2:
-        return Answers(names[1:], kind, names[0])
-    return Answers(("its own class",) if is_tasks else names, kind)
+        return Outputs(names[1:], kind, names[0])
+    return Outputs(("its own class",) if is_tasks else names, kind)
 
 
 def _n_outputs(estimator: Any) -> int:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from clustruct._typing import Floats
 from clustruct.explanation.origins import Origin, origins_of
-from clustruct.inspection import answers_of, final_estimator, kind_of
+from clustruct.inspection import final_estimator, kind_of, outputs_of
 
 __all__ = ["RawEffects", "raw_effects", "weight_axis"]
 
@@ -109,7 +109,7 @@ def weight_axis(model: Any) -> str:
         origin.kind != "level" and np.isfinite(origin.slope) and origin.slope != 1.0
         for origin in origins_of(model)
     )
-    quantity = answers_of(model).quantity
+    quantity = outputs_of(model).quantity
     return f"weight: {quantity} per {'unit after scaling' if scaled else 'unit'}"
 
 

@@ -21,6 +21,7 @@ from clustruct.reporting.comparing.scores import (
     score_classes,
     score_numbers,
 )
+from clustruct.reporting.subjects import subject_of
 
 __all__ = [
     "MOST_ROWS",
@@ -28,7 +29,6 @@ __all__ = [
     "Data",
     "Entry",
     "compare",
-    "count_groups",
     "hold_out",
     "unfitted",
 ]
@@ -39,37 +39,17 @@ FEWEST = 8  # targets to fit or to judge by
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Models on the same held-out samples.
-
-    Attributes
-    ----------
-    entries : tuple of Entry
-    truth : ndarray
-        Targets of the held-out samples; for tasks in columns, one after the other.
-    classes : ndarray or None
-        Names of the classes.
-    n_train, n_test : int
-        Samples that our model was fitted to, and samples held out.
-    n_available : int
-        Samples there were before some were drawn.
-    refitted : bool
-        Whether the model was fitted anew without the held-out samples.
-    n_groups : int
-        Groups or experts of the model that was judged; a refitted one may have other than the
-        model of the report.
-    free_weights : ndarray of shape (d,) or None
-        Weights of the linear model without groups, if it has one for each feature.
-    """
+    """Models on the same held-out samples."""
 
     entries: tuple[Entry, ...]
-    truth: NDArray[Any]
+    truth: NDArray[Any]  # held-out targets; for tasks in columns, one after the other
     classes: NDArray[Any] | None
-    n_train: int
+    n_train: int  # samples that our model was fitted to
     n_test: int
-    n_available: int
-    refitted: bool
-    n_groups: int
-    free_weights: Floats | None
+    n_available: int  # samples there were before some were drawn
+    refitted: bool  # whether the model was fitted anew without the held-out samples
+    n_groups: int  # of the model that was judged; a refitted one may have other than ours
+    free_weights: Floats | None  # of the linear model without groups, if one for each feature
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -83,10 +63,7 @@ class Comparison:
         return next(entry for entry in self.entries if entry.ours)
 
     def of_role(self, role: str) -> list[Entry]:
-        """Models of a role that can be held against ours, the best first.
-
-        They have seen as many rows and have the same loss.
-        """
+        """Models of a role that have seen as many rows and have the same loss, the best first."""
         fair = [
             entry
             for entry in self.entries
@@ -98,7 +75,7 @@ class Comparison:
 
     @property
     def rival(self) -> Entry | None:
-        """The best linear model without groups; None where it cannot be held against ours."""
+        """The best linear model without groups; None where it cannot be compared with ours."""
         return next(iter(self.of_role("linear")), None)
 
     def against(self, other: Entry) -> PairedTest:
@@ -112,20 +89,9 @@ class Comparison:
 
 
 def hold_out(model: Any, data: Data, test_size: float, seed: int) -> tuple[Data, Data] | None:
-    """Samples to fit a copy of the model to, and others to judge it by.
+    """Samples to fit a copy of the model to, and others to judge it by; None if there are too few.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-    data : Data
-        Of many samples some are drawn.
-    test_size : float
-    seed : int
-
-    Returns
-    -------
-    tuple of Data, or None
-        None where there are too few samples.
+    Of many samples some are drawn.
     """
     data = data.drawn(seed)
     if min(test_size, 1.0 - test_size) * data.y.size < FEWEST or test_size * data.n < 1.0:
@@ -152,16 +118,12 @@ def compare(
     train, test : Data
         Samples as the model takes them.
     seed : int
-    matrix : array or sparse matrix, default=None
+    matrix : array or sparse matrix
         What the model's preparation makes of `train`, if it is at hand.
-    n_fitted : int, default=None
+    n_fitted : int
         Rows that the model was fitted to, where `train` is a part of them.
-    refit : bool, default=False
+    refit : bool
         Whether to judge a copy that is fitted to `train`, searches and preparation included.
-
-    Returns
-    -------
-    Comparison
     """
     with warnings.catch_warnings():
         # Rivals that stop early, and scales that were warned of when the model was fitted.
@@ -191,7 +153,7 @@ def compare(
         test.n,
         n_fitted or train.n + test.n * refit,
         refit,
-        count_groups(estimator),
+        subject_of(model).n_groups,
         _free_weights(rivals, estimator),
     )
 
@@ -203,16 +165,7 @@ def _matrix(model: Any, X: Any) -> Any:
 
 
 def unfitted(model: Any) -> Any:
-    """An unfitted copy of a model that searches again and says nothing meanwhile.
-
-    Parameters
-    ----------
-    model : estimator, Pipeline or search of scikit-learn
-
-    Returns
-    -------
-    estimator
-    """
+    """An unfitted copy of a model that searches again and says nothing meanwhile."""
     copy = clone(model)
     quiet = {
         name: None if name.endswith("callback") else type(value)(0)
@@ -241,14 +194,6 @@ def _fit(model: Any, data: Data) -> Any:
     return model.fit(data.X, data.y, **routed)
 
 
-def count_groups(estimator: Any) -> int:
-    """Number of groups in use, or of experts, of a fitted estimator."""
-    if hasattr(estimator, "experts_"):
-        return len(estimator.experts_)
-    labels = np.asarray(estimator.labels_)
-    return int(np.unique(labels[labels >= 0]).size)
-
-
 def _free_weights(rivals: list[Rival], estimator: Any) -> Floats | None:
     """Weights of the linear model without groups, if there is one for each feature."""
     for rival in rivals:
@@ -275,13 +220,12 @@ def _scored(
 
 def _ours(model: Any, held: Data, ready: Data, n_train: int) -> list[Entry]:
     """The model, and where every sample has several predictions, the best of them."""
-    estimator, kind = final_estimator(model), kind_of(model)
-    routed = held.routed()
+    estimator, routed = final_estimator(model), held.routed()
     predicted = model.predict(held.X, **routed)
     chances = model.predict_proba(held.X, **routed) if hasattr(model, "predict_proba") else None
-    name = _our_name(estimator, kind)
+    name = subject_of(model).name()
     entries = [_scored(name, "ours", held, predicted, chances, estimator, n_train=n_train)]
-    if kind == "samples" and len(estimator.experts_) > 1:
+    if kind_of(model) == "samples" and len(estimator.experts_) > 1:
         each = estimator.predict_experts(ready.X)
         best = _nearest(each, held.y)
         name = f"Experts, best of {each.shape[1]} predictions"
@@ -289,20 +233,6 @@ def _ours(model: Any, held: Data, ready: Data, n_train: int) -> list[Entry]:
         more = {"n_train": n_train, "remark": remark}
         entries.append(_scored(name, "oracle", held, best, None, estimator, **more))
     return entries
-
-
-def _our_name(estimator: Any, kind: str) -> str:
-    if kind == "features":
-        count = int(estimator.n_clusters_)
-        if count == np.size(estimator.labels_) > 1:
-            return "This model: every feature has its own weight"
-        return f"Grouped features: {count} {'weight' if count == 1 else 'weights'}"
-    if kind == "tasks":
-        grouped = np.unique(estimator.labels_).size > 1
-        return "Grouped tasks" if grouped else "This model: tasks about one common centre"
-    if len(estimator.experts_) == 1:
-        return "One expert"
-    return f"Experts, {'weighed by the gate' if hasattr(estimator, 'gate_') else 'averaged'}"
 
 
 def _nearest(each: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from clustruct._typing import Floats
 from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.comparing.samples import Data
+from clustruct.reporting.subjects import subject_of
 
 __all__ = ["Rival", "fit_rivals"]
 
@@ -66,23 +67,11 @@ class _Fold(NamedTuple):
 def fit_rivals(
     model: Any, train: Data, test: Data, seed: int, *, boost: bool = True
 ) -> Iterator[Rival]:
-    """Fit all rivals of a model.
+    """Fit all rivals of a fitted model to the columns that its estimator sees; tasks are in rows.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted to `train`.
-    train, test : Data
-        Prepared columns, as the estimator at the end of the model sees them; tasks are in rows.
-    seed : int
-    boost : bool, default=True
-        Whether to try gradient boosting, too, unless the matrix is too large for it.
-
-    Yields
-    ------
-    Rival
+    Gradient boosting is tried if `boost` says so and the matrix is not too large for it.
     """
-    estimator, kind = final_estimator(model), kind_of(model)
+    estimator = final_estimator(model)
     classes = is_classifier(estimator)
     fold = _folds(estimator, train, seed)
     dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
@@ -90,18 +79,14 @@ def fit_rivals(
     name = "Always the most frequent class" if classes else "Always the mean"
     yield _answered(name, "constant", dummy, test, train.n)
     plain = "logistic regression" if classes else "ridge regression"
-    name = {
-        "features": f"{plain.capitalize()}, a weight for every feature",
-        "samples": f"One {plain} for all samples",
-        "tasks": f"One {plain} for all tasks",
-    }[kind]
+    name = subject_of(model).rival(plain)
     some = train if _work(train, classes) <= MOST_WORK else train.drawn(seed)
     linear = _linear(some, fold, classes)
     remark = "" if some is train else f"saw {some.n:,} of {train.n:,} rows: no claim is made"
     weights = np.asarray(linear.coef_, dtype=np.float64).reshape(-1)
     rival = _answered(name, "linear", linear, test, some.n)
     yield rival._replace(weights=weights, remark=remark)
-    if kind == "tasks":
+    if kind_of(model) == "tasks":
         yield from _of_tasks(estimator, train, test, fold, plain, classes)
     if boost and np.prod(train.X.shape) <= MOST_BOOSTED and train.X.shape[1] <= MOST_COLUMNS:
         yield _boosting(train, test, fold, classes)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clustruct.figures.numbers import shown, signed
 from clustruct.inspection import (
     Levels,
     final_estimator,
     prepared,
     thinned,
 )
-from clustruct.reporting.svg import shown, signed
 from clustruct.reporting.wording import Wording, tidy
 
 __all__ = ["Cell", "Group", "Members", "feature_tables", "sample_tables", "task_tables"]
@@ -117,7 +117,7 @@ def feature_tables(levels: Levels, wording: Wording) -> tuple[list[Group], Membe
         cells: tuple[Cell, ...] = ()
         if wording.several:
             mine = np.zeros(values.shape[1]) if label < 0 else values[label]
-            cells = _cells(mine, wording.answers.names, largest)
+            cells = _cells(mine, wording.outputs.names, largest)
         groups.append(
             Group(
                 label,
@@ -162,11 +162,11 @@ def _feature_columns(
 ) -> tuple[list[tuple[str, bool]], Callable[[int], list[Any]]]:
     """Columns of the table of features beyond name and group, and the cells of a feature."""
     weights, values, units = wording.weights[0], wording.values[0], wording.units
-    names = [_short(name) for name in wording.answers.names]
+    names = [_short(name) for name in wording.outputs.names]
     effects = wording.has_effects
     if not wording.several:
         columns = [("weight", True), *([("effect", True), ("unit", False)] * effects)]
-        odds = wording.answers.kind == "odds"
+        odds = wording.outputs.kind == "odds"
         columns += [("odds ratio", True)] if odds else []
 
         def one(j: int) -> list[Any]:
@@ -243,7 +243,7 @@ def sample_tables(
 
 def _weight_chip(wording: Wording, q: int, k: int, j: int, name: str) -> tuple[str, str]:
     """A weight of an expert with its name, and its effect in raw units."""
-    of = f" for {wording.answers.names[k]}" if wording.several else ""
+    of = f" for {wording.outputs.names[k]}" if wording.several else ""
     text = f"{_short(name)}{_short(of)} {signed(float(wording.weights[q, k, j]))}"
     return text, wording.effect(q, k, j) if wording.has_effects else ""
 
@@ -264,7 +264,7 @@ def _sample_rows(model: Any, X: Any, y: NDArray[Any]) -> Members:
     numbers = y.ndim == 1 and y.dtype.kind in "fiu"
     return Members(
         "samples",
-        ("sample", "answer", "expert", *(f"expert {q}" for q in range(count))),
+        ("sample", "target", "expert", *(f"expert {q}" for q in range(count))),
         (True, numbers, True, *[answers.dtype.kind in "fiu"] * count),
         table,
         len(y),
