@@ -1,11 +1,11 @@
 """What a figure consists of: marks on two axes. Renderers draw them; nothing here knows how."""
 
-# ruff: noqa: D102  (the methods of marks are documented in Mark, those of pens are the marks)
+# ruff: noqa: D102  (what an extent is stands in Mark)
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ __all__ = [
     "Line",
     "Mark",
     "N_COLOURS",
-    "Pen",
     "Segments",
     "Text",
     "Tone",
@@ -37,19 +36,6 @@ Values = Sequence[float] | Floats | Indices
 N_COLOURS = 7  # groups beyond the seventh repeat a colour
 
 
-class Pen(Protocol):
-    """A renderer: one method for each kind of mark."""
-
-    def line(self, mark: "Line") -> None: ...
-    def dots(self, mark: "Dots") -> None: ...
-    def area(self, mark: "Area") -> None: ...
-    def bars(self, mark: "Bars") -> None: ...
-    def segments(self, mark: "Segments") -> None: ...
-    def across(self, mark: "Across") -> None: ...
-    def text(self, mark: "Text") -> None: ...
-    def cells(self, mark: "Cells") -> None: ...
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mark(ABC):
     """Something drawn on axes, in a tone; one with a label stands in the legend."""
@@ -57,9 +43,9 @@ class Mark(ABC):
     tone: Tone = "main"
     label: str = ""
 
-    @abstractmethod
-    def draw(self, pen: Pen) -> None:
-        """Draw with a renderer."""
+    def draw(self, pen: Any) -> None:
+        """Draw with a renderer, which has a method named after each kind of mark."""
+        getattr(pen, type(self).__name__.lower())(self)
 
     @property
     @abstractmethod
@@ -68,16 +54,11 @@ class Mark(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Line(Mark):
-    """A line through points."""
+class Points(Mark):
+    """Points, as a line or as dots."""
 
     x: Values
     y: Values
-    width: float = 1.5
-    dash: str = ""  # "--", ":" or none
-
-    def draw(self, pen: Pen) -> None:
-        pen.line(self)
 
     @property
     def extent(self) -> tuple[Values, Values]:
@@ -85,23 +66,22 @@ class Line(Mark):
 
 
 @dataclass(frozen=True, eq=False)
-class Dots(Mark):
+class Line(Points):
+    """A line through points."""
+
+    width: float = 1.5
+    dash: str = ""  # "--", ":" or none
+
+
+@dataclass(frozen=True, eq=False)
+class Dots(Points):
     """Dots of one tone; titles are what they tell when pointed at."""
 
-    x: Values
-    y: Values
     radius: float | Floats = 3.0
     opacity: float = 1.0
     shape: int = 0  # a renderer may tell groups of the same colour apart by it
     hollow: bool = False
     titles: Sequence[str] = ()
-
-    def draw(self, pen: Pen) -> None:
-        pen.dots(self)
-
-    @property
-    def extent(self) -> tuple[Values, Values]:
-        return self.x, self.y
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +92,6 @@ class Area(Mark):
     low: Floats
     high: Floats
     opacity: float = 0.16
-
-    def draw(self, pen: Pen) -> None:
-        pen.area(self)
 
     @property
     def extent(self) -> tuple[Values, Values]:
@@ -129,9 +106,6 @@ class Bars(Mark):
     lengths: Values
     thickness: float
     tones: Sequence[Tone] = ()
-
-    def draw(self, pen: Pen) -> None:
-        pen.bars(self)
 
     @property
     def extent(self) -> tuple[Values, Values]:
@@ -149,9 +123,6 @@ class Segments(Mark):
     opacity: float = 1.0
     dash: str = ""
 
-    def draw(self, pen: Pen) -> None:
-        pen.segments(self)
-
     @property
     def extent(self) -> tuple[Values, Values]:
         return self.ends[:, [0, 2]].ravel(), self.ends[:, [1, 3]].ravel()
@@ -165,9 +136,6 @@ class Across(Mark):
     vertical: bool = False
     width: float = 1.0
     dash: str = ""
-
-    def draw(self, pen: Pen) -> None:
-        pen.across(self)
 
     @property
     def extent(self) -> tuple[Values, Values]:
@@ -185,9 +153,6 @@ class Text(Mark):
     anchor: str = "start"  # "start", "middle" or "end" of the text is at the point
     bold: bool = False
 
-    def draw(self, pen: Pen) -> None:
-        pen.text(self)
-
     @property
     def extent(self) -> tuple[Values, Values]:
         return [], []
@@ -201,9 +166,6 @@ class Cells(Mark):
     y_edges: Floats
     values: Floats
     name: str = ""  # what the values are
-
-    def draw(self, pen: Pen) -> None:
-        pen.cells(self)
 
     @property
     def extent(self) -> tuple[Values, Values]:

@@ -37,6 +37,7 @@ ROLES = {
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINE_UP = {"start": "left", "middle": "center", "end": "right"}
 MOST_IN_LEGEND = 20
+LETTERS = 90.0  # that fit below an axis; more of them are turned
 
 
 def colour(tone: Tone) -> str:
@@ -73,7 +74,7 @@ def draw_panels(canvas: Any, figures: Sequence[Figure], x: str, y: str, *, rows:
     panels = canvas.subplots(rows, columns, sharex=rows > 1, sharey=True, squeeze=False).ravel()
     maps = [mark.name for mark in figures[0].marks if isinstance(mark, Cells)]
     for panel, figure in zip(panels, figures, strict=False):
-        _draw_marks(panel, figure)
+        _draw_marks(panel, figure, LETTERS / columns)
         panel.set_title(figure.title, fontsize=9)
         if any(mark.label for mark in figure.marks):
             panel.legend(fontsize=7, labelcolor="white" if maps else None)
@@ -85,15 +86,15 @@ def draw_panels(canvas: Any, figures: Sequence[Figure], x: str, y: str, *, rows:
         canvas.colorbar(panels[0].collections[0], ax=panels.tolist(), label=maps[0])
 
 
-def _draw_marks(ax: Any, figure: Figure) -> None:
+def _draw_marks(ax: Any, figure: Figure, letters: float = LETTERS) -> None:
     pen = MplPen(ax)
     for mark in figure.marks:
         mark.draw(pen)
-    _set_axis(ax, "x", figure.x)
-    _set_axis(ax, "y", figure.y)
+    _set_axis(ax, "x", figure.x, letters)
+    _set_axis(ax, "y", figure.y, np.inf)
 
 
-def _set_axis(ax: Any, which: str, axis: Axis) -> None:
+def _set_axis(ax: Any, which: str, axis: Axis, letters: float) -> None:
     if axis.log:
         ax.set(**{f"{which}scale": "log"})
     if axis.limits is not None:
@@ -101,7 +102,7 @@ def _set_axis(ax: Any, which: str, axis: Axis) -> None:
     lines = getattr(ax, f"{which}axis")
     if axis.ticks is not None:
         places, texts = [place for place, _ in axis.ticks], [plain(text) for _, text in axis.ticks]
-        long = which == "x" and max(map(len, texts), default=0) * len(texts) > 90
+        long = max(map(len, texts), default=0) * len(texts) > letters
         turned = {"rotation": 60, "ha": "right"} if long else {}
         lines.set_ticks(places, texts, fontsize="small" if which == "y" else None, **turned)
     elif axis.whole:

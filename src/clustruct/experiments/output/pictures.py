@@ -3,11 +3,24 @@
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from clustruct.experiments.comparison import Comparison
+from clustruct.figures.marks import (
+    Across,
+    Axis,
+    Cells,
+    Dots,
+    Figure,
+    Line,
+    Mark,
+    Segments,
+    counted_ticks,
+)
+from clustruct.figures.mpl import INK, draw_panels
 
 __all__ = [
     "PhaseMap",
@@ -20,9 +33,6 @@ __all__ = [
     "words_picture",
 ]
 
-INK, PALE = "#1d2733", "#c9d1d9"
-COLORS = ("#0b6e99", "#d1495b", "#66a182", "#8d6a9f", "#edae49", "#5c677d", "#00798c", "#b56576")
-OURS = "#d1495b"
 NEGATIVE, POSITIVE = "#b5382a", "#1b6ca8"
 STYLE: Any = {
     "font.size": 9,
@@ -40,41 +50,24 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class Picture:
-    """Something to draw.
+    """Something to draw, on a figure of matplotlib."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the file, without its ending.
-    caption : str
-    size : tuple of float
-        Width and height, in inches.
-    draw : callable
-        Draws on a matplotlib figure.
-    """
-
-    name: str
+    name: str  # of the file, without its ending
     caption: str
-    size: tuple[float, float]
+    size: tuple[float, float]  # in inches
     draw: Callable[[Any], None]
 
     def svg(self) -> str:
-        """The picture as SVG.
-
-        Raises
-        ------
-        ImportError
-            Where matplotlib is not installed, with the remedy.
-        """
+        """The picture as SVG; an ImportError with the remedy where there is no matplotlib."""
         try:
             import matplotlib
-            from matplotlib.figure import Figure
+            from matplotlib.figure import Figure as Canvas
         except ImportError:
             raise ImportError(
                 "Pictures need matplotlib: `pip install clustruct[experiments]` installs it."
             ) from None
         with matplotlib.rc_context(STYLE):
-            figure = Figure(figsize=self.size, layout="constrained")
+            figure = Canvas(figsize=self.size, layout="constrained")
             self.draw(figure)
             buffer = io.StringIO()
             figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -83,44 +76,35 @@ class Picture:
 
 def errors_picture(comparison: Comparison, axis: str) -> Picture:
     """The paper's means and ours, a panel for each method, on a logarithmic scale."""
-    names = list(comparison.methods)
-
-    def draw(figure: Any) -> None:
-        panels = figure.subplots(2, -(-len(names) // 2), sharex=True, sharey=True).ravel()
-        places = np.arange(len(comparison.columns))
-        for panel, name in zip(panels, names, strict=False):
-            entries = [comparison.entry(name, column) for column in comparison.columns]
-            for shift, key, color in ((-0.1, "paper", COLORS[5]), (0.1, "ours", COLORS[0])):
-                figures = [getattr(entry, key) for entry in entries]
-                known = [i for i, figure in enumerate(figures) if figure is not None]
-                if not known:
-                    continue
-                means = np.array([figures[i].mean for i in known])
-                errors = np.array([2 * figures[i].variance ** 0.5 for i in known])
-                lower = np.minimum(errors, 0.95 * means)
-                label = key if not entries[0].rival or key == "ours" else "paper's best"
-                panel.errorbar(
-                    places[known] + shift,
-                    means,
-                    yerr=[lower, errors],
-                    fmt="o-" if key == "ours" else "s--",
-                    color=OURS if name == "auto" and key == "ours" else color,
-                    markersize=4,
-                    linewidth=1,
-                    label=label,
-                )
-            panel.set_title(comparison.methods[name], fontsize=9)
-            panel.set_yscale("log")
-            panel.legend(fontsize=7)
-            labels = [column.split("=")[-1].strip() for column in comparison.columns]
-            panel.set_xticks(places, labels)
-        for panel in panels[len(names) :]:
-            panel.set_visible(False)
-        figure.supxlabel(axis, fontsize=9)
-        figure.supylabel(comparison.quantity, fontsize=9)
-
+    ticks = counted_ticks([column.split("=")[-1].strip() for column in comparison.columns])
+    figures = []
+    for name, title in comparison.methods.items():
+        entries = [comparison.entry(name, column) for column in comparison.columns]
+        best = entries[0].rival
+        marks = [
+            *_means([e.paper for e in entries], -0.1, "soft", "paper's best" if best else "paper"),
+            *_means([e.ours for e in entries], 0.1, "chosen" if name == "auto" else "main", "ours"),
+        ]
+        figures.append(Figure(title, marks, Axis(ticks=ticks), Axis(log=True)))
+    draw = partial(draw_panels, figures=figures, x=axis, y=comparison.quantity, rows=2)
     caption = f"{comparison.title}. Bars are two standard errors of the mean."
     return Picture("errors", caption, (9.5, 4.6), draw)
+
+
+def _means(figures: Sequence[Any], shift: float, tone: str, label: str) -> list[Mark]:
+    """Means joined by a line, each with two standard errors; some may not be known."""
+    known = [place for place, figure in enumerate(figures) if figure is not None]
+    if not known:
+        return []
+    places = np.array(known) + shift
+    means = np.array([figures[place].mean for place in known])
+    errors = np.array([2 * figures[place].variance ** 0.5 for place in known])
+    lower = means - np.minimum(errors, 0.95 * means)  # a logarithmic axis has no zero
+    return [
+        Segments(np.stack([places, lower, places, means + errors], axis=1), tone=tone),
+        Line(places, means, 1.0, "--" if tone == "soft" else "", tone=tone, label=label),
+        Dots(places, means, 2.0, shape=int(tone == "soft"), tone=tone),
+    ]
 
 
 def paired_picture(
@@ -130,27 +114,23 @@ def paired_picture(
     base_name: str,
 ) -> Picture:
     """Errors on each split relative to those of a base method on the same split."""
-
-    def draw(figure: Any) -> None:
-        panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
-        names = [name for name in comparison.methods if name != base]
-        for panel, (column, values) in zip(panels, found.items(), strict=True):
-            reference = np.array(values[base])
-            for place, name in enumerate(names):
-                if not values[name]:
-                    continue
-                ratios = np.array(values[name]) / reference
-                spread = np.linspace(-0.22, 0.22, ratios.size)
-                color = OURS if name == "auto" else COLORS[0]
-                panel.plot(place + spread, ratios, ".", color=color, alpha=0.55, markersize=5)
-                panel.plot([place - 0.3, place + 0.3], [ratios.mean()] * 2, color=color)
-            panel.axhline(1.0, color=PALE, zorder=0)
-            panel.set_xticks(
-                range(len(names)), [comparison.methods[n] for n in names], rotation=60, ha="right"
-            )
-            panel.set_title(column, fontsize=9)
-        panels[0].set_ylabel(f"error / error of {base_name}, same split")
-
+    names = [name for name in comparison.methods if name != base]
+    ticks = [(float(place), comparison.methods[name]) for place, name in enumerate(names)]
+    figures = []
+    for column, values in found.items():
+        marks: list[Mark] = [Across(1.0, tone="ghost")]
+        for place, name in enumerate(names):
+            if not values[name]:
+                continue
+            ratios = np.array(values[name]) / np.array(values[base])
+            places = place + np.linspace(-0.22, 0.22, ratios.size)
+            tone, mean = "chosen" if name == "auto" else "main", float(ratios.mean())
+            marks.append(Dots(places, ratios, 2.2, 0.55, tone=tone))
+            marks.append(Line([place - 0.3, place + 0.3], [mean, mean], tone=tone))
+        figures.append(Figure(column, marks, Axis(ticks=ticks)))
+    draw = partial(
+        draw_panels, figures=figures, x="", y=f"error / error of {base_name}, same split"
+    )
     caption = f"{comparison.title}: every split, relative to {base_name}; lines are means."
     return Picture("splits", caption, (9.5, 3.8), draw)
 
@@ -158,19 +138,17 @@ def paired_picture(
 def paths_picture(
     name: str, paths: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 ) -> Picture:
-    """Relative errors along the steps and the bounds of the proof, one color for each case."""
-
-    def draw(figure: Any) -> None:
-        panel = figure.subplots()
-        for (case, (errors, bounds)), color in zip(paths.items(), COLORS, strict=False):
-            panel.plot(np.clip(errors, None, 1e3), color=color, label=case, marker=".")
-            panel.plot(np.clip(bounds, None, 1e3), color=color, linestyle=":", linewidth=1)
-        panel.set_yscale("log")
-        panel.set_ylim(None, 30.0)
-        panel.set_xlabel("step t")
-        panel.set_ylabel("‖w* - w_t‖ / ‖w*‖, median")
-        panel.legend(fontsize=8, loc="upper right", bbox_to_anchor=(1.22, 1.0))
-
+    """Relative errors along the steps and the bounds of the proof, one colour for each case."""
+    marks: list[Mark] = []
+    for tone, (case, (errors, bounds)) in enumerate(paths.items()):
+        steps, found = np.arange(len(errors)), np.clip(errors, None, 1e3)
+        marks.append(Line(steps, found, tone=tone, label=case))
+        marks.append(Dots(steps, found, 1.5, tone=tone))
+        proved = np.clip(bounds, None, 1e3)
+        marks.append(Line(np.arange(len(bounds)), proved, 1.0, ":", tone=tone))
+    lowest = min(min(errors) for errors, _ in paths.values())
+    figure = Figure("", marks, Axis(whole=True), Axis(limits=(lowest / 2, 30.0), log=True))
+    draw = partial(draw_panels, figures=[figure], x="step t", y="‖w* - w_t‖ / ‖w*‖, median")
     caption = (
         "Projected gradient with step 1 from zero. Lines: the error; dotted: the bound of the "
         "proof of proposition 4.1 with the partitions that the path meets."
@@ -195,27 +173,16 @@ def phase_picture(
     line: Callable[[Any], Any],
 ) -> Picture:
     """Maps side by side, with the line that theory predicts."""
-
-    def draw(figure: Any) -> None:
-        panels = figure.subplots(1, len(maps), sharey=True, squeeze=False)[0]
-        for panel, one in zip(panels, maps, strict=True):
-            columns = sorted({n for n, _ in one.shares})
-            levels = sorted({v for _, v in one.shares})
-            grid = [[one.shares.get((n, v), np.nan) for n in columns] for v in levels]
-            mesh = panel.pcolormesh(
-                _edges(columns), _edges(levels), grid, cmap="viridis", vmin=0, vmax=1
-            )
-            heights = np.linspace(_edges(levels)[0], _edges(levels)[-1], 100)
-            inside = line(heights) <= _edges(columns)[-1]
-            panel.plot(
-                line(heights)[inside], heights[inside], color="white", linestyle="--", label=law
-            )
-            panel.set_title(one.title, fontsize=9)
-            panel.set_xlabel("samples n")
-            panel.legend(labelcolor="white", loc="lower right")
-        panels[0].set_ylabel(vertical)
-        figure.colorbar(mesh, ax=panels, label="share recovered")
-
+    figures = []
+    for one in maps:
+        columns, levels = (sorted({key[side] for key in one.shares}) for side in (0, 1))
+        shares = np.array([[one.shares.get((n, v), np.nan) for n in columns] for v in levels])
+        x, y = _edges(columns), _edges(levels)
+        heights = np.linspace(y[0], y[-1], 100)
+        heights = heights[line(heights) <= x[-1]]
+        theory = Line(line(heights), heights, dash="--", tone="paper", label=law)
+        figures.append(Figure(one.title, [Cells(x, y, shares, "share recovered"), theory]))
+    draw = partial(draw_panels, figures=figures, x="samples n", y=vertical)
     caption = f"Share of the problems recovered, {title}; dashed: {law}."
     return Picture(name, caption, (9.0, 3.6), draw)
 
