@@ -11,8 +11,8 @@ from clustruct.figures.marks import Figure
 
 __all__ = ["Display", "function_of"]
 
-# What the documentation of every display says before its examples.
-SHARED = """\
+# What the documentation of every display, and of what makes it, says before its examples.
+OF_DISPLAYS = """\
 Attributes
 ----------
 ax_ : matplotlib Axes
@@ -23,6 +23,16 @@ figure_ : matplotlib Figure
 See Also
 --------
 {function} : Makes one and draws it.
+
+"""
+OF_MAKERS = """\
+ax : matplotlib Axes, default=None
+    Where to draw; a new figure if None.
+
+Returns
+-------
+{display}
+    With `ax_` and `figure_`.
 
 """
 
@@ -37,8 +47,11 @@ class Display(ABC):
 
     def __init_subclass__(cls, function: str) -> None:
         super().__init_subclass__()
-        before, examples = inspect.cleandoc(cls.__doc__ or "").split("Examples\n", 1)
-        cls.__doc__ = f"{before}{SHARED.format(function=function)}Examples\n{examples}"
+        cls.__doc__ = _with(cls.__doc__, OF_DISPLAYS.format(function=function))
+        for value in vars(cls).values():
+            if isinstance(value, classmethod):
+                made = value.__func__
+                made.__doc__ = _with(made.__doc__, OF_MAKERS.format(display=cls.__name__), -1)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -72,6 +85,12 @@ class Display(ABC):
                 "`pip install 'clustruct[plot]'` installs it."
             ) from error
         return pyplot.subplots(figsize=self._size, layout="constrained")[1]
+
+
+def _with(doc: str | None, text: str, blank: int = 0) -> str:
+    """Documentation with a text before its examples; -1 if the last section goes on with it."""
+    before, mark, examples = inspect.cleandoc(doc or "").partition("Examples\n")
+    return f"{before[: len(before) + blank]}{text}{mark}{examples}\n" if mark else before
 
 
 def function_of(name: str, make: Callable[Given, Made]) -> Callable[Given, Made]:

@@ -1,6 +1,7 @@
 """Weights of features and their levels, and the groups of any model."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from clustruct.plot._display import Display, function_of
 __all__ = ["ClustersDisplay", "WeightsDisplay", "clusters", "weights"]
 
 
+@dataclass(eq=False, repr=False)
 class WeightsDisplay(Display, function="weights"):
     """Weights of features, in order, and the levels that they share.
 
@@ -46,20 +48,15 @@ class WeightsDisplay(Display, function="weights"):
     'weight: prediction per unit'
     """
 
-    def __init__(
-        self,
-        levels: Levels,
-        *,
-        reference: ArrayLike | None = None,
-        max_features: int = 2000,
-        axis: str = "weight",
-        outputs: Sequence[str] | None = None,
-    ) -> None:
-        self.levels = levels
-        self.reference = _as_reference(reference, levels)
-        self.max_features = max_features
-        self.axis = axis
-        self.outputs = outputs
+    levels: Levels
+    _: KW_ONLY
+    reference: ArrayLike | None = None
+    max_features: int = 2000
+    axis: str = "weight"
+    outputs: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        self._reference = _as_reference(self.reference, self.levels)
 
     @classmethod
     def from_estimator(
@@ -85,13 +82,6 @@ class WeightsDisplay(Display, function="weights"):
             that are joined to their level.
         max_features : int, default=2000
             Draw no more than so many features; the plot says so.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        WeightsDisplay
-            With `ax_` and `figure_`.
 
         Examples
         --------
@@ -101,21 +91,16 @@ class WeightsDisplay(Display, function="weights"):
         >>> cs.plot.weights(model).ax_.get_title("left")
         '20 weights, 3 levels'
         """
-        levels = levels_of(model, feature_names)
-        return cls(
-            levels,
-            reference=reference,
-            max_features=max_features,
-            axis=weight_axis(model),
-            outputs=outputs_of(model).names,
-        ).plot(ax)
+        levels, outputs = levels_of(model, feature_names), outputs_of(model).names
+        options: dict[str, Any] = {"reference": reference, "max_features": max_features}
+        return cls(levels, axis=weight_axis(model), outputs=outputs, **options).plot(ax)
 
     def _figure(self) -> Figure:
         return weights_figure(
             self.levels,
             self.axis,
             outputs=self.outputs,
-            reference=self.reference,
+            reference=self._reference,
             most=self.max_features,
         )
 
@@ -133,6 +118,7 @@ def _as_reference(reference: ArrayLike | None, levels: Levels) -> Floats | None:
     return values
 
 
+@dataclass(eq=False, repr=False)
 class ClustersDisplay(Display, function="clusters"):
     """One bar for each group, with its size and some of its members.
 
@@ -155,9 +141,9 @@ class ClustersDisplay(Display, function="clusters"):
     3
     """
 
-    def __init__(self, bars: GroupBars, *, max_groups: int = 30) -> None:
-        self.bars = bars
-        self.max_groups = max_groups
+    bars: GroupBars
+    _: KW_ONLY
+    max_groups: int = 30
 
     @classmethod
     def from_estimator(
@@ -178,13 +164,6 @@ class ClustersDisplay(Display, function="clusters"):
             Names of the features; those that the model knows if None.
         max_groups : int, default=30
             Draw no more than so many groups; the plot says so.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        ClustersDisplay
-            With `ax_` and `figure_`.
 
         Examples
         --------

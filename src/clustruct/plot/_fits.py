@@ -1,5 +1,6 @@
 """How good models are along a search or a path, and how a fit came about."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from clustruct._arguments import as_choice
@@ -17,6 +18,7 @@ from clustruct.results import FeaturePath
 __all__ = ["ConvergenceDisplay", "PathDisplay", "convergence", "path"]
 
 
+@dataclass(eq=False, repr=False)
 class PathDisplay(Display, function="path"):
     """Scores of a search, or objectives and weights of a path, for every number of groups.
 
@@ -39,9 +41,12 @@ class PathDisplay(Display, function="path"):
     'number of groups'
     """
 
-    def __init__(self, result: Curve | FeaturePath, *, quantity: str = "objective") -> None:
-        self.result = result
-        self.quantity = as_choice(quantity, "quantity", ("objective", "weights"))
+    result: Curve | FeaturePath
+    _: KW_ONLY
+    quantity: str = "objective"
+
+    def __post_init__(self) -> None:
+        as_choice(self.quantity, "quantity", ("objective", "weights"))
 
     @classmethod
     def from_result(cls, result: Any, *, quantity: str = "objective", ax: Any = None) -> Self:
@@ -55,13 +60,6 @@ class PathDisplay(Display, function="path"):
             For a path: the objectives, with the room down to their lower bounds, or the values of
             the groups, with marks as large as the groups. A search has scores, and nothing to
             choose.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        PathDisplay
-            With `ax_` and `figure_`.
 
         Examples
         --------
@@ -92,6 +90,7 @@ class PathDisplay(Display, function="path"):
         return draw[self.quantity](self.result)
 
 
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay(Display, function="convergence"):
     """The objective after every iteration, and what is proved of the end.
 
@@ -109,8 +108,7 @@ class ConvergenceDisplay(Display, function="convergence"):
     'objective'
     """
 
-    def __init__(self, convergence: Convergence) -> None:
-        self.convergence = convergence
+    convergence: Convergence
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
@@ -120,13 +118,6 @@ class ConvergenceDisplay(Display, function="convergence"):
         ----------
         model : estimator or Pipeline
             A fitted model.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            With `ax_` and `figure_`.
 
         Examples
         --------

@@ -1,6 +1,7 @@
 """Experts along a feature, the map of tasks, and the weights of both."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from clustruct.plot._display import Display, function_of
 __all__ = ["ExpertsDisplay", "TasksDisplay", "experts", "tasks"]
 
 
+@dataclass(eq=False, repr=False)
 class ExpertsDisplay(Display, function="experts"):
     """Experts along a feature with the samples that they predict, or their weights.
 
@@ -44,9 +46,9 @@ class ExpertsDisplay(Display, function="experts"):
     2
     """
 
-    def __init__(self, result: ExpertLines | Contrasts, *, axis: str = "weight") -> None:
-        self.result = result
-        self.axis = axis
+    result: ExpertLines | Contrasts
+    _: KW_ONLY
+    axis: str = "weight"
 
     @classmethod
     def from_estimator(
@@ -84,13 +86,6 @@ class ExpertsDisplay(Display, function="experts"):
             Names of the features; those that the model knows if None.
         max_samples : int, default=2000
             Draw no more than so many samples; the plot says so.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        ExpertsDisplay
-            With `ax_` and `figure_`.
 
         Examples
         --------
@@ -121,6 +116,7 @@ class ExpertsDisplay(Display, function="experts"):
         return contrasts_figure(self.result, self.axis)
 
 
+@dataclass(eq=False, repr=False)
 class TasksDisplay(Display, function="tasks"):
     """Tasks in the plane in which their predictors differ most, or the weights of their groups.
 
@@ -145,12 +141,10 @@ class TasksDisplay(Display, function="tasks"):
     '3 tasks in 2 groups'
     """
 
-    def __init__(
-        self, result: TaskMap | Contrasts, *, max_names: int = 40, axis: str = "weight"
-    ) -> None:
-        self.result = result
-        self.max_names = max_names
-        self.axis = axis
+    result: TaskMap | Contrasts
+    _: KW_ONLY
+    max_names: int = 40
+    axis: str = "weight"
 
     @classmethod
     def from_estimator(
@@ -179,13 +173,6 @@ class TasksDisplay(Display, function="tasks"):
             Names of the features; those that the model knows if None.
         max_names : int, default=40
             Write no names where there are more tasks than this; the plot says so.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        TasksDisplay
-            With `ax_` and `figure_`.
 
         Examples
         --------
