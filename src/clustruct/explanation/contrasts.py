@@ -18,6 +18,7 @@ from clustruct.inspection import (
     prepared,
     require_kind,
     thinned,
+    weights_of,
 )
 
 __all__ = ["Contrasts", "GateView", "contrasts_of", "gate_view"]
@@ -58,53 +59,24 @@ def contrasts_of(
 ) -> Contrasts:
     """The experts, or the centroids of groups of tasks, of a fitted model.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model of samples or tasks.
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
-        Samples, for the means and the spread of the features; 0 and 1 if None.
-    names : sequence of str, default=None
-        Names of the features; those that the model knows if None.
-    most : int, default=2000
-        Look at no more than so many samples.
-
-    Returns
-    -------
-    Contrasts
-
-    Examples
-    --------
-    >>> import clustruct as cs
-    >>> from clustruct.explanation.contrasts import contrasts_of
-    >>> problem = cs.datasets.make_experts(200, 3, 2, random_state=0)
-    >>> model = cs.SampleClusterRegressor(2, random_state=0).fit(problem.X, problem.y)
-    >>> contrasts_of(model, problem.X).weights.shape
-    (2, 1, 3)
+    Some rows of X tell the means and the spread of the features, which are 0 and 1 without them.
     """
     estimator = require_kind(model, "samples", "tasks")
     n_features = int(estimator.n_features_in_)
     means, deviations = np.zeros(n_features), np.ones(n_features)
     if X is not None:
         means, deviations = moments(prepared(model, X, thinned(np.arange(_n_rows(X)), most)))
-    if kind_of(model) == "samples":
-        weights, intercepts = estimator.experts_, estimator.intercepts_
-        thing, things = "expert", "experts"
-    else:
-        weights, intercepts = estimator.centroids_, estimator.centroid_intercepts_
-        thing, things = "group", "groups of tasks"
-    count = len(weights)
-    plain = np.asarray(weights, dtype=np.float64).reshape(count, -1, means.size)
-    middles = np.asarray(intercepts, dtype=np.float64).reshape(count, -1) + plain @ means
-    return Contrasts(
-        thing,
-        things,
-        tuple(range(count)),
-        feature_names(model, names),
-        outputs_of(model),
-        plain * deviations,
-        middles,
+    intercepts, thing, things = (
+        (estimator.intercepts_, "expert", "experts")
+        if kind_of(model) == "samples"
+        else (estimator.centroid_intercepts_, "group", "groups of tasks")
     )
+    weights = weights_of(model)
+    count = len(weights)
+    middles = np.asarray(intercepts, dtype=np.float64).reshape(count, -1) + weights @ means
+    called, outputs = feature_names(model, names), outputs_of(model)
+    weights = weights * deviations
+    return Contrasts(thing, things, tuple(range(count)), called, outputs, weights, middles)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,30 +39,17 @@ IMPUTERS = (SimpleImputer, KNNImputer)
 class Origin:
     """Where a feature comes from.
 
-    Attributes
-    ----------
-    column : str
-        Name of the raw column; empty where several columns make the feature.
-    kind : {"number", "date", "level", "missing", "count", "text", "other"}
-        What the feature is of that column: its number, its days, whether it has a level, whether it
-        is missing, how often a word occurs, a weighted word, or something that has no unit.
-    slope : float
-        What a unit of the column (a day, the level) adds to the feature; NaN where the feature is
-        not such a multiple.
-    level : str
-        The level, for features that stand for one.
-    base : str or None
-        The level that has no feature, with which the others are compared; None if all have one.
-    imputed : bool
-        Whether missing values of the column are filled before the model sees them.
+    The kind says what the feature is of its column: "number", "date" (its days), "level" (whether
+    it has one), "missing" (whether it is), "count" (of a word), "text" (a weighted word), or
+    "other", something that has no unit.
     """
 
-    column: str
+    column: str  # empty where several columns make the feature
     kind: str = "other"
-    slope: float = float("nan")
+    slope: float = float("nan")  # what a unit of the column, a day, a level adds to the feature
     level: str = ""
-    base: str | None = None
-    imputed: bool = False
+    base: str | None = None  # the level that has no feature, with which the others are compared
+    imputed: bool = False  # whether missing values are filled before the model sees them
 
     def times(self, factor: float) -> "Origin":
         """The same after the feature has been multiplied."""
@@ -74,31 +61,16 @@ Origins = list[Origin]
 
 
 def origins_of(model: Any) -> Origins:
-    """The origin of every feature of a fitted model.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model of the package, or a pipeline that ends in one.
-
-    Returns
-    -------
-    list of Origin
-        As many as the model has features.
-    """
+    """The origin of every feature of a fitted model, or of a pipeline that ends in one."""
     n_features = int(final_estimator(model).n_features_in_)
     before = steps_before(model)
-    names = _names_in(final_estimator(model) if before is None else before)
+    first = final_estimator(model) if before is None else before
+    names: Sequence[Any] | None = getattr(first, "feature_names_in_", None)
     if names is None:
         width = n_features if before is None else getattr(before, "n_features_in_", None)
         names = [""] if width is None else [f"x{j}" for j in range(int(width))]  # or texts
     raw = [Origin(str(name), "number", 1.0) for name in names]
     return raw if before is None else _counted(_after(before, raw), n_features)
-
-
-def _names_in(step: Any) -> Sequence[Any] | None:
-    names: Sequence[Any] | None = getattr(step, "feature_names_in_", None)
-    return names
 
 
 def _counted(found: Origins | None, count: int) -> Origins:

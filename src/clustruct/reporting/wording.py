@@ -14,13 +14,13 @@ from clustruct.figures.numbers import TIMES, shown, signed
 from clustruct.inspection import (
     Levels,
     feature_names,
-    final_estimator,
     kind_of,
     levels_of,
     moments,
     outputs_of,
     prepared,
     thinned,
+    weights_of,
 )
 
 __all__ = ["Wording", "name_list", "tidy"]
@@ -64,7 +64,7 @@ class Wording:
         self.matrix = check_array(prepared(model, X, rows), accept_sparse=True)
         self.means, self.deviations = moments(self.matrix)
         self.outputs = outputs_of(model)
-        self.weights = tidy(_weights(model, self.means.size))
+        self.weights = tidy(weights_of(model))
         self.levels = _tidy_levels(model, names) if kind_of(model) == "features" else None
         effects = raw_effects(model, self.weights)
         self.origins = effects.origins
@@ -165,15 +165,6 @@ class Wording:
 def _factor(log_odds: float) -> str:
     """A factor of the odds; one near 1 with more digits."""
     return shown(float(np.exp(log_odds)), 3 if abs(log_odds) > 0.05 else 5)
-
-
-def _weights(model: Any, n_features: int) -> Floats:
-    estimator = final_estimator(model)
-    name = {"features": "coef_", "samples": "experts_", "tasks": "centroids_"}[kind_of(model)]
-    weights = np.asarray(getattr(estimator, name), dtype=np.float64)
-    if name == "coef_":
-        return weights.reshape(1, -1, n_features)
-    return weights.reshape(len(weights), -1, n_features)
 
 
 def _tidy_levels(model: Any, names: Sequence[str] | None) -> Levels:
