@@ -1,24 +1,13 @@
 """Figures on the axes of matplotlib; nothing of its global state is changed."""
 
+
+
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from clustruct.figures.marks import (
-    N_COLOURS,
-    Across,
-    Area,
-    Axis,
-    Bars,
-    Cells,
-    Dots,
-    Figure,
-    Line,
-    Segments,
-    Text,
-    Tone,
-)
+from clustruct.figures import marks as m
 
 __all__ = ["COLOURS", "INK", "draw", "draw_panels"]
 
@@ -40,11 +29,11 @@ MOST_IN_LEGEND = 20
 LETTERS = 90.0  # that fit below an axis; more of them are turned
 
 
-def colour(tone: Tone) -> str:
+def colour(tone: m.Tone) -> str:
     """The colour of a tone; grey for the zero group."""
     if isinstance(tone, str):
         return ROLES[tone]
-    return "0.6" if tone < 0 else COLOURS[tone % N_COLOURS]
+    return "0.6" if tone < 0 else COLOURS[tone % m.N_COLOURS]
 
 
 def plain(text: str) -> str:
@@ -52,7 +41,7 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def draw(ax: Any, figure: Figure) -> None:
+def draw(ax: Any, figure: m.Figure) -> None:
     """Draw a figure on axes, in the look that all plots share."""
     _draw_marks(ax, figure)
     ax.set(xlabel=plain(figure.x.name), ylabel=plain(figure.y.name))
@@ -68,11 +57,11 @@ def draw(ax: Any, figure: Figure) -> None:
         ax.annotate(figure.note, (1.0, 1.0), fontsize="x-small", **corner)
 
 
-def draw_panels(canvas: Any, figures: Sequence[Figure], x: str, y: str, *, rows: int = 1) -> None:
+def draw_panels(canvas: Any, figures: Sequence[m.Figure], x: str, y: str, *, rows: int = 1) -> None:
     """Draw figures side by side on a canvas, with axes that they share and that are named once."""
     columns = -(-len(figures) // rows)
     panels = canvas.subplots(rows, columns, sharex=rows > 1, sharey=True, squeeze=False).ravel()
-    maps = [mark.name for mark in figures[0].marks if isinstance(mark, Cells)]
+    maps = [mark.name for mark in figures[0].marks if isinstance(mark, m.Cells)]
     for panel, figure in zip(panels, figures, strict=False):
         _draw_marks(panel, figure, LETTERS / columns)
         panel.set_title(figure.title, fontsize=9)
@@ -86,7 +75,7 @@ def draw_panels(canvas: Any, figures: Sequence[Figure], x: str, y: str, *, rows:
         canvas.colorbar(panels[0].collections[0], ax=panels.tolist(), label=maps[0])
 
 
-def _draw_marks(ax: Any, figure: Figure, letters: float = LETTERS) -> None:
+def _draw_marks(ax: Any, figure: m.Figure, letters: float = LETTERS) -> None:
     pen = MplPen(ax)
     for mark in figure.marks:
         mark.draw(pen)
@@ -94,7 +83,7 @@ def _draw_marks(ax: Any, figure: Figure, letters: float = LETTERS) -> None:
     _set_axis(ax, "y", figure.y, np.inf)
 
 
-def _set_axis(ax: Any, which: str, axis: Axis, letters: float) -> None:
+def _set_axis(ax: Any, which: str, axis: m.Axis, letters: float) -> None:
     if axis.log:
         ax.set(**{f"{which}scale": "log"})
     if axis.limits is not None:
@@ -120,13 +109,11 @@ class MplPen:
         self._depth += 0.01
         return {"zorder": self._depth, "label": plain(mark.label) or None, **more}
 
-    def line(self, mark: Line) -> None:
-        """Draw a line."""
+    def line(self, mark: m.Line) -> None:
         style = self._style(mark, color=colour(mark.tone), linewidth=mark.width)
         self._ax.plot(mark.x, mark.y, linestyle=mark.dash or "-", **style)
 
-    def dots(self, mark: Dots) -> None:
-        """Draw dots."""
+    def dots(self, mark: m.Dots) -> None:
         face = "none" if mark.hollow else colour(mark.tone)
         self._ax.scatter(
             mark.x,
@@ -140,20 +127,18 @@ class MplPen:
             **self._style(mark),
         )
 
-    def area(self, mark: Area) -> None:
+    def area(self, mark: m.Area) -> None:
         """Draw an area; not where one of its lines is not known."""
         style = self._style(mark, color=colour(mark.tone), alpha=mark.opacity, linewidth=0)
         where = np.isfinite(mark.low) & np.isfinite(mark.high)
         self._ax.fill_between(mark.x, mark.low, mark.high, where=where, **style)
 
-    def bars(self, mark: Bars) -> None:
-        """Draw bars."""
+    def bars(self, mark: m.Bars) -> None:
         tones = mark.tones or [mark.tone] * len(mark.lengths)
         style = self._style(mark, color=[colour(tone) for tone in tones], height=mark.thickness)
         self._ax.barh(mark.y, mark.lengths, **style)
 
-    def segments(self, mark: Segments) -> None:
-        """Draw straight lines."""
+    def segments(self, mark: m.Segments) -> None:
         from matplotlib.collections import LineCollection
 
         style = self._style(mark, color=colour(mark.tone), alpha=mark.opacity)
@@ -161,14 +146,12 @@ class MplPen:
         self._ax.add_collection(LineCollection(list(mark.ends.reshape(-1, 2, 2)), **style))
         self._ax.autoscale_view()
 
-    def across(self, mark: Across) -> None:
-        """Draw a line all across."""
+    def across(self, mark: m.Across) -> None:
         style = self._style(mark, color=colour(mark.tone), linewidth=mark.width, zorder=1.5)
         across = self._ax.axvline if mark.vertical else self._ax.axhline
         across(mark.value, linestyle=mark.dash or "-", **style)
 
-    def text(self, mark: Text) -> None:
-        """Draw text."""
+    def text(self, mark: m.Text) -> None:
         self._ax.annotate(
             plain(mark.text),
             (mark.x, mark.y),
@@ -181,6 +164,5 @@ class MplPen:
             zorder=5,
         )
 
-    def cells(self, mark: Cells) -> None:
-        """Draw a map."""
+    def cells(self, mark: m.Cells) -> None:
         self._ax.pcolormesh(mark.x_edges, mark.y_edges, mark.values, cmap="viridis", vmin=0, vmax=1)

@@ -3,6 +3,8 @@
 Every text is escaped here; what comes out may go into a page as it is.
 """
 
+
+
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -10,20 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clustruct.figures.marks import (
-    N_COLOURS,
-    Across,
-    Area,
-    Axis,
-    Bars,
-    Cells,
-    Dots,
-    Figure,
-    Line,
-    Segments,
-    Text,
-    Tone,
-)
+from clustruct.figures import marks as m
 from clustruct.figures.numbers import cut, nice_ticks, shown, tick_texts
 
 __all__ = ["render"]
@@ -37,7 +26,7 @@ ROOM = 0.05  # around the marks, of what they take
 DASHES = {"": "", "--": ' stroke-dasharray="5 4"', ":": ' stroke-dasharray="2 3"'}
 
 
-def render(figure: Figure) -> str:
+def render(figure: m.Figure) -> str:
     """The figure as an SVG element, with its title for those who cannot see it."""
     pen = SvgPen(figure)
     for mark in figure.marks:
@@ -51,7 +40,7 @@ def render(figure: Figure) -> str:
 class Scale:
     """Values of an axis as parts of its length, and its ticks."""
 
-    def __init__(self, axis: Axis, span: tuple[float, float]) -> None:
+    def __init__(self, axis: m.Axis, span: tuple[float, float]) -> None:
         self._log = axis.log
         low, high = (self._linear(end) for end in axis.limits or span)
         if axis.limits is None:
@@ -81,7 +70,7 @@ class Scale:
 class SvgPen:
     """Draws marks as SVG elements: at first the frame, then what it is given."""
 
-    def __init__(self, figure: Figure) -> None:
+    def __init__(self, figure: m.Figure) -> None:
         self.parts: list[str] = []
         self._x = Scale(figure.x, figure.span(0))
         self._y = Scale(figure.y, figure.span(1))
@@ -101,7 +90,7 @@ class SvgPen:
 
     # ---- The frame.
 
-    def _legend(self, figure: Figure) -> float:
+    def _legend(self, figure: m.Figure) -> float:
         """Dots with the labels of marks, in lines; returns the height that they take."""
         labelled = [mark for mark in figure.marks if mark.label]
         if not labelled:
@@ -120,7 +109,7 @@ class SvgPen:
             x += width
         return y + 6.0
 
-    def _frame(self, figure: Figure) -> None:
+    def _frame(self, figure: m.Figure) -> None:
         left, top, right, bottom = self._box
         for value, text in self._x.ticks:
             place = self._at_x(value)
@@ -151,15 +140,13 @@ class SvgPen:
 
     # ---- Marks.
 
-    def line(self, mark: Line) -> None:
-        """Draw a line."""
+    def line(self, mark: m.Line) -> None:
         self._add(
             f'<polyline points="{_joined(self._points(mark.x, mark.y))}" '
             f'class="line {tone(mark.tone)}" stroke-width="{mark.width:g}"{DASHES[mark.dash]}/>'
         )
 
-    def dots(self, mark: Dots) -> None:
-        """Draw dots, with what they tell when pointed at."""
+    def dots(self, mark: m.Dots) -> None:
         look = f'class="{"ring" if mark.hollow else "dot"} {tone(mark.tone)}"{_opacity(mark)}'
         points = self._points(mark.x, mark.y)
         radii = np.broadcast_to(mark.radius, len(points))
@@ -168,7 +155,7 @@ class SvgPen:
             told = f"<title>{escape(title)}</title>" if title else ""
             self._add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {look}>{told}</circle>')
 
-    def area(self, mark: Area) -> None:
+    def area(self, mark: m.Area) -> None:
         """Draw an area; not where one of its lines is not known."""
         known = np.isfinite(mark.low) & np.isfinite(mark.high)
         x = np.asarray(mark.x)[known]
@@ -176,8 +163,7 @@ class SvgPen:
         look = f'class="dot {tone(mark.tone)}"{_opacity(mark)}'
         self._add(f'<polygon points="{_joined(points)}" {look}/>')
 
-    def bars(self, mark: Bars) -> None:
-        """Draw bars."""
+    def bars(self, mark: m.Bars) -> None:
         tones = mark.tones or [mark.tone] * len(mark.lengths)
         for y, length, one in zip(mark.y, mark.lengths, tones, strict=True):
             x = sorted((0.0, length))
@@ -185,8 +171,7 @@ class SvgPen:
                 x, (y - mark.thickness / 2, y + mark.thickness / 2), tone(one), 'rx="3"'
             )
 
-    def cells(self, mark: Cells) -> None:
-        """Draw a map, the stronger the larger the value."""
+    def cells(self, mark: m.Cells) -> None:
         for row, y in zip(
             mark.values, zip(mark.y_edges, mark.y_edges[1:], strict=False), strict=True
         ):
@@ -202,14 +187,12 @@ class SvgPen:
             f'height="{bottom - top:.1f}" class="dot {kind}" {more}/>'
         )
 
-    def segments(self, mark: Segments) -> None:
-        """Draw straight lines."""
+    def segments(self, mark: m.Segments) -> None:
         for x0, y0, x1, y1 in mark.ends.tolist():
             ends = (self._at_x(x0), self._at_y(y0), self._at_x(x1), self._at_y(y1))
             self._stroke(ends, f"line {tone(mark.tone)}", mark)
 
-    def across(self, mark: Across) -> None:
-        """Draw a line all across."""
+    def across(self, mark: m.Across) -> None:
         left, top, right, bottom = self._box
         if mark.vertical:
             left = right = self._at_x(mark.value)
@@ -217,8 +200,7 @@ class SvgPen:
             top = bottom = self._at_y(mark.value)
         self._stroke((left, top, right, bottom), f"line {tone(mark.tone)}", mark)
 
-    def text(self, mark: Text) -> None:
-        """Draw text."""
+    def text(self, mark: m.Text) -> None:
         x, y = self._at_x(mark.x) + mark.shift[0], self._at_y(mark.y) - mark.shift[1]
         kind = f"mark {tone(mark.tone)}{' bold' * mark.bold}"
         self._words(x, y, mark.text, kind, mark.anchor)
@@ -245,11 +227,11 @@ class SvgPen:
         )
 
 
-def tone(value: Tone) -> str:
+def tone(value: m.Tone) -> str:
     """The class of a tone."""
     if isinstance(value, str):
         return value
-    return "soft" if value < 0 else f"c{value % N_COLOURS}"
+    return "soft" if value < 0 else f"c{value % m.N_COLOURS}"
 
 
 def _opacity(mark: Any) -> str:

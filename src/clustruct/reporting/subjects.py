@@ -73,11 +73,9 @@ class Features(Subject):
     plot = "weights(model)"
 
     def title(self, n: int) -> str:
-        """Count features and groups."""
         return f"{self.n_features:,} features in {plural(self.n_groups, 'group')}"
 
     def summary(self, n: int) -> str:
-        """Tell how many weights are left."""
         d, count = self.n_features, int(self.estimator.n_clusters_)
         if count == d > 1:
             return f"{d:,} features, every one with its own weight, fitted to {n:,} samples."
@@ -85,18 +83,15 @@ class Features(Subject):
         return f"{d:,} features were reduced to {shared}, fitted to {n:,} samples."
 
     def name(self) -> str:
-        """Count the weights."""
         count = int(self.estimator.n_clusters_)
         if count == self.n_features > 1:
             return "This model: every feature has its own weight"
         return f"Grouped features: {plural(count, 'weight')}"
 
     def rival(self, plain: str) -> str:
-        """Name the model with a weight for every feature."""
         return f"{plain.capitalize()}, a weight for every feature"
 
     def words(self, judged: int | None) -> Words:
-        """Compare numbers of weights."""
         labels = np.asarray(self.estimator.labels_)
         count, d = int(self.estimator.n_clusters_), labels.size
         outputs = 1 if np.ndim(self.estimator.coef_) == 1 else np.shape(self.estimator.coef_)[0]
@@ -115,7 +110,6 @@ class Features(Subject):
         )
 
     def code(self, name: str, samples: str) -> list[str]:
-        """Show groups, weights and the certificate."""
         return [
             f"{name}.clusters()          # the groups: weight, size, names",
             f"{name}.cluster_values_     # the shared weights",
@@ -134,15 +128,12 @@ class Samples(Subject):
 
     @property
     def n_groups(self) -> int:
-        """Count the experts."""
         return len(self.estimator.experts_)
 
     def title(self, n: int) -> str:
-        """Count experts and samples."""
         return f"{plural(self.n_groups, 'expert')} for {n:,} samples"
 
     def summary(self, n: int) -> str:
-        """Tell how experts share the samples."""
         features = plural(self.n_features, "feature")
         if self.n_groups == 1:
             return f"One linear model of {features} for all {n:,} samples."
@@ -152,18 +143,15 @@ class Samples(Subject):
         )
 
     def name(self) -> str:
-        """Tell how the predictions of experts are put together."""
         if self.n_groups == 1:
             return "One expert"
         gate = hasattr(self.estimator, "gate_")
         return f"Experts, {'weighed by the gate' if gate else 'averaged'}"
 
     def rival(self, plain: str) -> str:
-        """Name the one model for all samples."""
         return f"One {plain} for all samples"
 
     def words(self, judged: int | None) -> Words:
-        """Count the experts."""
         if self.n_groups == 1 and judged in (None, 1):
             kind = "logistic" if is_classifier(self.estimator) else "linear"
             return _judged(f"One expert is enough: one {kind} model for all rows", ", ")
@@ -176,7 +164,6 @@ class Samples(Subject):
         )
 
     def code(self, name: str, samples: str) -> list[str]:
-        """Show predictions and weights of the experts."""
         return [
             f"{name}.predict_experts({samples})  # the prediction of every expert",
             f"{name}.assign({samples}, y)        # which expert is nearest to the target y",
@@ -196,25 +183,20 @@ class Tasks(Subject):
         return len(self.estimator.tasks_)
 
     def title(self, n: int) -> str:
-        """Count tasks and groups."""
         return f"{self._n_tasks:,} tasks in {plural(self.n_groups, 'group')}"
 
     def summary(self, n: int) -> str:
-        """Tell how many groups there are."""
         groups = plural(self.n_groups, "group")
         return f"{self._n_tasks:,} tasks fall into {groups} with similar predictors."
 
     def name(self) -> str:
-        """Tell whether tasks are grouped."""
         grouped = self.n_groups > 1
         return "Grouped tasks" if grouped else "This model: tasks about one common centre"
 
     def rival(self, plain: str) -> str:
-        """Name the one model for all tasks."""
         return f"One {plain} for all tasks"
 
     def words(self, judged: int | None) -> Words:
-        """Count tasks and groups."""
         tasks = plural(self._n_tasks, "task")
         text = f"{tasks} in {_span(self.n_groups, judged, 'group')}"
         if self.n_groups == 1 and judged in (None, 1):
@@ -227,7 +209,6 @@ class Tasks(Subject):
         )
 
     def code(self, name: str, samples: str) -> list[str]:
-        """Show groups, predictors and centres."""
         return [
             f"{name}.labels_             # the group of every task",
             f"{name}.coef_               # the predictor of every task",
