@@ -65,7 +65,10 @@ def raw_effects(model: Any, weights: ArrayLike | None = None) -> RawEffects:
     (0.002, ('per unit',))
     """
     origins = origins_of(model)
-    own = np.asarray(_own_weights(model) if weights is None else weights, dtype=np.float64)
+    if weights is None:
+        estimator = final_estimator(model)
+        weights = estimator.experts_ if kind_of(model) == "samples" else estimator.coef_
+    own = np.asarray(weights, dtype=np.float64)
     slopes = np.array([origin.slope for origin in origins])
     values = own * slopes
     for members in _levels_by_column(origins).values():
@@ -84,12 +87,6 @@ def weight_axis(model: Any) -> str:
     )
     quantity = outputs_of(model).quantity
     return f"weight: {quantity} per {'unit after scaling' if scaled else 'unit'}"
-
-
-def _own_weights(model: Any) -> Floats:
-    estimator = final_estimator(model)
-    own: Floats = estimator.experts_ if kind_of(model) == "samples" else estimator.coef_
-    return own
 
 
 def _levels_by_column(origins: list[Origin]) -> dict[str, list[int]]:

@@ -161,10 +161,6 @@ def _divided(scaler: Any, given: Origins) -> Origins:
     return [origin.times(1.0 / s) for origin, s in zip(given, scale, strict=True)]
 
 
-def _multiplied(scaler: Any, given: Origins) -> Origins:
-    return [origin.times(s) for origin, s in zip(given, scaler.scale_, strict=True)]
-
-
 def _imputed(imputer: Any, given: Origins) -> Origins | None:
     kept = [replace(origin, imputed=True) for origin in given]
     statistics = getattr(imputer, "statistics_", None)
@@ -177,18 +173,6 @@ def _imputed(imputer: Any, given: Origins) -> Origins | None:
 
 def _missing(indicator: MissingIndicator, given: Origins) -> Origins:
     return [Origin(given[j].column, "missing", 1.0) for j in indicator.features_]
-
-
-def _selected(selector: Any, given: Origins) -> Origins:
-    return [given[j] for j in selector.get_support(indices=True)]
-
-
-def _called(transformer: FunctionTransformer, given: Origins) -> Origins | None:
-    return given if transformer.func is None else _unknown(transformer)
-
-
-def _dated(transformer: DateToDays, given: Origins) -> Origins:
-    return [replace(origin, kind="date") for origin in given]
 
 
 def _worded(vectorizer: Any, given: Origins) -> Origins | None:
@@ -243,12 +227,15 @@ FOLLOWED: tuple[tuple[Any, Any], ...] = (
     (ColumnTransformer, _after_columns),
     (FeatureUnion, _after_union),
     (DIVIDING, _divided),
-    (MinMaxScaler, _multiplied),
+    (
+        MinMaxScaler,
+        lambda step, given: [o.times(s) for o, s in zip(given, step.scale_, strict=True)],
+    ),
     (IMPUTERS, _imputed),
     (MissingIndicator, _missing),
-    (SelectorMixin, _selected),
-    (FunctionTransformer, _called),
-    (DateToDays, _dated),
+    (SelectorMixin, lambda step, given: [given[j] for j in step.get_support(indices=True)]),
+    (FunctionTransformer, lambda step, given: given if step.func is None else _unknown(step)),
+    (DateToDays, lambda step, given: [replace(origin, kind="date") for origin in given]),
     (_ColumnTransform, lambda step, given: given),  # reads a column, as numbers or as text
     ((CountVectorizer, HashingVectorizer), _worded),
     (OneHotEncoder, _encoded),

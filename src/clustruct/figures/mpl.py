@@ -1,7 +1,5 @@
 """Figures on the axes of matplotlib; nothing of its global state is changed."""
 
-
-
 from collections.abc import Sequence
 from typing import Any
 

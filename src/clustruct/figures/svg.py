@@ -3,8 +3,6 @@
 Every text is escaped here; what comes out may go into a page as it is.
 """
 
-
-
 import math
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -275,7 +274,8 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
     facts.append(("Solver", estimator.status_.solver))
     if not _is_relaxed(estimator):  # else it is another one than that of the iterations
         facts.append(("Training objective", shown(float(estimator.objective_), 5)))
-    seconds = _seconds(estimator.trace_)
+    found = convergence_of(model)
+    seconds = sum(float(stage.seconds[-1]) for stage in found.other_units + found.stages)
     facts.append(("Iterations", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
     return facts
 
@@ -285,12 +285,6 @@ def _value(value: Any) -> str:
         return shown(float(value))
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _seconds(trace: Sequence[Any]) -> float:
-    """Of all solvers one after the other; each counts from its own start."""
-    ends = [a.seconds for a, b in pairwise(trace) if b.number == 0]
-    return float(sum(ends) + (trace[-1].seconds if trace else 0.0))
 
 
 def _code(model: Any, subject: Subject, model_file: str | None, data: Data) -> str:

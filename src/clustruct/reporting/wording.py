@@ -12,7 +12,6 @@ from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
 from clustruct.figures.numbers import TIMES, shown, signed
 from clustruct.inspection import (
-    Levels,
     feature_names,
     kind_of,
     levels_of,
@@ -65,7 +64,10 @@ class Wording:
         self.means, self.deviations = moments(self.matrix)
         self.outputs = outputs_of(model)
         self.weights = tidy(weights_of(model))
-        self.levels = _tidy_levels(model, names) if kind_of(model) == "features" else None
+        self.levels: Levels | None = None
+        if kind_of(model) == "features":
+            found = levels_of(model, names)
+            self.levels = replace(found, values=tidy(found.values), weights=tidy(found.weights))
         effects = raw_effects(model, self.weights)
         self.origins = effects.origins
         self._rescaled = effects.rescaled
@@ -165,11 +167,6 @@ class Wording:
 def _factor(log_odds: float) -> str:
     """A factor of the odds; one near 1 with more digits."""
     return shown(float(np.exp(log_odds)), 3 if abs(log_odds) > 0.05 else 5)
-
-
-def _tidy_levels(model: Any, names: Sequence[str] | None) -> Levels:
-    levels = levels_of(model, names)
-    return replace(levels, values=tidy(levels.values), weights=tidy(levels.weights))
 
 
 def _power_of_ten(deviation: float) -> float:

@@ -21,6 +21,7 @@ from clustruct.figures.marks import (
     counted_ticks,
 )
 from clustruct.figures.mpl import INK, draw_panels
+from clustruct.results.tables import plural
 
 __all__ = [
     "PhaseMap",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 NEGATIVE, POSITIVE = "#b5382a", "#1b6ca8"
+LETTER = 0.6  # width of a letter on average, of the size of the font
 STYLE: Any = {
     "font.size": 9,
     "axes.edgecolor": INK,
@@ -212,16 +214,13 @@ def words_picture(name: str, groups: Sequence[WordGroup], title: str, shown: int
     outer = [*groups[:shown], *groups[-shown:]]
     strongest = max(abs(group.weight) for group in outer)
 
-    def draw(figure: Any) -> None:
-        figure.set_layout_engine("none")
-        canvas = figure.canvas.get_renderer() if hasattr(figure.canvas, "get_renderer") else None
-        renderer = canvas or figure._get_renderer()
-        width, height = figure.bbox.width, figure.bbox.height
-        room = height * 0.90 / len(outer)
-        figure.text(0.02, 0.965, title, fontsize=12, weight="bold")
+    def draw(canvas: Any) -> None:
+        canvas.set_layout_engine("none")
+        room = canvas.bbox.height * 0.90 / len(outer)
+        canvas.text(0.02, 0.965, title, fontsize=12, weight="bold")
         for place, group in enumerate(outer):
-            top = height * 0.93 - place * room
-            _draw_group(figure, renderer, group, top, room, width, strongest)
+            top = canvas.bbox.height * 0.93 - place * room
+            _draw_group(canvas, group, top, room, strongest)
 
     caption = (
         f"{title}. The {shown} most negative and the {shown} most positive of {len(groups)} "
@@ -231,39 +230,26 @@ def words_picture(name: str, groups: Sequence[WordGroup], title: str, shown: int
     return Picture(name, caption, (9.5, 7.2), draw)
 
 
-def _draw_group(
-    figure: Any,
-    renderer: Any,
-    group: WordGroup,
-    top: float,
-    room: float,
-    width: float,
-    strongest: float,
-) -> None:
+def _draw_group(canvas: Any, group: WordGroup, top: float, room: float, strongest: float) -> None:
     """One group: its weight at the left, its words in lines until the room is full."""
+    from matplotlib.patches import Rectangle
+
     color = NEGATIVE if group.weight < 0 else POSITIVE
-    height = figure.bbox.height
-    figure.text(0.02, (top - 16) / height, f"{group.weight:+.3g}", color=color, weight="bold")
-    note = f"{group.size} word{'s' * (group.size != 1)}"
-    figure.text(0.02, (top - 28) / height, note, color=color, fontsize=7)
-    bar = 0.075 * abs(group.weight) / strongest
-    figure.add_artist(_rectangle(figure, 0.02, (top - 36) / height, bar, 4 / height, color))
-    left, x, baseline = 0.12 * width, 0.12 * width, top - 22
+    width, height = canvas.bbox.width, canvas.bbox.height
+    canvas.text(0.02, (top - 16) / height, f"{group.weight:+.3g}", color=color, weight="bold")
+    note = plural(group.size, "word")
+    canvas.text(0.02, (top - 28) / height, note, color=color, fontsize=7)
+    bar = (0.075 * abs(group.weight) / strongest, 4 / height)
+    place = {"transform": canvas.transFigure, "color": color}
+    canvas.add_artist(Rectangle((0.02, (top - 36) / height), *bar, **place))
+    x, baseline = 0.12 * width, top - 22
     most = max(group.reviews, default=1)
     for word, count in zip(group.words, group.reviews, strict=True):
         size = 7 + 10 * (count / most) ** 0.5
-        text = figure.text(x / width, baseline / height, word, fontsize=size, color=color)
-        extent = text.get_window_extent(renderer).width
+        extent = LETTER * size * len(word) * canvas.dpi / 72
         if x + extent > 0.98 * width:
-            x, baseline = left, baseline - 21
-            text.set_position((x / width, baseline / height))
+            x, baseline = 0.12 * width, baseline - 21
         if baseline < top - room + 4:
-            text.remove()
             return
+        canvas.text(x / width, baseline / height, word, fontsize=size, color=color)
         x += extent + 9
-
-
-def _rectangle(figure: Any, x: float, y: float, width: float, height: float, color: str) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x, y), width, height, transform=figure.transFigure, color=color)

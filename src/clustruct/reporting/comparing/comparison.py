@@ -142,9 +142,10 @@ def compare(
         rivals = list(fit_rivals(model, seen, ready, seed, boost=n_fitted in (None, train.n)))
         if not hasattr(model, "predict_proba"):  # then only errors can be compared
             rivals = [rival._replace(chances=None) for rival in rivals]
-        entries = [_entry_of(rival, held, estimator) for rival in rivals]
+        entries = [_scored(rival, held, estimator) for rival in rivals]
         entries += _ours(model, held, ready, seen.n if n_fitted is None else n_fitted)
     classes = estimator.classes_ if is_classifier(estimator) else None
+    free = [rival.weights for rival in rivals]
     return Comparison(
         tuple(entries),
         held.y,
@@ -154,7 +155,7 @@ def compare(
         n_fitted or train.n + test.n * refit,
         refit,
         subject_of(model).n_groups,
-        _free_weights(rivals, estimator),
+        next((w for w in free if w is not None and w.size == estimator.n_features_in_), None),
     )
 
 
@@ -176,13 +177,11 @@ def unfitted(model: Any) -> Any:
     estimator = final_estimator(copy)
     if getattr(estimator, "blocks", None) is not None and hasattr(copy, "steps"):
         # Blocks are of the columns that these steps make, and fewer samples would make others.
-        copy.steps[:-1] = [(name, _held(step)) for name, step in model.steps[:-1]]
+        copy.steps[:-1] = [
+            (name, step if step is None or isinstance(step, str) else FrozenEstimator(step))
+            for name, step in model.steps[:-1]
+        ]
     return copy
-
-
-def _held(step: Any) -> Any:
-    """A fitted step that is not fitted anew."""
-    return step if step is None or isinstance(step, str) else FrozenEstimator(step)
 
 
 def _fit(model: Any, data: Data) -> Any:
@@ -194,28 +193,15 @@ def _fit(model: Any, data: Data) -> Any:
     return model.fit(data.X, data.y, **routed)
 
 
-def _free_weights(rivals: list[Rival], estimator: Any) -> Floats | None:
-    """Weights of the linear model without groups, if there is one for each feature."""
-    for rival in rivals:
-        if rival.weights is not None and rival.weights.size == estimator.n_features_in_:
-            return rival.weights
-    return None
-
-
 # ---- Entries.
 
 
-def _entry_of(rival: Rival, held: Data, estimator: Any) -> Entry:
-    more = {"n_train": rival.n_train, "remark": rival.remark}
-    return _scored(rival.name, rival.role, held, rival.predicted, rival.chances, estimator, **more)
-
-
-def _scored(
-    name: str, role: str, held: Data, predicted: Any, chances: Any, estimator: Any, **more: Any
-) -> Entry:
+def _scored(one: Rival, held: Data, estimator: Any) -> Entry:
+    more: dict[str, Any] = {"n_train": one.n_train, "remark": one.remark}
     if is_classifier(estimator):
-        return score_classes(name, role, held, predicted, chances, estimator.classes_, **more)
-    return score_numbers(name, role, held, predicted, **more)
+        found, classes = (one.predicted, one.chances), estimator.classes_
+        return score_classes(one.name, one.role, held, *found, classes, **more)
+    return score_numbers(one.name, one.role, held, one.predicted, **more)
 
 
 def _ours(model: Any, held: Data, ready: Data, n_train: int) -> list[Entry]:
@@ -223,16 +209,13 @@ def _ours(model: Any, held: Data, ready: Data, n_train: int) -> list[Entry]:
     estimator, routed = final_estimator(model), held.routed()
     predicted = model.predict(held.X, **routed)
     chances = model.predict_proba(held.X, **routed) if hasattr(model, "predict_proba") else None
-    name = subject_of(model).name()
-    entries = [_scored(name, "ours", held, predicted, chances, estimator, n_train=n_train)]
+    mine = [Rival(subject_of(model).name(), "ours", predicted, chances, n_train)]
     if kind_of(model) == "samples" and len(estimator.experts_) > 1:
         each = estimator.predict_experts(ready.X)
-        best = _nearest(each, held.y)
         name = f"Experts, best of {each.shape[1]} predictions"
         remark = "for each sample the best expert, chosen with the target at hand"
-        more = {"n_train": n_train, "remark": remark}
-        entries.append(_scored(name, "oracle", held, best, None, estimator, **more))
-    return entries
+        mine.append(Rival(name, "oracle", _nearest(each, held.y), None, n_train, remark=remark))
+    return [_scored(one, held, estimator) for one in mine]
 
 
 def _nearest(each: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
