@@ -116,22 +116,10 @@ def rows_figure(
     zero: bool = True,
     note: str = "",
 ) -> Figure:
-    """A row of dots for each name, one in the colour of each expert, group or class.
+    """A row of dots for each thing that is compared, the first on top.
 
-    Parameters
-    ----------
-    title : str
-    rows : sequence of (str, sequence of float)
-        What is compared, and the value for each expert, group or class; the first is on top.
-    names : sequence of str
-        What the dots of a row are called.
-    axis : str
-        What the values are.
-    legend : str
-        What all the names are names of.
-    zero : bool
-        Whether zero belongs into the picture.
-    note : str
+    Each row has a name and the values of all experts, groups or classes; `names` are what these are
+    called, `axis` what the values are, and `zero` says whether zero belongs into the picture.
     """
     places = np.arange(len(rows), dtype=np.float64)[::-1]
     values = np.array([row for _, row in rows], dtype=np.float64)

@@ -11,8 +11,9 @@ from clustruct.figures.marks import Figure
 
 __all__ = ["Display", "function_of"]
 
-# What the documentation of every display, and of what makes it, says before its examples.
-OF_DISPLAYS = """\
+# What is said of every display, and of every function that makes one, before the examples.
+OF_DISPLAYS = """
+
 Attributes
 ----------
 ax_ : matplotlib Axes
@@ -22,16 +23,16 @@ figure_ : matplotlib Figure
 
 See Also
 --------
-{function} : Makes one and draws it.
+{} : Makes one and draws it.
 
 """
-OF_MAKERS = """\
+OF_MAKERS = """
 ax : matplotlib Axes, default=None
     Where to draw; a new figure if None.
 
 Returns
 -------
-{display}
+{}
     With `ax_` and `figure_`.
 
 """
@@ -45,13 +46,14 @@ class Display(ABC):
 
     _size: ClassVar[tuple[float, float]] = (6.4, 4.2)
 
-    def __init_subclass__(cls, function: str) -> None:
+    def __init_subclass__(cls, function: str, maker: str = "from_estimator") -> None:
+        """Complete the documentation of a display and of the class method that makes it."""
         super().__init_subclass__()
-        cls.__doc__ = _with(cls.__doc__, OF_DISPLAYS.format(function=function))
-        for value in vars(cls).values():
-            if isinstance(value, classmethod):
-                made = value.__func__
-                made.__doc__ = _with(made.__doc__, OF_MAKERS.format(display=cls.__name__), -1)
+        make = vars(cls)[maker].__func__
+        about, heading, examples = inspect.cleandoc(make.__doc__ or "").partition("Examples\n")
+        examples = f"{heading}{examples}\n"
+        make.__doc__ = about.rstrip() + OF_MAKERS.format(cls.__name__) + examples
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + OF_DISPLAYS.format(function) + examples
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -85,12 +87,6 @@ class Display(ABC):
                 "`pip install 'clustruct[plot]'` installs it."
             ) from error
         return pyplot.subplots(figsize=self._size, layout="constrained")[1]
-
-
-def _with(doc: str | None, text: str, blank: int = 0) -> str:
-    """Documentation with a text before its examples; -1 if the last section goes on with it."""
-    before, mark, examples = inspect.cleandoc(doc or "").partition("Examples\n")
-    return f"{before[: len(before) + blank]}{text}{mark}{examples}\n" if mark else before
 
 
 def function_of(name: str, make: Callable[Given, Made]) -> Callable[Given, Made]:

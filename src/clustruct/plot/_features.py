@@ -37,15 +37,6 @@ class WeightsDisplay(Display, function="weights"):
         What the weights are, for the axis.
     outputs : sequence of str, default=None
         Names of several outputs, such as classes; numbers if None.
-
-    Examples
-    --------
-    >>> import clustruct as cs
-    >>> problem = cs.datasets.make_clustered_features(200, 20, 3, random_state=0)
-    >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
-    >>> display = cs.plot.WeightsDisplay.from_estimator(model)
-    >>> display.ax_.get_xlabel()
-    'weight: prediction per unit'
     """
 
     levels: Levels
@@ -131,14 +122,6 @@ class ClustersDisplay(Display, function="clusters"):
         Lengths and texts.
     max_groups : int, default=30
         Draw no more than so many groups, evenly over their order.
-
-    Examples
-    --------
-    >>> import clustruct as cs
-    >>> problem = cs.datasets.make_clustered_features(200, 20, 3, random_state=0)
-    >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
-    >>> len(cs.plot.ClustersDisplay.from_estimator(model).bars.lengths)
-    3
     """
 
     bars: GroupBars

@@ -19,7 +19,7 @@ __all__ = ["ConvergenceDisplay", "PathDisplay", "convergence", "path"]
 
 
 @dataclass(eq=False, repr=False)
-class PathDisplay(Display, function="path"):
+class PathDisplay(Display, function="path", maker="from_result"):
     """Scores of a search, or objectives and weights of a path, for every number of groups.
 
     Parameters
@@ -29,16 +29,6 @@ class PathDisplay(Display, function="path"):
     quantity : {"objective", "weights"}, default="objective"
         For a path: the objectives, with the room down to their lower bounds, or the values of the
         groups, with marks as large as the groups. A search has scores, and nothing to choose.
-
-    Examples
-    --------
-    >>> import clustruct as cs
-    >>> problem = cs.datasets.make_clustered_features(200, 20, 3, random_state=0)
-    >>> found = cs.feature_cluster_path(
-    ...     problem.X, problem.y, n_clusters=(1, 2, 3, 4), alphas=(1e-2, 1e-3)
-    ... )
-    >>> cs.plot.PathDisplay(found).plot().ax_.get_xlabel()
-    'number of groups'
     """
 
     result: Curve | FeaturePath
@@ -98,14 +88,6 @@ class ConvergenceDisplay(Display, function="convergence"):
     ----------
     convergence : Convergence
         Iterations, as `clustruct.inspection.convergence_of` gives them.
-
-    Examples
-    --------
-    >>> import clustruct as cs
-    >>> problem = cs.datasets.make_clustered_features(200, 20, 3, random_state=0)
-    >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
-    >>> cs.plot.ConvergenceDisplay.from_estimator(model).ax_.get_ylabel()
-    'objective'
     """
 
     convergence: Convergence

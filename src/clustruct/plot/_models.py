@@ -35,15 +35,6 @@ class ExpertsDisplay(Display, function="experts"):
         What to draw.
     axis : str, default="weight"
         What weights are, for the axis.
-
-    Examples
-    --------
-    >>> import clustruct as cs
-    >>> problem = cs.datasets.make_experts(300, 1, 2, random_state=0)
-    >>> model = cs.SampleClusterRegressor(2, random_state=0).fit(problem.X, problem.y)
-    >>> display = cs.plot.ExpertsDisplay.from_estimator(model, problem.X, problem.y)
-    >>> len(display.ax_.lines)
-    2
     """
 
     result: ExpertLines | Contrasts
@@ -128,17 +119,6 @@ class TasksDisplay(Display, function="tasks"):
         Write no names where there are more tasks than this; nor names that would touch.
     axis : str, default="weight"
         What weights are, for the axis.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import clustruct as cs
-    >>> from clustruct.inspection import TaskMap
-    >>> places = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 0.0]])
-    >>> names = np.array(["a", "b", "c"], dtype=object)
-    >>> found = TaskMap(names, places, np.array([0, 0, 1]), places[[0, 2]], (0.9, 0.1))
-    >>> cs.plot.TasksDisplay(found).plot().ax_.get_title("left")
-    '3 tasks in 2 groups'
     """
 
     result: TaskMap | Contrasts

@@ -135,7 +135,7 @@ def _picture_of_weights(levels: Levels, found: Comparison | None, wording: Wordi
         figure = weights_figure(levels, wording.axis, outputs=wording.outputs.names)
         thing = "output" if wording.outputs.kind == "number" else "class"
         remark = f"Each row is a group of features, each dot its weight for one {thing}."
-        return Picture.of(f"Weights for each {thing}", figure, remark)
+        return Picture.of(figure, remark, f"Weights for each {thing}")
     free = None if found is None else found.free_weights
     if free is not None and free.shape != levels.labels.shape:
         free = None
@@ -143,7 +143,7 @@ def _picture_of_weights(levels: Levels, found: Comparison | None, wording: Wordi
     if free is not None:
         remark += " Dots are the weights that the same features have without groups."
     figure = weights_figure(levels, wording.axis, reference=free, most=MOST_DOTS)
-    return Picture.of("Weights and their levels", figure, remark)
+    return Picture.of(figure, remark, "Weights and their levels")
 
 
 def _add_samples(
@@ -163,7 +163,7 @@ def _add_samples(
         remark += f" Drawn along {lines.feature!r}, in which the experts differ most."
     scaled = wording.unit_of_weights == "standard deviation"
     figure = experts_figure(lines, ", in standard deviations" if scaled else "")
-    page.figures.append(Picture.of("Experts and their samples", figure, remark))
+    page.figures.append(Picture.of(figure, remark, "Experts and their samples"))
 
 
 def _add_tasks(
@@ -176,7 +176,7 @@ def _add_tasks(
     remark = (
         "Tasks that lie close have similar predictors; lines lead to the middle of their group."
     )
-    page.figures.append(Picture.of("Map of tasks", figure, remark))
+    page.figures.append(Picture.of(figure, remark, "Map of tasks"))
 
 
 def _count_groups(page: Page, subject: Subject) -> None:
@@ -218,7 +218,7 @@ def _add_choice(page: Page, model: Any, search: Any, things: str) -> None:
         f"Chosen: {curve.counts[curve.chosen]}{why}."
     )
     title = f"Choice of the number of {things}"
-    page.figures.append(Picture.of(title, curve_figure(curve, things), remark))
+    page.figures.append(Picture.of(curve_figure(curve, things), remark, title))
 
 
 def _add_convergence(page: Page, model: Any) -> None:
@@ -237,7 +237,7 @@ def _add_convergence(page: Page, model: Any) -> None:
         return
     if _is_relaxed(final_estimator(model)):
         remark += " The weights of the groups were then fitted anew, with less ridge."
-    page.convergence = Picture.of("Convergence", convergence_figure(found), remark.strip())
+    page.convergence = Picture.of(convergence_figure(found), remark.strip())
 
 
 def _is_relaxed(estimator: Any) -> bool:

@@ -53,14 +53,12 @@ def describe_differences(
     axis = f"{found.outputs.quantity} per standard deviation"
     weights = contrasts_figure(found, axis, MOST_DRAWN)
     remark = "Every dot is a weight; where dots of a row lie apart, there the models differ."
-    page.figures.append(Picture.of(weights.title, weights, remark))
-    middles = middles_figure(found, MOST_DRAWN)
+    page.figures.append(Picture.of(weights, remark))
     remark = "All features are at their means: what is left is the intercept."
-    page.figures.append(Picture.of(middles.title, middles, remark))
+    page.figures.append(Picture.of(middles_figure(found, MOST_DRAWN), remark))
     if gate is not None:
-        sent = gate_figure(gate, MOST_DRAWN)
         remark = "Dots to the right: larger values of the feature send a sample to this expert."
-        page.figures.append(Picture.of(sent.title, sent, remark))
+        page.figures.append(Picture.of(gate_figure(gate, MOST_DRAWN), remark))
     elif kind_of(model) == "samples" and getattr(final_estimator(model), "gate", None) is None:
         page.note += (
             " There is no gate, so that nothing tells which expert is right for a new sample: "

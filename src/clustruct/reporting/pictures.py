@@ -16,7 +16,7 @@ class Picture(NamedTuple):
     remark: str = ""
 
     @classmethod
-    def of(cls, title: str, figure: Figure, remark: str = "") -> "Picture":
-        """Draw a figure; what is left out of it is told in the remark."""
+    def of(cls, figure: Figure, remark: str = "", title: str = "") -> "Picture":
+        """Draw a figure, under its own title if none is given; tell in the remark what it omits."""
         note = f"{figure.note[0].upper()}{figure.note[1:]}." if figure.note else ""
-        return cls(title, render(figure), f"{remark} {note}".strip())
+        return cls(title or figure.title, render(figure), f"{remark} {note}".strip())

@@ -12,6 +12,7 @@ from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
 from clustruct.figures.numbers import TIMES, shown, signed
 from clustruct.inspection import (
+    Levels,
     feature_names,
     kind_of,
     levels_of,

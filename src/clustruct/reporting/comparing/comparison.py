@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.frozen import FrozenEstimator
 
 from clustruct._typing import Floats
 from clustruct.inspection import final_estimator, kind_of, prepared
 from clustruct.reporting.comparing.rivals import Rival, fit_rivals
-from clustruct.reporting.comparing.samples import MOST_ROWS, Data, long
+from clustruct.reporting.comparing.samples import MOST_ROWS, Data, long, unfitted
 from clustruct.reporting.comparing.scores import (
     Entry,
     PairedTest,
@@ -163,25 +162,6 @@ def _matrix(model: Any, X: Any) -> Any:
     """Samples as the estimator sees them; nested lists as an array."""
     ready = prepared(model, X)
     return np.asarray(ready) if isinstance(ready, list) else ready
-
-
-def unfitted(model: Any) -> Any:
-    """An unfitted copy of a model that searches again and says nothing meanwhile."""
-    copy = clone(model)
-    quiet = {
-        name: None if name.endswith("callback") else type(value)(0)
-        for name, value in copy.get_params().items()
-        if name.rsplit("__", 1)[-1] in ("verbose", "callback")
-    }
-    copy.set_params(**quiet)
-    estimator = final_estimator(copy)
-    if getattr(estimator, "blocks", None) is not None and hasattr(copy, "steps"):
-        # Blocks are of the columns that these steps make, and fewer samples would make others.
-        copy.steps[:-1] = [
-            (name, step if step is None or isinstance(step, str) else FrozenEstimator(step))
-            for name, step in model.steps[:-1]
-        ]
-    return copy
 
 
 def _fit(model: Any, data: Data) -> Any:

@@ -1,4 +1,4 @@
-"""Samples with their targets, as models are fitted to them and judged by them."""
+"""Samples with their targets, and unfitted copies of models to fit to them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from clustruct._typing import Floats, Indices
+from clustruct.inspection import final_estimator
 
-__all__ = ["MOST_ROWS", "Data", "is_missing", "long"]
+__all__ = ["MOST_ROWS", "Data", "is_missing", "long", "unfitted"]
 
 MOST_ROWS = 20_000
 MOST_ENTRIES = 20_000_000
@@ -83,3 +86,22 @@ def long(data: Data, names: NDArray[Any]) -> Data:
 def is_missing(y: NDArray[Any]) -> NDArray[np.bool_]:
     """Which targets are missing."""
     return np.isnan(y) if y.dtype.kind == "f" else np.asarray(y == None)  # noqa: E711
+
+
+def unfitted(model: Any) -> Any:
+    """An unfitted copy of a model that searches again and says nothing meanwhile."""
+    copy = clone(model)
+    quiet = {
+        name: None if name.endswith("callback") else type(value)(0)
+        for name, value in copy.get_params().items()
+        if name.rsplit("__", 1)[-1] in ("verbose", "callback")
+    }
+    copy.set_params(**quiet)
+    estimator = final_estimator(copy)
+    if getattr(estimator, "blocks", None) is not None and hasattr(copy, "steps"):
+        # Blocks are of the columns that these steps make, and fewer samples would make others.
+        copy.steps[:-1] = [
+            (name, step if step is None or isinstance(step, str) else FrozenEstimator(step))
+            for name, step in model.steps[:-1]
+        ]
+    return copy
