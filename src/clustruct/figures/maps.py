@@ -60,7 +60,7 @@ def tasks_figure(found: TaskMap, max_names: int = 40, most: int | None = None) -
         for i in apart(found.points):
             x, y = found.points[i].tolist()
             right = x > low + RIGHT * (high - low)
-            shift, anchor = ((-5.0, 3.0), "end") if right else ((5.0, 3.0), "start")
+            shift, anchor = ((-6.0, -3.0), "end") if right else ((6.0, -3.0), "start")
             name = cut(str(found.names[i]), LONGEST_NAME)
             marks.append(Text(x, y, name, shift, anchor, tone="ink"))
     first, second = found.shares
