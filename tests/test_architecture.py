@@ -23,6 +23,7 @@ FLOORS = (
     {"estimators"},
     {"inspection", "persistence"},
     {"explanation"},
+    {"figures"},
     {"plot"},
     {"reporting", "experiments"},
     {"cli"},
@@ -34,7 +35,6 @@ INNER_FLOORS = {
     "design": ({"local"}, {"device", "partitioned"}),
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
-    "reporting": ({"comparing"}, {"drawing"}, {"saying"}),
     "experiments": ({"output"}, {"paper"}),
     "cli": ({"reading"}, {"preparing"}, {"commands"}),
 }

@@ -27,14 +27,14 @@ from clustruct.results import (
 from clustruct.results.searched import Edge, edges
 
 __all__ = [
-    "Answers",
+    "Outputs",
     "Convergence",
     "Curve",
     "ExpertLines",
     "Levels",
     "Stage",
     "TaskMap",
-    "answers_of",
+    "outputs_of",
     "apart",
     "convergence_of",
     "curve_of",
@@ -52,6 +52,7 @@ __all__ = [
     "steps_before",
     "task_map",
     "thinned",
+    "weights_of",
 ]
 
 
@@ -128,18 +129,12 @@ def feature_names(model: Any, given: Sequence[str] | None = None) -> NDArray[np.
 
 
 @dataclass(frozen=True)
-class Answers:
+class Outputs:
     """What the scores of a model stand for.
 
-    Attributes
-    ----------
-    names : tuple of str
-        One for each output: classes, or numbered outputs; empty for a single number. Two classes
-        have one output, that of the second.
-    kind : {"number", "odds", "score"}
-        The prediction, the logarithm of the odds of the class, or a score that grows with it.
-    other : str
-        The first of two classes.
+    The names are those of classes, or of numbered outputs; one that is empty for a single number.
+    Two classes have one output, that of the second; `other` is the first. The kind is "number",
+    the prediction, "odds", the logarithm of the odds of the class, or "score", which grows with it.
     """
 
     names: tuple[str, ...]
@@ -155,31 +150,30 @@ class Answers:
         return f"{what} of {self.names[0]}" if self.names[0] else what
 
 
-def answers_of(model: Any) -> Answers:
+def outputs_of(model: Any) -> Outputs:
     """What the scores of a fitted model stand for, with the names of its classes."""
     estimator = final_estimator(model)
     classes = getattr(estimator, "classes_", None)
     kind, is_tasks = "number", kind_of(model) == "tasks"
     if classes is None:
-        n_outputs = 1 if is_tasks else _n_outputs(estimator)
-        return Answers(("",) if n_outputs == 1 else _numbered_names(n_outputs), kind)
+        count = 1 if is_tasks else weights_of(model).shape[1]
+        return Outputs(tuple(f"output {k}" for k in range(count)) if count > 1 else ("",), kind)
     loss = estimator.get_params(deep=False).get("loss", "logistic")
     kind = "odds" if loss == "logistic" else "score"
     names = tuple(str(name) for name in classes)
     if len(names) == 2:
-        return Answers(names[1:], kind, names[0])
-    return Answers(("its own class",) if is_tasks else names, kind)
+        return Outputs(names[1:], kind, names[0])
+    return Outputs(("its own class",) if is_tasks else names, kind)
 
 
-def _n_outputs(estimator: Any) -> int:
-    if hasattr(estimator, "experts_"):
-        shape = np.shape(estimator.experts_)
-        return int(shape[1]) if len(shape) == 3 else 1
-    return int(np.reshape(estimator.cluster_values_, (len(estimator.cluster_sizes_), -1)).shape[1])
-
-
-def _numbered_names(count: int) -> tuple[str, ...]:
-    return tuple(f"output {k}" for k in range(count))
+def weights_of(model: Any) -> Floats:
+    """Weights of every expert or centroid for every output: Q x K x d; for features Q is 1."""
+    estimator, kind = final_estimator(model), kind_of(model)
+    if kind == "features":
+        return levels_of(model).weights.T[None]
+    weights = estimator.experts_ if kind == "samples" else estimator.centroids_
+    shape = (len(weights), -1, int(estimator.n_features_in_))
+    return np.asarray(weights, dtype=np.float64).reshape(shape)
 
 
 def prepared(model: Any, X: Any, rows: Labels | None = None) -> Any:
@@ -219,22 +213,12 @@ def apart(points: Floats, width: float = 0.16, height: float = 0.035) -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Weights of features and the levels that they share.
-
-    Attributes
-    ----------
-    names : ndarray of str, shape (d,)
-    weights : ndarray of shape (d, K)
-    labels : ndarray of int, shape (d,)
-        -1 for the zero group.
-    values : ndarray of shape (Q, K)
-    sizes : ndarray of int, shape (Q,)
-    """
+    """Weights of d features for K outputs, and the Q levels that they share."""
 
     names: NDArray[np.object_]
-    weights: Floats
-    labels: Labels
-    values: Floats
+    weights: Floats  # d x K
+    labels: Labels  # -1 for the zero group
+    values: Floats  # Q x K
     sizes: Labels
 
     @property
@@ -261,26 +245,13 @@ def levels_of(model: Any, names: Sequence[str] | None = None) -> Levels:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How good a model is for every number of groups.
+    """How good a model is for every number of groups."""
 
-    Attributes
-    ----------
-    counts : tuple of str
-        What was tried, as text, since a number of groups may be a mapping of blocks.
-    values, deviations : ndarray of shape (n_counts,)
-        For each of them the best over all else that was searched, and its standard error.
-    chosen : int
-        Index of the number that was taken.
-    name : str
-        What the values are.
-    larger_is_better : bool
-    """
-
-    counts: tuple[str, ...]
-    values: Floats
-    deviations: Floats
-    chosen: int
-    name: str
+    counts: tuple[str, ...]  # as text, since a number of groups may be a mapping of blocks
+    values: Floats  # for each count the best over all else that was searched
+    deviations: Floats  # standard errors of the values
+    chosen: int  # index of the number that was taken
+    name: str  # what the values are
     larger_is_better: bool
 
 
@@ -291,7 +262,7 @@ def curve_of(found: Any) -> Curve | None:
     if isinstance(found, CountSelection):
         chosen = int(np.flatnonzero(found.n_clusters == found.best)[0])
         counts = tuple(str(q) for q in found.n_clusters)
-        name = "loss of the best answer, compared"
+        name = "loss of the best expert, compared"
         if found.criterion != "cv":
             name = found.criterion.upper()
         return Curve(counts, found.values, found.standard_errors, chosen, name, False)
@@ -355,7 +326,7 @@ def _count_text(count: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Steps of one solver: its name, the objective after each step, the seconds since it began."""
+    """One solver: its name, the objective after each iteration, the seconds since it began."""
 
     solver: str
     objectives: Floats
@@ -364,24 +335,12 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """How a fit came about.
-
-    Attributes
-    ----------
-    stages : tuple of Stage
-        Solvers in the order in which they ran.
-    other_units : tuple of Stage
-        Those before them that descend on something else, such as a likelihood.
-    certificate : Certificate
-        What is proved of the end.
-    message : str
-        All of it in words.
-    """
+    """How a fit came about: solvers in their order, and what is proved of the end."""
 
     stages: tuple[Stage, ...]
-    other_units: tuple[Stage, ...]
+    other_units: tuple[Stage, ...]  # those that descend on something else, such as a likelihood
     certificate: Certificate | None
-    message: str
+    message: str  # all of it in words
 
     @property
     def bound(self) -> float | None:
@@ -402,14 +361,8 @@ def convergence_of(model: Any) -> Convergence:
     estimator = final_estimator(model)
     stages = []
     for solver, steps in groupby(_numbered(estimator.trace_), key=lambda pair: pair[0]):
-        iterations = [iteration for _, iteration in steps]
-        stages.append(
-            Stage(
-                solver[1],
-                np.array([iteration.objective for iteration in iterations]),
-                np.array([iteration.seconds for iteration in iterations]),
-            )
-        )
+        found = [(iteration.objective, iteration.seconds) for _, iteration in steps]
+        stages.append(Stage(solver[1], *np.array(found, dtype=np.float64).T))
     shared = [stage for stage in stages if stage.solver not in OTHER_UNITS]
     others = [stage for stage in stages if stage.solver in OTHER_UNITS]
     if not shared:
@@ -429,32 +382,16 @@ def _numbered(trace: Sequence[Iteration]) -> list[tuple[tuple[int, str], Iterati
 
 @dataclass(frozen=True, eq=False)
 class ExpertLines:
-    """Lines of experts along one feature, and the samples about them.
-
-    Attributes
-    ----------
-    feature : str
-        The feature.
-    x, y : ndarray of shape (n,)
-        Its values, and the answers less what the sample's expert makes of the other features.
-    labels : ndarray of int, shape (n,)
-        Expert of each sample.
-    slopes, intercepts : ndarray of shape (Q,)
-        The lines.
-    n_samples : int
-        How many samples there were before some were drawn.
-    partial : bool
-        Whether there are other features.
-    """
+    """Lines of experts along one feature, and the samples about them."""
 
     feature: str
-    x: Floats
-    y: Floats
-    labels: Labels
+    x: Floats  # values of the feature
+    y: Floats  # targets less what the sample's expert makes of the other features
+    labels: Labels  # expert of each sample
     slopes: Floats
     intercepts: Floats
-    n_samples: int
-    partial: bool
+    n_samples: int  # before some were drawn
+    partial: bool  # whether there are other features
 
 
 def expert_lines(
@@ -484,13 +421,13 @@ def expert_lines(
     matrix = check_array(sample, accept_sparse="csc")
     j = _feature_index(feature, known, experts, matrix)
     labels = estimator.assign(sample, shown)
-    answers = estimator.predict_experts(sample)[np.arange(rows.size), labels]
+    predicted = estimator.predict_experts(sample)[np.arange(rows.size), labels]
     x = np.asarray(matrix[:, [j]].toarray() if issparse(matrix) else matrix[:, j]).reshape(-1)
     intercepts = np.asarray(estimator.intercepts_, dtype=np.float64)
     return ExpertLines(
         feature=str(known[j]),
         x=x,
-        y=shown - answers + intercepts[labels] + x * experts[labels, j],
+        y=shown - predicted + intercepts[labels] + x * experts[labels, j],
         labels=labels,
         slopes=experts[:, j],
         intercepts=intercepts,
@@ -518,23 +455,13 @@ def _feature_index(
 
 @dataclass(frozen=True, eq=False)
 class TaskMap:
-    """Tasks in the plane in which their predictors differ most.
-
-    Attributes
-    ----------
-    names : ndarray of str, shape (K,)
-    points : ndarray of shape (K, 2)
-    labels : ndarray of int, shape (K,)
-    centroids : ndarray of shape (Q, 2)
-    shares : tuple of float
-        The part of the variance of the predictors along each of the two axes.
-    """
+    """Tasks in the plane in which their predictors differ most."""
 
     names: NDArray[np.object_]
-    points: Floats
+    points: Floats  # a row for each task
     labels: Labels
-    centroids: Floats
-    shares: tuple[float, float]
+    centroids: Floats  # a row for each group
+    shares: tuple[float, float]  # the part of the variance of the predictors along each axis
 
 
 def task_map(model: Any) -> TaskMap:

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
 from clustruct.explanation.contrasts import contrasts_of, gate_view
-from clustruct.inspection import answers_of
+from clustruct.inspection import outputs_of
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +92,15 @@ def test_scores_stand_for_classes_by_name():
     X = np.random.default_rng(0).normal(size=(90, 3))
     two = np.where(X[:, 0] > 0, "sick", "healthy")
     three = np.array(["a", "b", "c"])[X.argmax(axis=1)]
-    found = answers_of(cs.FeatureClusterClassifier(2).fit(X, two))
+    found = outputs_of(cs.FeatureClusterClassifier(2).fit(X, two))
     assert (found.names, found.other, found.quantity) == (
         ("sick",),
         "healthy",
         "log odds of sick",
     )
-    assert answers_of(cs.FeatureClusterClassifier(2).fit(X, three)).names == ("a", "b", "c")
-    squared = answers_of(cs.FeatureClusterClassifier(2, loss="squared").fit(X, two))
+    assert outputs_of(cs.FeatureClusterClassifier(2).fit(X, three)).names == ("a", "b", "c")
+    squared = outputs_of(cs.FeatureClusterClassifier(2, loss="squared").fit(X, two))
     assert squared.quantity == "score of sick"
-    assert answers_of(cs.FeatureClusterRegressor(2).fit(X, X[:, 0])).quantity == "prediction"
-    both = answers_of(cs.FeatureClusterRegressor(2).fit(X, X[:, :2]))
+    assert outputs_of(cs.FeatureClusterRegressor(2).fit(X, X[:, 0])).quantity == "prediction"
+    both = outputs_of(cs.FeatureClusterRegressor(2).fit(X, X[:, :2]))
     assert both.names == ("output 0", "output 1")

@@ -18,8 +18,8 @@ from clustruct.reporting.comparing import rivals, samples
 from clustruct.reporting.comparing.comparison import Data, compare, hold_out, unfitted
 from clustruct.reporting.comparing.samples import long
 from clustruct.reporting.comparing.scores import Entry, paired_test
-from clustruct.reporting.saying.quality import confusion_of
-from clustruct.reporting.saying.verdict import verdict_on
+from clustruct.reporting.quality import confusion_of
+from clustruct.reporting.verdict import verdict_on
 
 
 def judged(model, X, y, *, test_size=0.25, seed=0, **data):
@@ -142,7 +142,7 @@ def test_nothing_is_claimed_where_a_rival_saw_fewer_rows(monkeypatch):
     found = compare(table.model.fit(train.X, train.y), train, test, seed=0)
     assert found.rival is None
     told = verdict_on(table.model, found)
-    assert "not held against" in told.headline
+    assert "not compared with" in told.headline
     assert "saw 250 of 400 rows: no claim is made" in told.support[0]
 
 

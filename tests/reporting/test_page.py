@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
-from clustruct.reporting.saying.differences import compared
-from clustruct.reporting.svg import dot_rows, score_text, shown, signed
+from clustruct.figures.numbers import score_text, shown, signed
+from clustruct.reporting.differences import compared
 from clustruct.reporting.wording import name_list, tidy
 from clustruct.results.tables import plural
 from tests.reporting.conftest import embedded
@@ -422,13 +422,3 @@ def test_words_for_numbers_and_names():
     assert name_list(["a"]) == "a"
     assert name_list(["a", "b", "c"]) == "a, b and c"
     assert name_list(list("abcdef"), 2) == "a, b and 4 more"
-
-
-def test_dots_tell_whose_they_are_and_escape_names():
-    chart = dot_rows(
-        [("<b>", [1.0, -2.0])], [("one", "c0"), ("two", "c1")], label="<i>", axis="weight"
-    )
-    assert "<title>two: -2</title>" in chart
-    assert "<b>" not in chart
-    assert "<i>" not in chart
-    assert chart.count("<circle") == 4

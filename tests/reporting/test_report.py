@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
+from clustruct.figures.numbers import shown
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.content import describe
-from clustruct.reporting.svg import nice_ticks, shown, tick_texts
 from tests.reporting.conftest import ENDING, EVIL, embedded
 
 
@@ -68,11 +68,11 @@ def test_samples_show_who_belongs_where(read, samples):
     model, X, y = samples
     text = read(model, X, y)
     found = embedded(text)
-    assert found["columns"][:3] == ["sample", "answer", "expert"]
-    for sample, answer, expert, *answers in found["rows"][:20]:
-        assert answer == pytest.approx(y[sample], rel=1e-4)
+    assert found["columns"][:3] == ["sample", "target", "expert"]
+    for sample, target, expert, *predictions in found["rows"][:20]:
+        assert target == pytest.approx(y[sample], rel=1e-4)
         assert expert == model.labels_[sample]
-        assert answers == pytest.approx(model.predict_experts(X[[sample]])[0], rel=1e-4)
+        assert predictions == pytest.approx(model.predict_experts(X[[sample]])[0], rel=1e-4)
     assert "Experts, best of 3 predictions" in text
 
 
@@ -313,34 +313,6 @@ def test_without_jinja_the_remedy_is_named(run_python):
         "except ImportError as error:\n    print(error)\n"
     )
     assert "pip install 'clustruct[report]'" in done.stdout, done.stderr
-
-
-# ---- Numbers on axes.
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "texts"),
-    [
-        (0.0, 1.0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
-        (-3.0, 12.0, ["-2.5", "0.0", "2.5", "5.0", "7.5", "10.0"]),
-        (0.00741864, 0.00741883, ["0.00741865", "0.00741870", "0.00741875", "0.00741880"]),
-        (0.0, 4e7, ["0", "1.00e+07", "2.00e+07", "3.00e+07", "4.00e+07"]),
-    ],
-)
-def test_ticks_are_round_and_told_apart(low, high, texts):
-    assert tick_texts(nice_ticks(low, high)) == texts
-
-
-def test_counts_have_whole_ticks():
-    assert nice_ticks(0.0, 3.0, whole=True) == [0.0, 1.0, 2.0, 3.0]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (1234567.0, "1.23e+06"), (0.5, "0.5"), (-12.3456, "-12.3"), (1e-5, "1.00e-05")],
-)
-def test_numbers_as_people_read_them(value, text):
-    assert shown(value) == text
 
 
 def test_the_lines_to_copy_run(tmp_path, monkeypatch):

@@ -10,10 +10,10 @@ from clustruct._console import Console
 from clustruct.cli.preparing.columns import ZERO
 from clustruct.cli.preparing.preparation import STEPS
 from clustruct.cli.preparing.training import Trained
+from clustruct.figures.numbers import score_text
 from clustruct.inspection import grid_ends, kind_of, most_groups, search_of
 from clustruct.reporting.comparing.comparison import Comparison
-from clustruct.reporting.saying.verdict import verdict_on
-from clustruct.reporting.svg import score_text
+from clustruct.reporting.verdict import verdict_on
 from clustruct.results.searched import Edge, tried
 from clustruct.results.tables import plural
 

@@ -10,14 +10,15 @@ from sklearn.utils import check_array
 
 from clustruct._typing import Floats
 from clustruct.inspection import (
-    Answers,
-    answers_of,
+    Outputs,
     feature_names,
     kind_of,
     moments,
+    outputs_of,
     prepared,
     require_kind,
     thinned,
+    weights_of,
 )
 
 __all__ = ["Contrasts", "GateView", "contrasts_of", "gate_view"]
@@ -28,31 +29,17 @@ MOST_ROWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Linear models side by side.
+    """Linear models side by side."""
 
-    Attributes
-    ----------
-    thing : str
-        What each of them is: "expert" or "group".
-    labels : tuple of int
-        Their numbers.
-    names : ndarray of str, shape (d,)
-        Names of the features.
-    answers : Answers
-        What their scores stand for.
-    weights : ndarray of shape (Q, K, d)
-        What one standard deviation of each feature adds to each score; without samples, one unit
-        of the feature.
-    middles : ndarray of shape (Q, K)
-        The scores of the average sample: the intercepts, where columns have mean zero.
-    """
-
-    thing: str
+    thing: str  # what each of them is: "expert" or "group"
+    things: str  # "experts" or "groups of tasks"
     labels: tuple[int, ...]
-    names: NDArray[np.object_]
-    answers: Answers
+    names: NDArray[np.object_]  # of the d features
+    outputs: Outputs
+    # Q x K x d: what one standard deviation of each feature adds to each score; without samples,
+    # one unit of the feature.
     weights: Floats
-    middles: Floats
+    middles: Floats  # Q x K: scores of the average sample; the intercepts, where means are zero
 
     def against_others(self, place: int) -> tuple[Floats, Floats]:
         """Weights, ``K x d``, and score of the average sample, averaged over all others."""
@@ -72,74 +59,35 @@ def contrasts_of(
 ) -> Contrasts:
     """The experts, or the centroids of groups of tasks, of a fitted model.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model of samples or tasks.
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), default=None
-        Samples, for the means and the spread of the features; 0 and 1 if None.
-    names : sequence of str, default=None
-        Names of the features; those that the model knows if None.
-    most : int, default=2000
-        Look at no more than so many samples.
-
-    Returns
-    -------
-    Contrasts
-
-    Examples
-    --------
-    >>> import clustruct as cs
-    >>> from clustruct.explanation.contrasts import contrasts_of
-    >>> problem = cs.datasets.make_experts(200, 3, 2, random_state=0)
-    >>> model = cs.SampleClusterRegressor(2, random_state=0).fit(problem.X, problem.y)
-    >>> contrasts_of(model, problem.X).weights.shape
-    (2, 1, 3)
+    Some rows of X tell the means and the spread of the features, which are 0 and 1 without them.
     """
     estimator = require_kind(model, "samples", "tasks")
     n_features = int(estimator.n_features_in_)
     means, deviations = np.zeros(n_features), np.ones(n_features)
     if X is not None:
-        means, deviations = _moments(model, X, most)
-    answers = answers_of(model)
-    if kind_of(model) == "samples":
-        weights, intercepts, thing = estimator.experts_, estimator.intercepts_, "expert"
-    else:
-        weights, intercepts = estimator.centroids_, estimator.centroid_intercepts_
-        thing = "group"
-    count = len(weights)
-    plain = np.asarray(weights, dtype=np.float64).reshape(count, -1, means.size)
-    middles = np.asarray(intercepts, dtype=np.float64).reshape(count, -1) + plain @ means
-    return Contrasts(
-        thing,
-        tuple(range(count)),
-        feature_names(model, names),
-        answers,
-        plain * deviations,
-        middles,
+        means, deviations = moments(prepared(model, X, thinned(np.arange(_n_rows(X)), most)))
+    intercepts, thing, things = (
+        (estimator.intercepts_, "expert", "experts")
+        if kind_of(model) == "samples"
+        else (estimator.centroid_intercepts_, "group", "groups of tasks")
     )
+    weights = weights_of(model)
+    count = len(weights)
+    middles = np.asarray(intercepts, dtype=np.float64).reshape(count, -1) + weights @ means
+    called, outputs = feature_names(model, names), outputs_of(model)
+    weights = weights * deviations
+    return Contrasts(thing, things, tuple(range(count)), called, outputs, weights, middles)
 
 
 @dataclass(frozen=True, eq=False)
 class GateView:
-    """Which samples a gate sends to which expert.
+    """Which samples a gate sends to which expert."""
 
-    Attributes
-    ----------
-    names : ndarray of str, shape (d,)
-        Names of the features.
-    shares : ndarray of shape (Q,)
-        The part of the samples for which each expert has the largest weight.
-    pulls : ndarray of shape (Q, d)
-        For a linear gate, what one standard deviation of a feature adds to the log odds of an
-        expert against the mean of the others; for other gates, how far the mean of the samples
-        that it is sent lies from the mean of all, in standard deviations.
-    linear : bool
-        Which of the two it is.
-    """
-
-    names: NDArray[np.object_]
-    shares: Floats
+    names: NDArray[np.object_]  # of the d features
+    shares: Floats  # the part of the samples for which each of Q experts has the largest weight
+    # Q x d. For a linear gate, what one standard deviation of a feature adds to the log odds of an
+    # expert against the mean of the others; for other gates, how far the mean of the samples that
+    # it is sent lies from the mean of all, in standard deviations.
     pulls: Floats
     linear: bool
 
@@ -147,23 +95,7 @@ class GateView:
 def gate_view(
     model: Any, X: Any, names: Sequence[str] | None = None, most: int = MOST_ROWS
 ) -> GateView | None:
-    """What the gate of a fitted model looks at, or None where there is no gate.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model of samples.
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Samples.
-    names : sequence of str, default=None
-        Names of the features; those that the model knows if None.
-    most : int, default=2000
-        Look at no more than so many samples.
-
-    Returns
-    -------
-    GateView or None
-    """
+    """What the gate of a model of samples looks at, by some rows of X; None without a gate."""
     estimator = require_kind(model, "samples")
     gate = getattr(estimator, "gate_", None)
     if gate is None:
@@ -194,10 +126,6 @@ def _linear_pulls(gate: Any, n_experts: int) -> Floats:
     pulls = np.zeros((n_experts, coef.shape[1]))
     pulls[gate.classes_] = (coef - coef.mean(axis=0)) * len(coef) / (len(coef) - 1)
     return pulls
-
-
-def _moments(model: Any, X: Any, most: int) -> tuple[Floats, Floats]:
-    return moments(prepared(model, X, thinned(np.arange(_n_rows(X)), most)))
 
 
 def _n_rows(X: Any) -> int:

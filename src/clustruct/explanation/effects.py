@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from clustruct._typing import Floats
 from clustruct.explanation.origins import Origin, origins_of
-from clustruct.inspection import answers_of, final_estimator, kind_of
+from clustruct.inspection import final_estimator, kind_of, outputs_of
 
 __all__ = ["RawEffects", "raw_effects", "weight_axis"]
 
@@ -23,21 +23,14 @@ class RawEffects:
     """What a unit of a raw column changes in the score of a model.
 
     The score is the prediction for a regression, the logarithm of the odds for a classification.
-
-    Attributes
-    ----------
-    origins : tuple of Origin
-        Where each feature comes from.
-    values : ndarray of shape (..., d)
-        The effect of one unit; for a level, against the level without a feature, or against the
-        mean of the other levels of its column. NaN where a feature has no unit.
-    units : tuple of str
-        What the effect is of: "per unit", "per year", "per day", "against red", "against the other
-        levels", "if missing", "per occurrence"; empty where there is none.
     """
 
-    origins: tuple[Origin, ...]
+    origins: tuple[Origin, ...]  # where each of d features comes from
+    # ... x d: the effect of one unit; for a level, against the level without a feature, or against
+    # the mean of the other levels of its column. NaN where a feature has no unit.
     values: Floats
+    # "per unit", "per year", "per day", "against red", "against the other levels", "if missing",
+    # "per occurrence"; empty where there is none.
     units: tuple[str, ...]
 
     @property
@@ -55,19 +48,9 @@ class RawEffects:
 
 
 def raw_effects(model: Any, weights: ArrayLike | None = None) -> RawEffects:
-    """The effect of a unit of every raw column, through all steps before a model.
+    """The effect of a unit of every raw column, through all steps before a model, for each weight.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model, or a pipeline that ends in one.
-    weights : array-like of shape (..., n_features), default=None
-        Weights of the model's features; its own if None.
-
-    Returns
-    -------
-    RawEffects
-        With an effect for each weight.
+    The weights, ... x d, are the model's own if None.
 
     Examples
     --------
@@ -82,7 +65,10 @@ def raw_effects(model: Any, weights: ArrayLike | None = None) -> RawEffects:
     (0.002, ('per unit',))
     """
     origins = origins_of(model)
-    own = np.asarray(_own_weights(model) if weights is None else weights, dtype=np.float64)
+    if weights is None:
+        estimator = final_estimator(model)
+        weights = estimator.experts_ if kind_of(model) == "samples" else estimator.coef_
+    own = np.asarray(weights, dtype=np.float64)
     slopes = np.array([origin.slope for origin in origins])
     values = own * slopes
     for members in _levels_by_column(origins).values():
@@ -94,29 +80,13 @@ def raw_effects(model: Any, weights: ArrayLike | None = None) -> RawEffects:
 
 
 def weight_axis(model: Any) -> str:
-    """What the weights of a model add to, and for what of a feature, as the name of an axis.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model.
-
-    Returns
-    -------
-    str
-    """
+    """What the weights of a model add to, and for what of a feature, as the name of an axis."""
     scaled = any(
         origin.kind != "level" and np.isfinite(origin.slope) and origin.slope != 1.0
         for origin in origins_of(model)
     )
-    quantity = answers_of(model).quantity
+    quantity = outputs_of(model).quantity
     return f"weight: {quantity} per {'unit after scaling' if scaled else 'unit'}"
-
-
-def _own_weights(model: Any) -> Floats:
-    estimator = final_estimator(model)
-    own: Floats = estimator.experts_ if kind_of(model) == "samples" else estimator.coef_
-    return own
 
 
 def _levels_by_column(origins: list[Origin]) -> dict[str, list[int]]:

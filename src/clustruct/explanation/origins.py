@@ -39,30 +39,17 @@ IMPUTERS = (SimpleImputer, KNNImputer)
 class Origin:
     """Where a feature comes from.
 
-    Attributes
-    ----------
-    column : str
-        Name of the raw column; empty where several columns make the feature.
-    kind : {"number", "date", "level", "missing", "count", "text", "other"}
-        What the feature is of that column: its number, its days, whether it has a level, whether it
-        is missing, how often a word occurs, a weighted word, or something that has no unit.
-    slope : float
-        What a unit of the column (a day, the level) adds to the feature; NaN where the feature is
-        not such a multiple.
-    level : str
-        The level, for features that stand for one.
-    base : str or None
-        The level that has no feature, with which the others are compared; None if all have one.
-    imputed : bool
-        Whether missing values of the column are filled before the model sees them.
+    The kind says what the feature is of its column: "number", "date" (its days), "level" (whether
+    it has one), "missing" (whether it is), "count" (of a word), "text" (a weighted word), or
+    "other", something that has no unit.
     """
 
-    column: str
+    column: str  # empty where several columns make the feature
     kind: str = "other"
-    slope: float = float("nan")
+    slope: float = float("nan")  # what a unit of the column, a day, a level adds to the feature
     level: str = ""
-    base: str | None = None
-    imputed: bool = False
+    base: str | None = None  # the level that has no feature, with which the others are compared
+    imputed: bool = False  # whether missing values are filled before the model sees them
 
     def times(self, factor: float) -> "Origin":
         """The same after the feature has been multiplied."""
@@ -74,31 +61,16 @@ Origins = list[Origin]
 
 
 def origins_of(model: Any) -> Origins:
-    """The origin of every feature of a fitted model.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model of the package, or a pipeline that ends in one.
-
-    Returns
-    -------
-    list of Origin
-        As many as the model has features.
-    """
+    """The origin of every feature of a fitted model, or of a pipeline that ends in one."""
     n_features = int(final_estimator(model).n_features_in_)
     before = steps_before(model)
-    names = _names_in(final_estimator(model) if before is None else before)
+    first = final_estimator(model) if before is None else before
+    names: Sequence[Any] | None = getattr(first, "feature_names_in_", None)
     if names is None:
         width = n_features if before is None else getattr(before, "n_features_in_", None)
         names = [""] if width is None else [f"x{j}" for j in range(int(width))]  # or texts
     raw = [Origin(str(name), "number", 1.0) for name in names]
     return raw if before is None else _counted(_after(before, raw), n_features)
-
-
-def _names_in(step: Any) -> Sequence[Any] | None:
-    names: Sequence[Any] | None = getattr(step, "feature_names_in_", None)
-    return names
 
 
 def _counted(found: Origins | None, count: int) -> Origins:
@@ -189,10 +161,6 @@ def _divided(scaler: Any, given: Origins) -> Origins:
     return [origin.times(1.0 / s) for origin, s in zip(given, scale, strict=True)]
 
 
-def _multiplied(scaler: Any, given: Origins) -> Origins:
-    return [origin.times(s) for origin, s in zip(given, scaler.scale_, strict=True)]
-
-
 def _imputed(imputer: Any, given: Origins) -> Origins | None:
     kept = [replace(origin, imputed=True) for origin in given]
     statistics = getattr(imputer, "statistics_", None)
@@ -205,18 +173,6 @@ def _imputed(imputer: Any, given: Origins) -> Origins | None:
 
 def _missing(indicator: MissingIndicator, given: Origins) -> Origins:
     return [Origin(given[j].column, "missing", 1.0) for j in indicator.features_]
-
-
-def _selected(selector: Any, given: Origins) -> Origins:
-    return [given[j] for j in selector.get_support(indices=True)]
-
-
-def _called(transformer: FunctionTransformer, given: Origins) -> Origins | None:
-    return given if transformer.func is None else _unknown(transformer)
-
-
-def _dated(transformer: DateToDays, given: Origins) -> Origins:
-    return [replace(origin, kind="date") for origin in given]
 
 
 def _worded(vectorizer: Any, given: Origins) -> Origins | None:
@@ -271,12 +227,15 @@ FOLLOWED: tuple[tuple[Any, Any], ...] = (
     (ColumnTransformer, _after_columns),
     (FeatureUnion, _after_union),
     (DIVIDING, _divided),
-    (MinMaxScaler, _multiplied),
+    (
+        MinMaxScaler,
+        lambda step, given: [o.times(s) for o, s in zip(given, step.scale_, strict=True)],
+    ),
     (IMPUTERS, _imputed),
     (MissingIndicator, _missing),
-    (SelectorMixin, _selected),
-    (FunctionTransformer, _called),
-    (DateToDays, _dated),
+    (SelectorMixin, lambda step, given: [given[j] for j in step.get_support(indices=True)]),
+    (FunctionTransformer, lambda step, given: given if step.func is None else _unknown(step)),
+    (DateToDays, lambda step, given: [replace(origin, kind="date") for origin in given]),
     (_ColumnTransform, lambda step, given: given),  # reads a column, as numbers or as text
     ((CountVectorizer, HashingVectorizer), _worded),
     (OneHotEncoder, _encoded),

@@ -5,12 +5,9 @@ Each function takes a fitted model and axes, draws, and returns a display object
 of matplotlib's global state is touched.
 """
 
-from clustruct.plot._clusters import ClustersDisplay, clusters
-from clustruct.plot._convergence import ConvergenceDisplay, convergence
-from clustruct.plot._experts import ExpertsDisplay, experts
-from clustruct.plot._path import PathDisplay, path
-from clustruct.plot._tasks import TasksDisplay, tasks
-from clustruct.plot._weights import WeightsDisplay, weights
+from clustruct.plot._features import ClustersDisplay, WeightsDisplay, clusters, weights
+from clustruct.plot._fits import ConvergenceDisplay, PathDisplay, convergence, path
+from clustruct.plot._models import ExpertsDisplay, TasksDisplay, experts, tasks
 
 __all__ = [
     "weights",

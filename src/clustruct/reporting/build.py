@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
+from clustruct.figures.numbers import score_text
 from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.comparing.comparison import Comparison, Data, compare, hold_out
-from clustruct.reporting.content import Page, describe
-from clustruct.reporting.svg import score_text
+from clustruct.reporting.content import describe
 
 __all__ = ["report", "write_page"]
 
@@ -52,7 +52,7 @@ def report(
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         The samples it was fitted to.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Their answers.
+        Their targets.
     path : str or path-like
         The file to write, which appears when it is complete.
     tasks : array-like of shape (n_samples,), default=None
@@ -60,7 +60,7 @@ def report(
     X_test : {array-like, sparse matrix, data frame}, default=None
         Held-out samples to judge the model by.
     y_test : array-like, default=None
-        Their answers.
+        Their targets.
     tasks_test : array-like, default=None
         Their tasks.
     test_size : float, default=0.25
@@ -135,26 +135,7 @@ def write_page(
     search: Any = None,
     model_file: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Write a report on what has been compared already; see `report`.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-    data : Data
-        The samples it was fitted to.
-    comparison : Comparison or None
-        How it does on others.
-    path : str or path-like
-    feature_names : sequence of str or None
-    title : str or None
-    search : SearchResult, CountSelection or None
-    model_file : str, path-like or None
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Write a report on what has been compared already; see `report`."""
     page = describe(
         model,
         data,
@@ -164,7 +145,7 @@ def write_page(
         search=search,
         model_file=None if model_file is None else os.fspath(model_file),
     )
-    text = _render(_environment(), page)
+    text = _environment().get_template("report.html").render(page=page, version=__version__)
     target = Path(path)
     with replacing(target) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -172,25 +153,25 @@ def write_page(
 
 
 def _as_data(X: Any, y: ArrayLike, tasks: ArrayLike | None, x_name: str, y_name: str) -> Data:
-    answers: NDArray[Any] = np.asarray(y)
+    target: NDArray[Any] = np.asarray(y)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if answers.ndim == 0 or len(answers) != rows:
+    if target.ndim == 0 or len(target) != rows:
         raise ValueError(
-            f"{y_name} has shape {answers.shape}, but {x_name} has {rows} samples. "
-            "Give one answer for each sample."
+            f"{y_name} has shape {target.shape}, but {x_name} has {rows} samples. "
+            "Give one target for each sample."
         )
-    if answers.ndim == 2 and answers.shape[1] == 1:
-        answers = answers[:, 0]
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
     ids = None if tasks is None else np.asarray(tasks)
     if ids is not None and ids.shape != (rows,):
         raise ValueError(
             f"tasks has shape {ids.shape}, but {x_name} has {rows} samples. Give one id for each."
         )
-    return Data(X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X), answers, ids)
+    return Data(X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X), target, ids)
 
 
 def _check_fits(model: Any, data: Data, y_name: str) -> None:
-    """Complain of samples and answers that the model cannot have been fitted to."""
+    """Complain of samples and targets that the model cannot have been fitted to."""
     few = data.rows(np.arange(min(data.n, 2)))
     model.predict(few.X, **few.routed())  # complains of other features than the model's
     classes = getattr(final_estimator(model), "classes_", None)
@@ -201,7 +182,7 @@ def _check_fits(model: Any, data: Data, y_name: str) -> None:
         raise ValueError(
             f"{y_name} holds {unknown[0]!r}, but the classes of the model are "
             f"{', '.join(repr(name) for name in classes.tolist()[:10])}. "
-            "Give the answers as they were given to `fit`."
+            "Give the targets as they were given to `fit`."
         )
 
 
@@ -229,7 +210,3 @@ def _environment() -> Any:
 
 def _template(name: str) -> str:
     return files("clustruct.reporting").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _render(environment: Any, page: Page) -> str:
-    return environment.get_template("report.html").render(page=page, version=__version__)

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from clustruct.figures.fits import convergence_figure, curve_figure
+from clustruct.figures.maps import experts_figure, tasks_figure
+from clustruct.figures.numbers import shown
+from clustruct.figures.svg import render
+from clustruct.figures.weights import weights_figure
 from clustruct.inspection import (
     Levels,
     Stage,
@@ -16,15 +20,17 @@ from clustruct.inspection import (
     expert_lines,
     final_estimator,
     kind_of,
-    levels_of,
     search_of,
     steps_before,
     task_map,
-    thinned,
 )
+from clustruct.reporting.caveats import caveats
 from clustruct.reporting.comparing.comparison import Comparison, Data
-from clustruct.reporting.drawing import charts
-from clustruct.reporting.drawing.tables import (
+from clustruct.reporting.differences import Differences, describe_differences
+from clustruct.reporting.pictures import Picture
+from clustruct.reporting.quality import Confusion, calibration_of, confusion_of, losses_removed
+from clustruct.reporting.subjects import Subject, subject_of
+from clustruct.reporting.tables import (
     MOST_CLASSES,
     Group,
     Members,
@@ -32,18 +38,14 @@ from clustruct.reporting.drawing.tables import (
     sample_tables,
     task_tables,
 )
-from clustruct.reporting.saying.caveats import caveats
-from clustruct.reporting.saying.differences import Differences, describe_differences
-from clustruct.reporting.saying.quality import Confusion, calibration_chart, confusion_of
-from clustruct.reporting.saying.verdict import verdict_on
-from clustruct.reporting.svg import shown
-from clustruct.reporting.wording import Wording, name_list, tidy
-from clustruct.results.tables import plural, plural_word
+from clustruct.reporting.verdict import verdict_on
+from clustruct.reporting.wording import Wording
+from clustruct.results.tables import plural_word
 
 __all__ = ["Page", "describe"]
 
-CHARTED_ROWS = 2000
-MOST_DRAWN_GROUPS = 12
+MOST_DOTS = 600  # features, samples or tasks in a picture
+MOST_NAMED_TASKS = 25
 FEWEST_STEPS = 5  # fewer make no curve
 
 
@@ -57,10 +59,11 @@ class Page:
     cards: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     comparison: Comparison | None = None
+    comparison_chart: str = ""
     verdict: str = ""
-    support: list[str] = field(default_factory=list)
+    support: Sequence[str] = ()
     confusion: Confusion | None = None
-    calibration: tuple[str, str] = ("", "")
+    calibration: str = ""
     groups: list[Group] = field(default_factory=list)
     n_groups: int = 0
     groups_name: str = "Groups"
@@ -69,11 +72,10 @@ class Page:
     class_columns: tuple[str, ...] = ()
     differences: Differences | None = None
     members: Members | None = None
-    figures: list[tuple[str, str, str]] = field(default_factory=list)  # title, SVG, remark
-    comparison_chart: str = ""
+    figures: list[Picture] = field(default_factory=list)
     proof: str = ""
     ending: str = ""
-    convergence: tuple[str, str] | None = None  # SVG, remark
+    convergence: Picture | None = None
     facts: list[tuple[str, str]] = field(default_factory=list)
     code: str = ""
 
@@ -89,169 +91,101 @@ def describe(
     model_file: str | None,
 ) -> Page:
     """Everything the report says of a model."""
-    kind = kind_of(model)
-    estimator = final_estimator(model)
-    page = Page(title or _default_title(estimator, data, kind), kind)
+    subject = subject_of(model)
+    page = Page(title or subject.title(data.n), kind_of(model))
+    page.lead.append(subject.summary(data.n))
     wording = Wording(model, data.X, data.n, names)
-    _add_groups(page, model, data, names, wording)
+    add = {"features": _add_features, "samples": _add_samples, "tasks": _add_tasks}
+    add[page.kind](page, model, data, comparison, wording)
     page.differences = describe_differences(model, data.X, names, wording)
-    _add_pictures(page, model, data, names, comparison, wording)
     _add_comparison(page, model, comparison)
-    _add_choice(page, model, search)
+    _add_choice(page, model, search, f"{subject.thing}s")
     _add_convergence(page, model)
     page.warnings = caveats(model, data, comparison, wording, search)
-    page.lead.insert(0, _summary(estimator, data, kind))
     page.facts = _facts(model, data)
-    page.code = _code(model, model_file, data)
+    page.code = _code(model, subject, model_file, data)
     return page
-
-
-def _default_title(estimator: Any, data: Data, kind: str) -> str:
-    groups = np.unique(estimator.labels_[np.asarray(estimator.labels_) >= 0]).size
-    if kind == "features":
-        return f"{int(estimator.n_features_in_):,} features in {plural(groups, 'group')}"
-    if kind == "samples":
-        return f"{plural(int(estimator.n_clusters_), 'expert')} for {data.n:,} samples"
-    return f"{len(estimator.tasks_):,} tasks in {plural(groups, 'group')}"
-
-
-def _summary(estimator: Any, data: Data, kind: str) -> str:
-    n, d = data.n, int(estimator.n_features_in_)
-    count = int(estimator.n_clusters_) if hasattr(estimator, "n_clusters_") else 0
-    if kind == "features" and count == d > 1:
-        return f"{d:,} features, every one with its own weight, fitted to {n:,} samples."
-    if kind == "features":
-        return (
-            f"{d:,} features were reduced to {plural(count, 'shared weight')}, "
-            f"fitted to {n:,} samples."
-        )
-    if kind == "samples" and count == 1:
-        return f"One linear model of {plural(d, 'feature')} for all {n:,} samples."
-    if kind == "samples":
-        return (
-            f"{plural(count, 'expert')}, each a linear model of {plural(d, 'feature')}, share "
-            f"{n:,} samples: every sample is answered by the one that suits it best."
-        )
-    n_tasks = len(estimator.tasks_)
-    count = np.unique(estimator.labels_).size
-    return f"{n_tasks:,} tasks fall into {plural(count, 'group')} with similar predictors."
 
 
 # ---- Groups, and the pictures of them.
 
-_ONE = {
-    "samples": "One expert: a single linear model for all samples.",
-    "tasks": "One group: every task has its own weights, near one common centre.",
-}
 
-
-def _add_groups(
-    page: Page, model: Any, data: Data, names: Sequence[str] | None, wording: Wording
+def _add_features(
+    page: Page, model: Any, data: Data, found: Comparison | None, wording: Wording
 ) -> None:
+    levels = wording.levels
+    assert levels is not None
+    page.groups, page.members = feature_tables(levels, wording)
+    page.n_groups = len(levels.sizes) + bool(levels.n_zero)
+    page.group_columns = (f"weight ({wording.outputs.quantity})", "size", "features")
     page.group_note = wording.note()
-    if page.kind == "features":
-        levels = levels_of(model, names)
-        page.groups, page.members = feature_tables(levels, wording)
-        page.n_groups = len(levels.sizes) + bool(levels.n_zero)
-        page.group_columns = (f"weight ({wording.answers.quantity})", "size", "features")
-        if wording.several and len(wording.answers.names) <= MOST_CLASSES:
-            page.class_columns = wording.answers.names
-        page.groups_name = "Weights" if len(levels.sizes) == levels.labels.size > 1 else "Groups"
-        if page.groups_name == "Groups":
-            page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
-        page.cards.append((f"{levels.labels.size:,}", plural_word(levels.labels.size, "feature")))
-        if levels.n_zero:
-            page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
-        return
-    if page.kind == "samples":
-        page.groups_name = "Experts"
-        page.groups, page.members = sample_tables(model, data.X, data.y, wording)
-        page.group_columns = ("share", "samples", f"largest weights ({wording.answers.quantity})")
-    else:
-        page.groups, page.members = task_tables(model)
-        page.group_columns = ("share", "tasks", "members")
-        page.group_note = []
-    page.n_groups = len(page.groups)
-    thing = "expert" if page.kind == "samples" else "group"
-    if page.n_groups == 1:
-        page.group_note.insert(0, _ONE[page.kind])
-    page.cards.append((str(page.n_groups), plural_word(page.n_groups, thing)))
-    page.cards.append((f"{page.members.total:,}", page.kind))
+    if wording.several and len(wording.outputs.names) <= MOST_CLASSES:
+        page.class_columns = wording.outputs.names
+    page.groups_name = "Weights" if len(levels.sizes) == levels.labels.size > 1 else "Groups"
+    if page.groups_name == "Groups":
+        page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
+    page.cards.append((f"{levels.labels.size:,}", plural_word(levels.labels.size, "feature")))
+    if levels.n_zero:
+        page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
+    page.figures.append(_picture_of_weights(levels, found, wording))
 
 
-def _add_pictures(
-    page: Page,
-    model: Any,
-    data: Data,
-    names: Sequence[str] | None,
-    found: Comparison | None,
-    wording: Wording,
-) -> None:
-    if page.kind == "features":
-        _add_levels(page, levels_of(model, names), found, wording)
-    elif page.kind == "samples":
-        _add_expert_lines(page, model, data, names, wording)
-    else:
-        tasks = task_map(model)
-        remark = (
-            "Tasks that lie close have similar predictors; lines lead to the middle of their group."
-        )
-        if tasks.names.size > charts.MOST_DOTS:
-            remark += f" {charts.MOST_DOTS} of {tasks.names.size:,} tasks are drawn."
-        page.figures.append(("Map of tasks", charts.tasks_chart(tasks), remark))
-
-
-def _add_levels(page: Page, levels: Levels, found: Comparison | None, wording: Wording) -> None:
+def _picture_of_weights(levels: Levels, found: Comparison | None, wording: Wording) -> Picture:
     if wording.several:
-        _add_class_dots(page, levels, wording)
-        return
-    remark = (
-        "Each stem is a group: where it stands is its weight, "
-        "its height how many features share it."
-    )
+        figure = weights_figure(levels, wording.axis, outputs=wording.outputs.names)
+        thing = "output" if wording.outputs.kind == "number" else "class"
+        remark = f"Each row is a group of features, each dot its weight for one {thing}."
+        return Picture.of(figure, remark, f"Weights for each {thing}")
     free = None if found is None else found.free_weights
     if free is not None and free.shape != levels.labels.shape:
         free = None
+    remark = "Each upright line is a group: it stands at its weight and spans its features."
     if free is not None:
-        remark += " Behind them, the weights that the same features have without groups."
-    chart = charts.levels_chart(levels, free, wording.axis)
-    page.figures.append(("Weights and their levels", chart, remark))
+        remark += " Dots are the weights that the same features have without groups."
+    figure = weights_figure(levels, wording.axis, reference=free, most=MOST_DOTS)
+    return Picture.of(figure, remark, "Weights and their levels")
 
 
-def _add_class_dots(page: Page, levels: Levels, wording: Wording) -> None:
-    """The weights of each group for every class."""
-    shown_groups = thinned(np.arange(len(levels.sizes)), MOST_DRAWN_GROUPS)
-    rows = [
-        (
-            f"{q}: {name_list(levels.names[levels.members(q)], 3)}",
-            [float(weight) for weight in tidy(levels.values)[q]],
-        )
-        for q in shown_groups.tolist()
-    ]
-    thing = "output" if wording.answers.kind == "number" else "class"
-    chart = charts.dots_chart(rows, thing, wording.axis, names=wording.answers.names)
-    remark = f"Each row is a group of features, each dot its weight for one {thing}."
-    if shown_groups.size < len(levels.sizes):
-        remark += f" {shown_groups.size} of {len(levels.sizes):,} groups are drawn."
-    page.figures.append((f"Weights for each {thing}", chart, remark))
-
-
-def _add_expert_lines(
-    page: Page, model: Any, data: Data, names: Sequence[str] | None, wording: Wording
+def _add_samples(
+    page: Page, model: Any, data: Data, found: Comparison | None, wording: Wording
 ) -> None:
+    page.groups_name = "Experts"
+    page.groups, page.members = sample_tables(model, data.X, data.y, wording)
+    page.group_columns = ("share", "samples", f"largest weights ({wording.outputs.quantity})")
+    page.group_note = wording.note()
+    _count_groups(page, subject_of(model))
     estimator = final_estimator(model)
     if is_classifier(estimator) or np.ndim(estimator.experts_) != 2 or page.n_groups < 2:
         return
-    found = expert_lines(model, data.X, data.y, names=names, most=CHARTED_ROWS)
+    lines = expert_lines(model, data.X, data.y, names=list(wording.names), most=MOST_DOTS)
     remark = "Every dot is a sample in the colour of its expert, every line an expert."
-    if found.partial:
-        remark += f" Drawn along {found.feature!r}, in which the experts differ most."
-    drawn = min(found.x.size, charts.MOST_DOTS)
-    if drawn < found.n_samples:
-        remark += f" {drawn:,} of {found.n_samples:,} samples are drawn."
+    if lines.partial:
+        remark += f" Drawn along {lines.feature!r}, in which the experts differ most."
     scaled = wording.unit_of_weights == "standard deviation"
-    chart = charts.experts_chart(found, ", in standard deviations" if scaled else "")
-    page.figures.append(("Experts and their samples", chart, remark))
+    figure = experts_figure(lines, ", in standard deviations" if scaled else "")
+    page.figures.append(Picture.of(figure, remark, "Experts and their samples"))
+
+
+def _add_tasks(
+    page: Page, model: Any, data: Data, found: Comparison | None, wording: Wording
+) -> None:
+    page.groups, page.members = task_tables(model)
+    page.group_columns = ("share", "tasks", "members")
+    _count_groups(page, subject_of(model))
+    figure = tasks_figure(task_map(model), MOST_NAMED_TASKS, MOST_DOTS)
+    remark = (
+        "Tasks that lie close have similar predictors; lines lead to the middle of their group."
+    )
+    page.figures.append(Picture.of(figure, remark, "Map of tasks"))
+
+
+def _count_groups(page: Page, subject: Subject) -> None:
+    assert page.members is not None
+    page.n_groups = len(page.groups)
+    if page.n_groups == 1:
+        page.group_note.insert(0, subject.one)
+    page.cards.append((str(page.n_groups), plural_word(page.n_groups, subject.thing)))
+    page.cards.append((f"{page.members.total:,}", page.kind))
 
 
 # ---- How well it does.
@@ -259,36 +193,36 @@ def _add_expert_lines(
 
 def _add_comparison(page: Page, model: Any, found: Comparison | None) -> None:
     verdict = verdict_on(model, found)
-    page.verdict, page.support = verdict.headline, list(verdict.support)
+    page.verdict, page.support = verdict.headline, verdict.support
     if found is None:
         return
     page.comparison = found
-    page.comparison_chart = charts.comparison_chart(found)
+    page.comparison_chart = render(losses_removed(found))
     page.confusion = confusion_of(found)
-    page.calibration = calibration_chart(found)
+    calibration = calibration_of(found)
+    page.calibration = "" if calibration is None else render(calibration)
 
 
 # ---- How it was chosen and found.
 
 
-def _add_choice(page: Page, model: Any, search: Any) -> None:
-    curve = curve_of(search) if search is not None else curve_of(model)
+def _add_choice(page: Page, model: Any, search: Any, things: str) -> None:
+    found = search_of(model) if search is None else search
+    curve = curve_of(found)
     if curve is None or len(curve.counts) < 2:
         return
     spread = ", with one standard error," if curve.deviations.any() else ""
-    things = "experts" if page.kind == "samples" else "groups"
-    found = search_of(model) if search is None else search
     why = ", the fewest not clearly worse than the best" * (getattr(found, "rule", "") == "fewest")
     remark = (
         f"{curve.name[0].upper()}{curve.name[1:]}{spread} for every number of {things}. "
         f"Chosen: {curve.counts[curve.chosen]}{why}."
     )
-    chart = charts.curve_chart(curve, f"number of {things}")
-    page.figures.append((f"Choice of the number of {things}", chart, remark))
+    title = f"Choice of the number of {things}"
+    page.figures.append(Picture.of(curve_figure(curve, things), remark, title))
 
 
 def _add_convergence(page: Page, model: Any) -> None:
-    """What is proved, and the steps, if they are enough to make a curve."""
+    """What is proved, and the iterations, if they are enough to make a curve."""
     found = convergence_of(model)
     page.ending = found.message
     if found.certificate is not None:
@@ -297,17 +231,17 @@ def _add_convergence(page: Page, model: Any) -> None:
     remark = ""
     if own < FEWEST_STEPS <= before:
         solver = found.other_units[0].solver
-        found = replace(found, stages=found.other_units, certificate=None)
-        remark = f"Steps of {solver}, on a likelihood of its own."
+        found = replace(found, stages=found.other_units, other_units=(), certificate=None)
+        remark = f"Iterations of {solver}, on a likelihood of its own."
     elif own < FEWEST_STEPS:
         return
     if _is_relaxed(final_estimator(model)):
-        remark += " The weights of the groups were fitted anew after these steps, with less ridge."
-    page.convergence = (charts.convergence_chart(found), remark.strip())
+        remark += " The weights of the groups were then fitted anew, with less ridge."
+    page.convergence = Picture.of(convergence_figure(found), remark.strip())
 
 
 def _is_relaxed(estimator: Any) -> bool:
-    """Whether the objective of the steps is not that of the weights: they were refitted after."""
+    """Whether the weights were refitted, so that their objective is not that of the iterations."""
     return getattr(estimator, "relax_", 1.0) != 1.0
 
 
@@ -327,9 +261,8 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
     ]
     before = steps_before(model)
     if before is not None:
-        facts.append(
-            ("Before the model", ", ".join(type(step).__name__ for _, step in before.steps))
-        )
+        steps = ", ".join(type(step).__name__ for _, step in before.steps)
+        facts.append(("Before the model", steps))
     if hasattr(estimator, "best_params_"):
         chosen = ", ".join(f"{name} = {_value(v)}" for name, v in estimator.best_params_.items())
         facts.append(("Parameters in use", chosen))
@@ -338,11 +271,12 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
         value = parameters.get(name)
         if value is not None:
             facts.append((f"Given: {name}", _value(value)))
-    facts.append(("Solver whose answer was kept", estimator.status_.solver))
-    if not _is_relaxed(estimator):  # else it is another one than that of the steps
+    facts.append(("Solver", estimator.status_.solver))
+    if not _is_relaxed(estimator):  # else it is another one than that of the iterations
         facts.append(("Training objective", shown(float(estimator.objective_), 5)))
-    seconds = _seconds(estimator.trace_)
-    facts.append(("Its steps", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
+    found = convergence_of(model)
+    seconds = sum(float(stage.seconds[-1]) for stage in found.other_units + found.stages)
+    facts.append(("Iterations", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
     return facts
 
 
@@ -353,15 +287,7 @@ def _value(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _seconds(trace: Sequence[Any]) -> float:
-    """Of all solvers one after the other; each counts from its own start."""
-    ends = [a.seconds for a, b in pairwise(trace) if b.number == 0]
-    return float(sum(ends) + (trace[-1].seconds if trace else 0.0))
-
-
-def _code(model: Any, model_file: str | None, data: Data) -> str:
-    estimator = final_estimator(model)
-    kind = kind_of(model)
+def _code(model: Any, subject: Subject, model_file: str | None, data: Data) -> str:
     lines = ["import clustruct as cs"]
     table = [
         "import pandas as pd",
@@ -375,33 +301,10 @@ def _code(model: Any, model_file: str | None, data: Data) -> str:
         lines.append("# model: the fitted estimator of this report")
     if data.tasks is not None:
         lines.append("# ids: the task of every row")
-    tasks = ", tasks=ids" if data.tasks is not None else ""
-    lines.append(f"model.predict(X{tasks})")
-    name, samples = ("model", "X") if estimator is model else ("model[-1]", "prepared")
-    if kind == "samples" and estimator is not model:
+    lines.append(f"model.predict(X{', tasks=ids' if data.tasks is not None else ''})")
+    name, samples = ("model", "X") if subject.estimator is model else ("model[-1]", "prepared")
+    if subject.thing == "expert" and samples == "prepared":
         lines.append("prepared = model[:-1].transform(X)")
-    lines += {
-        "features": [
-            f"{name}.clusters()          # the groups: weight, size, names",
-            f"{name}.cluster_values_     # the shared weights",
-            f"{name}.labels_             # the group of every feature",
-            f"{name}.certificate_        # how much lower the training objective could be, at most",
-        ],
-        "samples": [
-            f"{name}.predict_experts({samples})  # the answer of every expert",
-            f"{name}.assign({samples}, y)        # who answers best, where answers y are known",
-            f"{name}.experts_            # their weights",
-        ],
-        "tasks": [
-            f"{name}.labels_             # the group of every task",
-            f"{name}.coef_               # the predictor of every task",
-            f"{name}.centroids_          # the middle of every group",
-        ],
-    }[kind]
-    plot = {
-        "features": "weights(model)",
-        "samples": "experts(model, X, y)",
-        "tasks": "tasks(model)",
-    }
-    lines.append(f"cs.plot.{plot[kind]}")
+    lines += subject.code(name, samples)
+    lines.append(f"cs.plot.{subject.plot}")
     return "\n".join(lines)

@@ -1,23 +1,27 @@
 """Weights and effects in words: what they are of, for one feature or one class, and how large."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
 from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
+from clustruct.figures.numbers import TIMES, shown, signed
 from clustruct.inspection import (
-    answers_of,
+    Levels,
     feature_names,
-    final_estimator,
     kind_of,
+    levels_of,
     moments,
+    outputs_of,
     prepared,
     thinned,
+    weights_of,
 )
-from clustruct.reporting.svg import TIMES, shown, signed
 
 __all__ = ["Wording", "name_list", "tidy"]
 
@@ -30,43 +34,41 @@ LARGEST_LOG_ODDS = 10.0  # beyond that, a factor of the odds is a number nobody 
 
 
 class Wording:
-    """How the weights of a model are spoken of.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model.
-    X : {array-like, sparse matrix, data frame}
-        Samples, for the spread of the features.
-    n_rows : int
-        How many there are.
-    names : sequence of str, default=None
-        Names of the features; those that the model knows if None.
+    """How the weights of a fitted model are spoken of.
 
     Attributes
     ----------
     names : ndarray of str, shape (d,)
-        Names of the features.
+        Names of the features: those given, or as far as the model knows them.
     origins : tuple of Origin
         Where they come from.
-    answers : Answers
+    outputs : Outputs
         What the scores stand for.
     weights : ndarray of shape (Q, K, d)
         Weights of every expert or centroid; for features Q is 1. What is zero to rounding is 0.
+    levels : Levels or None
+        The levels of features, with the same zeros; None for models of samples and tasks.
     values : ndarray of shape (Q, K, d)
         What the unit of each raw column adds to each score; NaN where there is none.
     units : tuple of str
         The units, such as "per 100" or "against red".
+    matrix : array or sparse matrix
+        Some samples, evenly drawn, as the model sees them.
     means, deviations : ndarray of shape (d,)
-        Of the features, as the model sees them.
+        Of the features in these samples.
     """
 
     def __init__(self, model: Any, X: Any, n_rows: int, names: Sequence[str] | None = None) -> None:
         self.names = feature_names(model, names)
         rows = thinned(np.arange(n_rows), SOME_ROWS)
-        self.means, self.deviations = moments(prepared(model, X, rows))
-        self.answers = answers_of(model)
-        self.weights = tidy(_weights(model, self.means.size))
+        self.matrix = check_array(prepared(model, X, rows), accept_sparse=True)
+        self.means, self.deviations = moments(self.matrix)
+        self.outputs = outputs_of(model)
+        self.weights = tidy(weights_of(model))
+        self.levels: Levels | None = None
+        if kind_of(model) == "features":
+            found = levels_of(model, names)
+            self.levels = replace(found, values=tidy(found.values), weights=tidy(found.weights))
         effects = raw_effects(model, self.weights)
         self.origins = effects.origins
         self._rescaled = effects.rescaled
@@ -87,7 +89,7 @@ class Wording:
     @property
     def several(self) -> bool:
         """Whether there is more than one output."""
-        return len(self.answers.names) > 1
+        return len(self.outputs.names) > 1
 
     @property
     def has_effects(self) -> bool:
@@ -112,31 +114,31 @@ class Wording:
     @property
     def axis(self) -> str:
         """The name of an axis of weights: what they add to, and for what."""
-        return f"weight: {self.answers.quantity} per {self.unit_of_weights}"
+        return f"weight: {self.outputs.quantity} per {self.unit_of_weights}"
 
     def note(self) -> list[str]:
         """Sentences that say how to read weights and effects."""
-        answers, unit = self.answers, self.unit_of_weights
+        outputs, unit = self.outputs, self.unit_of_weights
         one = "having" if unit == "the level" else "one"
         kinds = {origin.kind for origin in self.origins}
         level = "; that of a level, what having it adds" if kinds > {"level"} else ""
         texts = [
-            f"A weight is what {one} {unit} of a feature adds to the {answers.quantity}{level}."
+            f"A weight is what {one} {unit} of a feature adds to the {outputs.quantity}{level}."
         ]
-        if answers.kind != "number" and not self.several:
-            what = "odds" if answers.kind == "odds" else "score"
-            rival = f"the {what} of {answers.other}" if answers.other else "those of the others"
+        if outputs.kind != "number" and not self.several:
+            what = "odds" if outputs.kind == "odds" else "score"
+            rival = f"the {what} of {outputs.other}" if outputs.other else "those of the others"
             texts.append(
-                f"A positive weight raises the {what} of {answers.names[0]}, a negative one raises "
+                f"A positive weight raises the {what} of {outputs.names[0]}, a negative one raises "
                 f"{rival}."
             )
-        elif answers.kind == "odds":
+        elif outputs.kind == "odds":
             texts.append(
                 "A positive weight raises the odds of its class against the others, a negative one "
                 "lowers them."
             )
         if self.has_effects:
-            told = "factor of the odds" if self._as_factor else f"change of the {answers.quantity}"
+            told = "factor of the odds" if self._as_factor else f"change of the {outputs.quantity}"
             where = "The table of features lists" if self.several else "Beside a feature stands"
             texts.append(f"{where} the {told} in the units of its column.")
         if "text" in kinds:
@@ -145,7 +147,7 @@ class Wording:
 
     @property
     def _as_factor(self) -> bool:
-        return self.answers.kind == "odds" and not self.several
+        return self.outputs.kind == "odds" and not self.several
 
     def effect(self, q: int, k: int, j: int) -> str:
         """The effect of a feature in its raw unit; empty where there is none."""
@@ -160,21 +162,12 @@ class Wording:
         """A weight as a factor of the odds, where it is one; else empty."""
         if not self._as_factor or abs(value) >= LARGEST_LOG_ODDS:
             return ""
-        return f"odds of {self.answers.names[0]} {TIMES} {_factor(value)}"
+        return f"odds of {self.outputs.names[0]} {TIMES} {_factor(value)}"
 
 
 def _factor(log_odds: float) -> str:
     """A factor of the odds; one near 1 with more digits."""
     return shown(float(np.exp(log_odds)), 3 if abs(log_odds) > 0.05 else 5)
-
-
-def _weights(model: Any, n_features: int) -> Floats:
-    estimator = final_estimator(model)
-    name = {"features": "coef_", "samples": "experts_", "tasks": "centroids_"}[kind_of(model)]
-    weights = np.asarray(getattr(estimator, name), dtype=np.float64)
-    if name == "coef_":
-        return weights.reshape(1, -1, n_features)
-    return weights.reshape(len(weights), -1, n_features)
 
 
 def _power_of_ten(deviation: float) -> float:

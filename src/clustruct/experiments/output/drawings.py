@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from clustruct.experiments.output.pictures import COLORS, INK, Picture
+from clustruct.experiments.output.pictures import Picture
+from clustruct.figures.mpl import COLOURS, INK
 
 __all__ = ["DRAWINGS"]
 
@@ -17,7 +18,7 @@ def _draw_models(figure: Any) -> None:
     left, right = figure.subplots(1, 2)
     places = {"x": (0.0, 1.5), "y": (2.0, 1.5), "Z": (2.0, 0.0), "V": (2.0, 3.0)}
     _graph(left, places, [("x", "y"), ("Z", "y"), ("V", "y")])
-    left.set_title("several experts: y alone tells\nwhich of them answers", fontsize=9)
+    left.set_title("several experts: y alone tells\nwhich expert it is from", fontsize=9)
     places = {"x": (0.0, 1.5), "y": (2.0, 1.5), "Z": (1.0, 0.0), "V": (2.0, 3.0)}
     _graph(right, places, [("x", "y"), ("x", "Z"), ("Z", "y"), ("V", "y")])
     right.set_title("mixture of experts: x tells, too", fontsize=9)
@@ -59,7 +60,7 @@ def _draw_penalty(figure: Any) -> None:
     )
     panel.plot(-3.6, -2.6, "k+", markersize=9)
     panel.text(-3.5, -2.95, "0")
-    for group, middle, color in zip(tasks, middles, COLORS, strict=False):
+    for group, middle, color in zip(tasks, middles, COLOURS, strict=False):
         panel.plot(*np.transpose([barycenter, middle]), color=color, linewidth=1.8)
         for task in group:
             panel.plot(*np.transpose([middle, task]), color=color, linewidth=0.8, linestyle=":")

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.frozen import FrozenEstimator
 
 from clustruct._typing import Floats
 from clustruct.inspection import final_estimator, kind_of, prepared
 from clustruct.reporting.comparing.rivals import Rival, fit_rivals
-from clustruct.reporting.comparing.samples import MOST_ROWS, Data, long
+from clustruct.reporting.comparing.samples import MOST_ROWS, Data, long, unfitted
 from clustruct.reporting.comparing.scores import (
     Entry,
     PairedTest,
@@ -21,6 +20,7 @@ from clustruct.reporting.comparing.scores import (
     score_classes,
     score_numbers,
 )
+from clustruct.reporting.subjects import subject_of
 
 __all__ = [
     "MOST_ROWS",
@@ -28,7 +28,6 @@ __all__ = [
     "Data",
     "Entry",
     "compare",
-    "count_groups",
     "hold_out",
     "unfitted",
 ]
@@ -39,37 +38,17 @@ FEWEST = 8  # targets to fit or to judge by
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Models on the same held-out samples.
-
-    Attributes
-    ----------
-    entries : tuple of Entry
-    truth : ndarray
-        Targets of the held-out samples; for tasks in columns, one after the other.
-    classes : ndarray or None
-        Names of the classes.
-    n_train, n_test : int
-        Samples that our model was fitted to, and samples held out.
-    n_available : int
-        Samples there were before some were drawn.
-    refitted : bool
-        Whether the model was fitted anew without the held-out samples.
-    n_groups : int
-        Groups or experts of the model that was judged; a refitted one may have other than the
-        model of the report.
-    free_weights : ndarray of shape (d,) or None
-        Weights of the linear model without groups, if it has one for each feature.
-    """
+    """Models on the same held-out samples."""
 
     entries: tuple[Entry, ...]
-    truth: NDArray[Any]
+    truth: NDArray[Any]  # held-out targets; for tasks in columns, one after the other
     classes: NDArray[Any] | None
-    n_train: int
+    n_train: int  # samples that our model was fitted to
     n_test: int
-    n_available: int
-    refitted: bool
-    n_groups: int
-    free_weights: Floats | None
+    n_available: int  # samples there were before some were drawn
+    refitted: bool  # whether the model was fitted anew without the held-out samples
+    n_groups: int  # of the model that was judged; a refitted one may have other than ours
+    free_weights: Floats | None  # of the linear model without groups, if one for each feature
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -83,10 +62,7 @@ class Comparison:
         return next(entry for entry in self.entries if entry.ours)
 
     def of_role(self, role: str) -> list[Entry]:
-        """Models of a role that can be held against ours, the best first.
-
-        They have seen as many rows and have the same loss.
-        """
+        """Models of a role that have seen as many rows and have the same loss, the best first."""
         fair = [
             entry
             for entry in self.entries
@@ -98,7 +74,7 @@ class Comparison:
 
     @property
     def rival(self) -> Entry | None:
-        """The best linear model without groups; None where it cannot be held against ours."""
+        """The best linear model without groups; None where it cannot be compared with ours."""
         return next(iter(self.of_role("linear")), None)
 
     def against(self, other: Entry) -> PairedTest:
@@ -112,20 +88,9 @@ class Comparison:
 
 
 def hold_out(model: Any, data: Data, test_size: float, seed: int) -> tuple[Data, Data] | None:
-    """Samples to fit a copy of the model to, and others to judge it by.
+    """Samples to fit a copy of the model to, and others to judge it by; None if there are too few.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-    data : Data
-        Of many samples some are drawn.
-    test_size : float
-    seed : int
-
-    Returns
-    -------
-    tuple of Data, or None
-        None where there are too few samples.
+    Of many samples some are drawn.
     """
     data = data.drawn(seed)
     if min(test_size, 1.0 - test_size) * data.y.size < FEWEST or test_size * data.n < 1.0:
@@ -152,16 +117,12 @@ def compare(
     train, test : Data
         Samples as the model takes them.
     seed : int
-    matrix : array or sparse matrix, default=None
+    matrix : array or sparse matrix
         What the model's preparation makes of `train`, if it is at hand.
-    n_fitted : int, default=None
+    n_fitted : int
         Rows that the model was fitted to, where `train` is a part of them.
-    refit : bool, default=False
+    refit : bool
         Whether to judge a copy that is fitted to `train`, searches and preparation included.
-
-    Returns
-    -------
-    Comparison
     """
     with warnings.catch_warnings():
         # Rivals that stop early, and scales that were warned of when the model was fitted.
@@ -180,9 +141,10 @@ def compare(
         rivals = list(fit_rivals(model, seen, ready, seed, boost=n_fitted in (None, train.n)))
         if not hasattr(model, "predict_proba"):  # then only errors can be compared
             rivals = [rival._replace(chances=None) for rival in rivals]
-        entries = [_entry_of(rival, held, estimator) for rival in rivals]
+        entries = [_scored(rival, held, estimator) for rival in rivals]
         entries += _ours(model, held, ready, seen.n if n_fitted is None else n_fitted)
     classes = estimator.classes_ if is_classifier(estimator) else None
+    free = [rival.weights for rival in rivals]
     return Comparison(
         tuple(entries),
         held.y,
@@ -191,8 +153,8 @@ def compare(
         test.n,
         n_fitted or train.n + test.n * refit,
         refit,
-        count_groups(estimator),
-        _free_weights(rivals, estimator),
+        subject_of(model).n_groups,
+        next((w for w in free if w is not None and w.size == estimator.n_features_in_), None),
     )
 
 
@@ -200,36 +162,6 @@ def _matrix(model: Any, X: Any) -> Any:
     """Samples as the estimator sees them; nested lists as an array."""
     ready = prepared(model, X)
     return np.asarray(ready) if isinstance(ready, list) else ready
-
-
-def unfitted(model: Any) -> Any:
-    """An unfitted copy of a model that searches again and says nothing meanwhile.
-
-    Parameters
-    ----------
-    model : estimator, Pipeline or search of scikit-learn
-
-    Returns
-    -------
-    estimator
-    """
-    copy = clone(model)
-    quiet = {
-        name: None if name.endswith("callback") else type(value)(0)
-        for name, value in copy.get_params().items()
-        if name.rsplit("__", 1)[-1] in ("verbose", "callback")
-    }
-    copy.set_params(**quiet)
-    estimator = final_estimator(copy)
-    if getattr(estimator, "blocks", None) is not None and hasattr(copy, "steps"):
-        # Blocks are of the columns that these steps make, and fewer samples would make others.
-        copy.steps[:-1] = [(name, _held(step)) for name, step in model.steps[:-1]]
-    return copy
-
-
-def _held(step: Any) -> Any:
-    """A fitted step that is not fitted anew."""
-    return step if step is None or isinstance(step, str) else FrozenEstimator(step)
 
 
 def _fit(model: Any, data: Data) -> Any:
@@ -241,68 +173,29 @@ def _fit(model: Any, data: Data) -> Any:
     return model.fit(data.X, data.y, **routed)
 
 
-def count_groups(estimator: Any) -> int:
-    """Number of groups in use, or of experts, of a fitted estimator."""
-    if hasattr(estimator, "experts_"):
-        return len(estimator.experts_)
-    labels = np.asarray(estimator.labels_)
-    return int(np.unique(labels[labels >= 0]).size)
-
-
-def _free_weights(rivals: list[Rival], estimator: Any) -> Floats | None:
-    """Weights of the linear model without groups, if there is one for each feature."""
-    for rival in rivals:
-        if rival.weights is not None and rival.weights.size == estimator.n_features_in_:
-            return rival.weights
-    return None
-
-
 # ---- Entries.
 
 
-def _entry_of(rival: Rival, held: Data, estimator: Any) -> Entry:
-    more = {"n_train": rival.n_train, "remark": rival.remark}
-    return _scored(rival.name, rival.role, held, rival.predicted, rival.chances, estimator, **more)
-
-
-def _scored(
-    name: str, role: str, held: Data, predicted: Any, chances: Any, estimator: Any, **more: Any
-) -> Entry:
+def _scored(one: Rival, held: Data, estimator: Any) -> Entry:
+    more: dict[str, Any] = {"n_train": one.n_train, "remark": one.remark}
     if is_classifier(estimator):
-        return score_classes(name, role, held, predicted, chances, estimator.classes_, **more)
-    return score_numbers(name, role, held, predicted, **more)
+        found, classes = (one.predicted, one.chances), estimator.classes_
+        return score_classes(one.name, one.role, held, *found, classes, **more)
+    return score_numbers(one.name, one.role, held, one.predicted, **more)
 
 
 def _ours(model: Any, held: Data, ready: Data, n_train: int) -> list[Entry]:
     """The model, and where every sample has several predictions, the best of them."""
-    estimator, kind = final_estimator(model), kind_of(model)
-    routed = held.routed()
+    estimator, routed = final_estimator(model), held.routed()
     predicted = model.predict(held.X, **routed)
     chances = model.predict_proba(held.X, **routed) if hasattr(model, "predict_proba") else None
-    name = _our_name(estimator, kind)
-    entries = [_scored(name, "ours", held, predicted, chances, estimator, n_train=n_train)]
-    if kind == "samples" and len(estimator.experts_) > 1:
+    mine = [Rival(subject_of(model).name(), "ours", predicted, chances, n_train)]
+    if kind_of(model) == "samples" and len(estimator.experts_) > 1:
         each = estimator.predict_experts(ready.X)
-        best = _nearest(each, held.y)
         name = f"Experts, best of {each.shape[1]} predictions"
         remark = "for each sample the best expert, chosen with the target at hand"
-        more = {"n_train": n_train, "remark": remark}
-        entries.append(_scored(name, "oracle", held, best, None, estimator, **more))
-    return entries
-
-
-def _our_name(estimator: Any, kind: str) -> str:
-    if kind == "features":
-        count = int(estimator.n_clusters_)
-        if count == np.size(estimator.labels_) > 1:
-            return "This model: every feature has its own weight"
-        return f"Grouped features: {count} {'weight' if count == 1 else 'weights'}"
-    if kind == "tasks":
-        grouped = np.unique(estimator.labels_).size > 1
-        return "Grouped tasks" if grouped else "This model: tasks about one common centre"
-    if len(estimator.experts_) == 1:
-        return "One expert"
-    return f"Experts, {'weighed by the gate' if hasattr(estimator, 'gate_') else 'averaged'}"
+        mine.append(Rival(name, "oracle", _nearest(each, held.y), None, n_train, remark=remark))
+    return [_scored(one, held, estimator) for one in mine]
 
 
 def _nearest(each: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from clustruct._typing import Floats
 from clustruct.inspection import final_estimator, kind_of
-from clustruct.reporting.comparing.samples import Data
+from clustruct.reporting.comparing.samples import Data, unfitted
+from clustruct.reporting.subjects import subject_of
 
 __all__ = ["Rival", "fit_rivals"]
 
@@ -66,42 +67,26 @@ class _Fold(NamedTuple):
 def fit_rivals(
     model: Any, train: Data, test: Data, seed: int, *, boost: bool = True
 ) -> Iterator[Rival]:
-    """Fit all rivals of a model.
+    """Fit all rivals of a fitted model to the columns that its estimator sees; tasks are in rows.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted to `train`.
-    train, test : Data
-        Prepared columns, as the estimator at the end of the model sees them; tasks are in rows.
-    seed : int
-    boost : bool, default=True
-        Whether to try gradient boosting, too, unless the matrix is too large for it.
-
-    Yields
-    ------
-    Rival
+    Gradient boosting is tried if `boost` says so and the matrix is not too large for it.
     """
-    estimator, kind = final_estimator(model), kind_of(model)
+    estimator = final_estimator(model)
     classes = is_classifier(estimator)
     fold = _folds(estimator, train, seed)
     dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
     dummy.fit(np.zeros((train.n, 1)), train.y, sample_weight=train.weights)
     name = "Always the most frequent class" if classes else "Always the mean"
-    yield _answered(name, "constant", dummy, test, train.n)
+    yield _predicted(name, "constant", dummy, test, train.n)
     plain = "logistic regression" if classes else "ridge regression"
-    name = {
-        "features": f"{plain.capitalize()}, a weight for every feature",
-        "samples": f"One {plain} for all samples",
-        "tasks": f"One {plain} for all tasks",
-    }[kind]
+    name = subject_of(model).rival(plain)
     some = train if _work(train, classes) <= MOST_WORK else train.drawn(seed)
     linear = _linear(some, fold, classes)
     remark = "" if some is train else f"saw {some.n:,} of {train.n:,} rows: no claim is made"
     weights = np.asarray(linear.coef_, dtype=np.float64).reshape(-1)
-    rival = _answered(name, "linear", linear, test, some.n)
+    rival = _predicted(name, "linear", linear, test, some.n)
     yield rival._replace(weights=weights, remark=remark)
-    if kind == "tasks":
+    if kind_of(model) == "tasks":
         yield from _of_tasks(estimator, train, test, fold, plain, classes)
     if boost and np.prod(train.X.shape) <= MOST_BOOSTED and train.X.shape[1] <= MOST_COLUMNS:
         yield _boosting(train, test, fold, classes)
@@ -125,9 +110,9 @@ def _shuffled(kind: Any, count: int, seed: int) -> Any:
     return kind(count, shuffle=True, random_state=seed) if count > 1 else None
 
 
-def _answered(name: str, role: str, fitted: Any, test: Data, n_train: int) -> Rival:
-    chances = fitted.predict_proba(test.X) if hasattr(fitted, "predict_proba") else None
-    return Rival(name, role, fitted.predict(test.X), chances, n_train)
+def _predicted(name: str, role: str, fitted: Any, test: Data, n_train: int, **routed: Any) -> Rival:
+    chances = fitted.predict_proba(test.X, **routed) if hasattr(fitted, "predict_proba") else None
+    return Rival(name, role, fitted.predict(test.X, **routed), chances, n_train)
 
 
 # ---- Linear models.
@@ -179,15 +164,11 @@ def _of_tasks(
         yield _alone(train, test, fold, f"A {plain} for each task", classes)
     if np.unique(estimator.labels_).size == 1:
         return  # the model itself is that
-    single = clone(estimator)
-    known = single.get_params(deep=False)
-    count = (1,) if "cv" in known else 1
-    quiet = {name: value for name, value in (("verbose", 0), ("callback", None)) if name in known}
-    single.set_params(n_clusters=count, **quiet).fit(train.X, train.y, **train.routed_to_fit())
-    routed = test.routed()
-    chances = single.predict_proba(test.X, **routed) if hasattr(single, "predict_proba") else None
+    single = unfitted(estimator)
+    single.set_params(n_clusters=(1,) if hasattr(single, "cv") else 1)
+    single.fit(train.X, train.y, **train.routed_to_fit())
     name = "Tasks about one common centre, no groups"
-    yield Rival(name, "linear", single.predict(test.X, **routed), chances, train.n)
+    yield _predicted(name, "linear", single, test, train.n, **test.routed())
 
 
 def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Rival:
@@ -252,7 +233,7 @@ def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Rival:
     with threadpool_limits(1 if n * d < FEW_ENTRIES else None, user_api="openmp"):
         fitted = _tuned(plain, grid, scoring, dense, fold)
     name = "Gradient boosting, not linear"
-    return _answered(name, "boosting", fitted, test.with_matrix(_dense(test.X)), train.n)
+    return _predicted(name, "boosting", fitted, test.with_matrix(_dense(test.X)), train.n)
 
 
 def _dense(X: Any) -> Any:

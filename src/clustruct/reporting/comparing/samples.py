@@ -1,4 +1,4 @@
-"""Samples with their targets, as models are fitted to them and judged by them."""
+"""Samples with their targets, and unfitted copies of models to fit to them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
-__all__ = ["MOST_ROWS", "Data", "is_missing", "long"]
+from clustruct._typing import Floats, Indices
+from clustruct.inspection import final_estimator
+
+__all__ = ["MOST_ROWS", "Data", "is_missing", "long", "unfitted"]
 
 MOST_ROWS = 20_000
 MOST_ENTRIES = 20_000_000
@@ -17,30 +22,19 @@ MOST_ENTRIES = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Samples and targets.
-
-    Attributes
-    ----------
-    X : array, sparse matrix or DataFrame
-    y : ndarray
-        Targets; several columns for several outputs or tasks.
-    tasks : ndarray or None
-        The task of each row, where every task has rows of its own.
-    weights : ndarray or None
-        Weights of the rows.
-    """
+    """Samples, targets and weights; X is an array, a sparse matrix or a DataFrame."""
 
     X: Any
-    y: NDArray[Any]
-    tasks: NDArray[Any] | None = None
-    weights: NDArray[np.float64] | None = None
+    y: NDArray[Any]  # several columns for several outputs or tasks
+    tasks: NDArray[Any] | None = None  # of each row, where every task has rows of its own
+    weights: Floats | None = None
 
     @property
     def n(self) -> int:
         """Number of samples."""
         return len(self.y)
 
-    def rows(self, index: NDArray[np.intp]) -> "Data":
+    def rows(self, index: Indices) -> "Data":
         """Some of the samples."""
         parts = (None if part is None else part[index] for part in (self.tasks, self.weights))
         return Data(_safe_indexing(self.X, index), self.y[index], *parts)
@@ -59,16 +53,7 @@ class Data:
         return {**self.routed(), **weights}
 
     def drawn(self, seed: int) -> "Data":
-        """At most `MOST_ROWS` samples, fewer where they are wide, drawn at random in their order.
-
-        Parameters
-        ----------
-        seed : int
-
-        Returns
-        -------
-        Data
-        """
+        """At most `MOST_ROWS` samples, fewer where they are wide, drawn at random, in order."""
         shape = getattr(self.X, "shape", (self.n, 1))
         entries = self.X.nnz if issparse(self.X) else int(np.prod(shape))
         limit = max(200, min(MOST_ROWS, int(MOST_ENTRIES * self.n / max(1, entries))))
@@ -78,20 +63,7 @@ class Data:
         return self.rows(np.sort(index))
 
     def split(self, test_size: float, seed: int, *, classes: bool) -> tuple["Data", "Data"]:
-        """Samples to fit and samples to hold out, with all classes or tasks in both if possible.
-
-        Parameters
-        ----------
-        test_size : float
-            Share to hold out.
-        seed : int
-        classes : bool
-            Whether targets are classes.
-
-        Returns
-        -------
-        tuple of Data
-        """
+        """Samples to fit and a share to hold out, with all classes or tasks in both if possible."""
         strata = self.y if self.tasks is None and classes and self.y.ndim == 1 else self.tasks
         index = np.arange(self.n)
         options: dict[str, Any] = {"test_size": test_size, "random_state": seed}
@@ -103,18 +75,7 @@ class Data:
 
 
 def long(data: Data, names: NDArray[Any]) -> Data:
-    """One row for each sample and task, where a column of the targets is a task.
-
-    Parameters
-    ----------
-    data : Data
-    names : ndarray
-        Of the tasks, in the order of the columns.
-
-    Returns
-    -------
-    Data
-    """
+    """One row for each sample and task, where a column of the targets is a task of that name."""
     if data.y.ndim == 1:
         return data
     rows, columns = np.nonzero(~is_missing(data.y))
@@ -125,3 +86,22 @@ def long(data: Data, names: NDArray[Any]) -> Data:
 def is_missing(y: NDArray[Any]) -> NDArray[np.bool_]:
     """Which targets are missing."""
     return np.isnan(y) if y.dtype.kind == "f" else np.asarray(y == None)  # noqa: E711
+
+
+def unfitted(model: Any) -> Any:
+    """An unfitted copy of a model that searches again and says nothing meanwhile."""
+    copy = clone(model)
+    quiet = {
+        name: None if name.endswith("callback") else type(value)(0)
+        for name, value in copy.get_params().items()
+        if name.rsplit("__", 1)[-1] in ("verbose", "callback")
+    }
+    copy.set_params(**quiet)
+    estimator = final_estimator(copy)
+    if getattr(estimator, "blocks", None) is not None and hasattr(copy, "steps"):
+        # Blocks are of the columns that these steps make, and fewer samples would make others.
+        copy.steps[:-1] = [
+            (name, step if step is None or isinstance(step, str) else FrozenEstimator(step))
+            for name, step in model.steps[:-1]
+        ]
+    return copy

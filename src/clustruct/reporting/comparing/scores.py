@@ -25,36 +25,17 @@ SMALLEST_CHANCE = 1e-15  # keeps the logarithm of a probability finite
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A model in the comparison.
-
-    Attributes
-    ----------
-    name : str
-    role : str
-        "constant", "linear" (a model without groups), "boosting", "ours", or "oracle" (sees the
-        target, so that it is no rival).
-    losses : ndarray of shape (n_targets,)
-        Squared error, log loss, or 0 and 1 where the model gives no probabilities.
-    scores : dict of str to float
-        By name of the score, in the order of the tables.
-    n_train : int
-        Rows that it was fitted to.
-    weights : ndarray of shape (n_targets,) or None
-        Weights of the losses.
-    predicted, chances : ndarray or None
-        Predicted classes and their probabilities; None for numbers.
-    n_wrong : int or None
-        How many classes are wrong; None for numbers.
-    remark : str
-    """
+    """A model in the comparison."""
 
     name: str
+    # "constant", "linear" (a model without groups), "boosting", "ours", or "oracle" (sees the
+    # target, so that it is no rival).
     role: str
-    losses: Floats
-    scores: dict[str, float]
+    losses: Floats  # squared error, log loss, or 0 and 1 where there are no probabilities
+    scores: dict[str, float]  # in the order of the tables
     n_train: int = 0
-    weights: Floats | None = None
-    predicted: NDArray[Any] | None = None
+    weights: Floats | None = None  # of the losses
+    predicted: NDArray[Any] | None = None  # classes, and their probabilities; None for numbers
     chances: Floats | None = None
     n_wrong: int | None = None
     remark: str = ""
@@ -72,24 +53,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Whether two models differ on the same held-out targets.
+    """Whether two models differ on the same held-out targets."""
 
-    Attributes
-    ----------
-    gain : float
-        By how much the first model's mean loss is smaller, relative to that of the second.
-    p_value : float
-        Probability of a difference at least as large if the mean losses differed by 1 % at most.
-    name : str
-        Which test.
-    n : int
-        Number of pairs.
-    """
-
-    gain: float
-    p_value: float
-    name: str
-    n: int
+    gain: float  # by how much the first mean loss is smaller, relative to the second
+    p_value: float  # of a difference at least as large if mean losses differed by 1 % at most
+    name: str  # which test
+    n: int  # pairs
 
     @property
     def better(self) -> bool:
@@ -119,15 +88,6 @@ def paired_test(one: Entry, other: Entry) -> PairedTest:
     The test is a two-sided t-test of whether the mean difference is larger than a negligible one,
     which heavy tails make conservative; or, for unweighted errors that are 0 or 1, McNemar's exact
     test, where a negligible difference is a tie.
-
-    Parameters
-    ----------
-    one, other : Entry
-        Judged on the same targets.
-
-    Returns
-    -------
-    PairedTest
     """
     difference = other.losses - one.losses
     mean = float(np.average(difference, weights=one.weights))
@@ -148,23 +108,7 @@ def paired_test(one: Entry, other: Entry) -> PairedTest:
 
 
 def score_numbers(name: str, role: str, data: Data, predicted: Any, **more: Any) -> Entry:
-    """Squared errors, R² and RMSE of predicted numbers.
-
-    Parameters
-    ----------
-    name, role : str
-        Of the entry.
-    data : Data
-        Held-out samples.
-    predicted : array-like
-        One prediction for each target.
-    **more
-        Further fields of the entry.
-
-    Returns
-    -------
-    Entry
-    """
+    """Squared errors, R² and RMSE of predicted numbers; `more` are further fields of the entry."""
     truth = np.asarray(data.y, dtype=np.float64)
     predicted = np.asarray(predicted, dtype=np.float64).reshape(truth.shape)
     weights = data.weights
@@ -183,26 +127,9 @@ def score_classes(
     classes: NDArray[Any],
     **more: Any,
 ) -> Entry:
-    """Log losses, errors, accuracy and AUC of predicted classes.
+    """Log losses, errors, accuracy and AUC of predicted classes and their chances, if any.
 
-    Parameters
-    ----------
-    name, role : str
-        Of the entry.
-    data : Data
-        Held-out samples; tasks are in its rows.
-    predicted : array-like
-        One class for each target.
-    chances : array-like of shape (n_targets, n_classes) or None
-        Probabilities of the classes.
-    classes : ndarray
-        Their names.
-    **more
-        Further fields of the entry.
-
-    Returns
-    -------
-    Entry
+    Tasks are in the rows of the data; `more` are further fields of the entry.
     """
     truth, predicted, weights = data.y, np.asarray(predicted), data.weights
     wrong = (predicted != truth).astype(np.float64)

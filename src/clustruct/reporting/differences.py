@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from clustruct.explanation.contrasts import Contrasts, GateView, contrasts_of, gate_view
+from clustruct.figures.numbers import TIMES, shown, signed
+from clustruct.figures.weights import contrasts_figure, gate_figure, middles_figure
 from clustruct.inspection import final_estimator, kind_of
-from clustruct.reporting.drawing import charts
-from clustruct.reporting.svg import TIMES, shown, signed
+from clustruct.reporting.pictures import Picture
 from clustruct.reporting.wording import Wording, name_list
 
 __all__ = ["Differences", "describe_differences"]
@@ -25,60 +26,39 @@ BARELY = 0.1  # of the others' weight
 
 @dataclass(eq=False)
 class Differences:
-    """What the section on differences says.
-
-    Attributes
-    ----------
-    note : str
-        How to read it.
-    items : list of (int, str, list of str)
-        For each expert or group its label, its name and sentences.
-    figures : list of (str, str, str)
-        Title, SVG, remark.
-    """
+    """What the section on differences says: how to read it, sentences on each model, pictures."""
 
     note: str
-    items: list[tuple[int, str, list[str]]] = field(default_factory=list)
-    figures: list[tuple[str, str, str]] = field(default_factory=list)
+    items: list[tuple[int, str, list[str]]] = field(default_factory=list)  # label, name, sentences
+    figures: list[Picture] = field(default_factory=list)
 
 
 def describe_differences(
     model: Any, X: Any, names: Sequence[str] | None, wording: Wording
 ) -> Differences | None:
-    """How experts or groups of tasks differ; None where there is one only, or none.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model.
-    X : {array-like, sparse matrix, data frame}
-        Samples.
-    names : sequence of str or None
-        Names of the features.
-    wording : Wording
-        What weights are called.
-
-    Returns
-    -------
-    Differences or None
-    """
+    """How experts or groups of tasks differ; None where there is one only, or none."""
     if kind_of(model) == "features" or len(wording.weights) < 2:
         return None
     found = contrasts_of(model, X, names)
     gate = gate_view(model, X, names) if kind_of(model) == "samples" else None
     page = Differences(
         f"Weights are compared with the mean of the other {found.thing}s, as what one standard "
-        f"deviation of a feature adds to the {found.answers.quantity}."
+        f"deviation of a feature adds to the {found.outputs.quantity}."
     )
     for place, label in enumerate(found.labels):
         sentences = _differences(found, place, wording)
         if gate is not None:
             sentences.append(_sent(gate, place))
         page.items.append((label, f"{found.thing.capitalize()} {label}", sentences))
-    page.figures.append(_weights_figure(found))
-    page.figures.append(_middles_figure(found))
+    axis = f"{found.outputs.quantity} per standard deviation"
+    weights = contrasts_figure(found, axis, MOST_DRAWN)
+    remark = "Every dot is a weight; where dots of a row lie apart, there the models differ."
+    page.figures.append(Picture.of(weights, remark))
+    remark = "All features are at their means: what is left is the intercept."
+    page.figures.append(Picture.of(middles_figure(found, MOST_DRAWN), remark))
     if gate is not None:
-        page.figures.append(_gate_figure(gate))
+        remark = "Dots to the right: larger values of the feature send a sample to this expert."
+        page.figures.append(Picture.of(gate_figure(gate, MOST_DRAWN), remark))
     elif kind_of(model) == "samples" and getattr(final_estimator(model), "gate", None) is None:
         page.note += (
             " There is no gate, so that nothing tells which expert is right for a new sample: "
@@ -111,18 +91,10 @@ def _differences(found: Contrasts, place: int, wording: Wording) -> list[str]:
 
 
 def compared(feature: str, mine: float, others: float, what: str, effect: str = "") -> str:
-    """A weight beside that of the others, in words and numbers.
+    """The weight of a feature beside the mean of the others' weights, in words and numbers.
 
-    Parameters
-    ----------
-    feature : str
-        Its name.
-    mine, others : float
-        The weight, and the mean of the others' weights.
-    what : str
-        What weights add to: "the prediction", "the odds of red".
-    effect : str
-        The same weight in raw units, if that is another number.
+    Weights add to `what`, such as "the odds of red"; the effect is the same weight in raw units,
+    if that is another number.
     """
     numbers = f"({signed(mine)} against {signed(others)}{effect and f'; here {effect}'})"
     verb = "raises" if mine > 0.0 else "lowers"
@@ -143,15 +115,15 @@ def compared(feature: str, mine: float, others: float, what: str, effect: str = 
 
 def _what(found: Contrasts, k: int) -> str:
     """What the weights of an output add to."""
-    name = found.answers.names[k]
-    what = {"number": "prediction", "odds": "odds", "score": "score"}[found.answers.kind]
+    name = found.outputs.names[k]
+    what = {"number": "prediction", "odds": "odds", "score": "score"}[found.outputs.kind]
     return f"the {what} of {name}" if name else f"the {what}"
 
 
 def _middle(found: Contrasts, k: int, mine: float, others: float) -> str:
     """The intercept, as the score of the average sample."""
     what = _what(found, k).replace("the odds", "the log odds")
-    verb = "are" if found.answers.kind == "odds" else "is"
+    verb = "are" if found.outputs.kind == "odds" else "is"
     return f"For the average sample {what} {verb} {shown(mine)}, with the others {shown(others)}."
 
 
@@ -168,48 +140,3 @@ def _sent(gate: GateView, place: int) -> str:
     parts = [f"large {name_list(large)}"] if large else []
     parts += [f"small {name_list(small)}"] if small else []
     return f"The gate sends it {share:.0%} of the samples, those with {' and '.join(parts)}."
-
-
-# ---- In pictures.
-
-
-def _weights_figure(found: Contrasts) -> tuple[str, str, str]:
-    several = len(found.answers.names) > 1
-    pairs = found.widest(MOST_DRAWN)
-    rows = [
-        (
-            f"{found.names[j]}, {found.answers.names[k]}" if several else str(found.names[j]),
-            [float(weight) for weight in found.weights[:, k, j]],
-        )
-        for k, j in pairs
-    ]
-    axis = f"{found.answers.quantity} per standard deviation"
-    chart = charts.dots_chart(rows, found.thing, axis)
-    remark = "Every dot is a weight; where dots of a row lie apart, there the models differ."
-    total = found.weights[0].size
-    if len(rows) < total:
-        remark += f" {len(rows)} of {total:,} weights are drawn, those that differ most."
-    return f"Weights of the {found.thing}s", chart, remark
-
-
-def _middles_figure(found: Contrasts) -> tuple[str, str, str]:
-    rows = [
-        (name or "average sample", [float(value) for value in found.middles[:, k]])
-        for k, name in enumerate(found.answers.names)
-    ][:MOST_DRAWN]
-    title = f"{found.answers.quantity} for the average sample"
-    chart = charts.dots_chart(rows, found.thing, title, zero=False)
-    remark = "All features are at their means: what is left is the intercept."
-    return f"{title[0].upper()}{title[1:]}", chart, remark
-
-
-def _gate_figure(gate: GateView) -> tuple[str, str, str]:
-    order = np.argsort(-np.ptp(gate.pulls, axis=0), kind="stable")[:MOST_DRAWN]
-    rows = [(str(gate.names[j]), [float(pull) for pull in gate.pulls[:, j]]) for j in order]
-    axis = (
-        "log odds of being sent there, per standard deviation"
-        if gate.linear
-        else "mean of the samples sent there, in standard deviations"
-    )
-    remark = "Dots to the right: larger values of the feature send a sample to this expert."
-    return "What the gate looks at", charts.dots_chart(rows, "expert", axis), remark

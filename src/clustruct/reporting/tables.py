@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clustruct.figures.numbers import cut, shown, signed
 from clustruct.inspection import (
     Levels,
     final_estimator,
     prepared,
     thinned,
 )
-from clustruct.reporting.svg import shown, signed
-from clustruct.reporting.wording import Wording, tidy
+from clustruct.reporting.wording import Wording
 
 __all__ = ["Cell", "Group", "Members", "feature_tables", "sample_tables", "task_tables"]
 
@@ -28,7 +28,7 @@ MOST_GROUPS = 300
 LEAST_PER_GROUP = 20
 PREVIEW = 10
 LONGEST_NAME = 80
-MOST_ANSWERS = 8
+MOST_PREDICTIONS = 8
 MOST_CLASSES = 8  # with a cell each in the table of groups
 MOST_SIDE_BY_SIDE = 4  # classes with columns of their own in the table of features
 MOST_EXPONENT = 300.0
@@ -45,69 +45,39 @@ class Cell:
 
 @dataclass(frozen=True)
 class Group:
-    """A row of the table of groups.
+    """A row of the table of groups."""
 
-    Attributes
-    ----------
-    label : int
-        -1 for the zero group.
-    name : str
-    value : float
-        What the bar shows: a weight, or a share; with several outputs, the length of the weights.
-    text : str
-        The value as people read it.
-    remark : str
-        The value in other words, such as a factor of the odds.
-    extent : float
-        Length of the bar, between -1 and 1.
-    size : int
-    preview : tuple of (str, str)
-        Some members, or what tells the group from others, each with its effect in raw units.
-    more : int
-        Members that the preview leaves out.
-    cells : tuple of Cell
-        The weight for each output, where there are several.
-    """
-
-    label: int
-    name: str
-    value: float
-    text: str
-    extent: float
+    label: int  # -1 for the zero group
+    value: float  # a weight, or a share; with several outputs, the length of the weights
+    text: str  # the value as people read it
+    extent: float  # length of the bar, between -1 and 1
     size: int
-    preview: tuple[tuple[str, str], ...]
-    more: int
-    remark: str = ""
-    cells: tuple[Cell, ...] = ()
+    preview: tuple[tuple[str, str], ...]  # some members, each with its effect in raw units
+    more: int  # members that the preview leaves out
+    remark: str = ""  # the value in other words, such as a factor of the odds
+    cells: tuple[Cell, ...] = ()  # the weight for each output, where there are several
+
+    @property
+    def name(self) -> str:
+        """Its number, or "zero"."""
+        return str(_label(self.label))
 
 
 @dataclass(frozen=True)
 class Members:
-    """What is in the groups, for a table with a search.
+    """What is in the groups, for a table with a search."""
 
-    Attributes
-    ----------
-    thing : str
-        What a row is.
-    columns : tuple of str
-    numeric : tuple of bool
-        Which columns hold numbers.
-    rows : list of list
-    total : int
-        How many rows there would be if none had been left out.
-    """
-
-    thing: str
+    thing: str  # what a row is
     columns: tuple[str, ...]
-    numeric: tuple[bool, ...]
+    numeric: tuple[bool, ...]  # which columns hold numbers
     rows: list[list[Any]]
-    total: int
+    total: int  # rows there would be if none had been left out
 
 
 def feature_tables(levels: Levels, wording: Wording) -> tuple[list[Group], Members]:
     """Groups of features, and the features."""
     groups = []
-    values = tidy(levels.values)
+    values = levels.values
     lengths = values[:, 0] if values.shape[1] == 1 else np.linalg.norm(values, axis=1)
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     order: list[int] = [*range(len(levels.sizes)), *([-1] if levels.n_zero else [])]
@@ -117,11 +87,10 @@ def feature_tables(levels: Levels, wording: Wording) -> tuple[list[Group], Membe
         cells: tuple[Cell, ...] = ()
         if wording.several:
             mine = np.zeros(values.shape[1]) if label < 0 else values[label]
-            cells = _cells(mine, wording.answers.names, largest)
+            cells = _cells(mine, wording.outputs.names, largest)
         groups.append(
             Group(
                 label,
-                "zero" if label < 0 else str(label),
                 value,
                 shown(value, 4),
                 value / largest,
@@ -157,44 +126,33 @@ def _effect(wording: Wording, j: int) -> str:
     return wording.effect(0, 0, j) if wording.has_effects and not wording.several else ""
 
 
-def _feature_columns(
-    wording: Wording,
-) -> tuple[list[tuple[str, bool]], Callable[[int], list[Any]]]:
+def _feature_columns(wording: Wording) -> tuple[list[tuple[str, bool]], Callable[[int], list[Any]]]:
     """Columns of the table of features beyond name and group, and the cells of a feature."""
     weights, values, units = wording.weights[0], wording.values[0], wording.units
-    names = [_short(name) for name in wording.answers.names]
-    effects = wording.has_effects
-    if not wording.several:
-        columns = [("weight", True), *([("effect", True), ("unit", False)] * effects)]
-        odds = wording.answers.kind == "odds"
-        columns += [("odds ratio", True)] if odds else []
+    names = [_short(name) for name in wording.outputs.names]
+    if len(names) > MOST_SIDE_BY_SIDE:
 
-        def one(j: int) -> list[Any]:
+        def largest(j: int) -> list[Any]:
+            k = int(np.abs(weights[:, j]).argmax())
+            return [_number(weights[k, j]), names[k]]
+
+        return [("largest weight", True), ("of", False)], largest
+    effects, odds = wording.has_effects, wording.outputs.kind == "odds" and not wording.several
+    of = [f": {name}" for name in names] if wording.several else [""]
+    columns = [(f"weight{name}", True) for name in of]
+    columns += [*((f"effect{name}", True) for name in of), ("unit", False)] if effects else []
+    columns += [("odds ratio", True)] if odds else []
+
+    def cells(j: int) -> list[Any]:
+        found: list[Any] = [_number(weight) for weight in weights[:, j]]
+        if effects:
+            found += [*(_number(value) for value in values[:, j]), units[j] or "no raw unit"]
+        if odds:
             value = float(values[0, j] if effects else weights[0, j])
-            return [
-                _number(float(weights[0, j])),
-                *([_number(value), units[j] or "no raw unit"] if effects else []),
-                *([_number(float(np.exp(min(value, MOST_EXPONENT))))] if odds else []),
-            ]
+            found.append(_number(float(np.exp(min(value, MOST_EXPONENT)))))
+        return found
 
-        return columns, one
-    if len(names) <= MOST_SIDE_BY_SIDE:
-        columns = [(f"weight: {name}", True) for name in names]
-        columns += [(f"effect: {name}", True) for name in names] if effects else []
-        columns += [("unit", False)] if effects else []
-
-        def each(j: int) -> list[Any]:
-            told = [_number(float(value)) for value in values[:, j]] if effects else []
-            unit = [units[j] or "no raw unit"] if effects else []
-            return [*(_number(float(weight)) for weight in weights[:, j]), *told, *unit]
-
-        return columns, each
-
-    def largest(j: int) -> list[Any]:
-        k = int(np.abs(weights[:, j]).argmax())
-        return [_number(float(weights[k, j])), names[k]]
-
-    return [("largest weight", True), ("of", False)], largest
+    return columns, cells
 
 
 def _largest_weights(levels: Levels) -> NDArray[np.intp]:
@@ -214,7 +172,7 @@ def _largest_weights(levels: Levels) -> NDArray[np.intp]:
 def sample_tables(
     model: Any, X: Any, y: ArrayLike, wording: Wording
 ) -> tuple[list[Group], Members]:
-    """Experts, and who answers which sample."""
+    """Experts, and which of them every sample belongs to."""
     estimator = final_estimator(model)
     weights = wording.weights * wording.deviations
     sizes = np.bincount(np.asarray(estimator.labels_), minlength=len(weights))
@@ -229,7 +187,6 @@ def sample_tables(
         groups.append(
             Group(
                 q,
-                str(q),
                 float(share),
                 f"{share:.1%}",
                 float(share / estimator.weights_.max()),
@@ -243,7 +200,7 @@ def sample_tables(
 
 def _weight_chip(wording: Wording, q: int, k: int, j: int, name: str) -> tuple[str, str]:
     """A weight of an expert with its name, and its effect in raw units."""
-    of = f" for {wording.answers.names[k]}" if wording.several else ""
+    of = f" for {wording.outputs.names[k]}" if wording.several else ""
     text = f"{_short(name)}{_short(of)} {signed(float(wording.weights[q, k, j]))}"
     return text, wording.effect(q, k, j) if wording.has_effects else ""
 
@@ -253,19 +210,19 @@ def _sample_rows(model: Any, X: Any, y: NDArray[Any]) -> Members:
     rows = thinned(np.arange(len(y)), MOST_SAMPLES)
     sample = prepared(model, X, rows)
     labels = estimator.assign(sample, y[rows])
-    answers = estimator.predict_experts(sample)
-    single = answers.ndim == 2 and y.ndim == 1
-    count = min(MOST_ANSWERS, answers.shape[1]) if single else 0
+    predictions = estimator.predict_experts(sample)
+    single = predictions.ndim == 2 and y.ndim == 1
+    count = min(MOST_PREDICTIONS, predictions.shape[1]) if single else 0
     table = []
     for place, row in enumerate(rows):
         truth = _cell(y[row]) if y.ndim == 1 else ", ".join(shown(float(v)) for v in y[row])
-        mine = [_cell(answers[place, q]) for q in range(count)]
+        mine = [_cell(predictions[place, q]) for q in range(count)]
         table.append([int(row), truth, int(labels[place]), *mine])
     numbers = y.ndim == 1 and y.dtype.kind in "fiu"
     return Members(
         "samples",
-        ("sample", "answer", "expert", *(f"expert {q}" for q in range(count))),
-        (True, numbers, True, *[answers.dtype.kind in "fiu"] * count),
+        ("sample", "target", "expert", *(f"expert {q}" for q in range(count))),
+        (True, numbers, True, *[predictions.dtype.kind in "fiu"] * count),
         table,
         len(y),
     )
@@ -283,7 +240,6 @@ def task_tables(model: Any) -> tuple[list[Group], Members]:
         groups.append(
             Group(
                 label,
-                str(label),
                 float(members.size),
                 f"{members.size / tasks.size:.1%}",
                 float(members.size / sizes.max()),
@@ -298,8 +254,7 @@ def task_tables(model: Any) -> tuple[list[Group], Members]:
 
 
 def _short(name: object) -> str:
-    text = str(name)
-    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+    return cut(str(name), LONGEST_NAME)
 
 
 def _label(label: int) -> int | str:

@@ -1,4 +1,4 @@
-"""Caveats about the table: columns that say the same, scales, filled columns, few rows."""
+"""What a reader of the report has to mind, each caveat with its remedy."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,26 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_array
 
-from clustruct._typing import Floats
+from clustruct._typing import Floats, Indices
 from clustruct.explanation.origins import Origin
-from clustruct.inspection import (
-    final_estimator,
-    kind_of,
-    levels_of,
-    prepared,
-    thinned,
-)
-from clustruct.reporting.comparing.comparison import Data
-from clustruct.reporting.svg import shown, signed
+from clustruct.figures.numbers import shown, signed
+from clustruct.inspection import final_estimator, grid_ends, kind_of, prepared
+from clustruct.reporting.comparing.comparison import Comparison, Data
+from clustruct.reporting.subjects import subject_of
 from clustruct.reporting.wording import Wording, name_list
 from clustruct.results.tables import plural
 
-__all__ = ["of_the_data"]
+__all__ = ["caveats"]
 
-
-SOME_ROWS = 2000
+FEW_HELD_OUT = 50
 UNEQUAL_SCALES = 30.0
 MOST_CORRELATED = 500  # columns whose correlations are looked at
 # Directions with so small a part of the variance of a column are as good as empty. Two columns
@@ -37,33 +30,71 @@ HANDFUL = 20
 MOST_COUNTED = 50_000
 
 
-def of_the_data(model: Any, data: Data, wording: Wording) -> list[str]:
-    """Sentences about what in the table could mislead, the gravest first.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        A fitted model.
-    data : Data
-        The samples it was fitted to.
-    wording : Wording
-        Names, origins and weights of the features.
-
-    Returns
-    -------
-    list of str
-    """
-    rows = thinned(np.arange(data.n), SOME_ROWS)
-    matrix = check_array(prepared(model, data.X, rows), accept_sparse=True)
+def caveats(
+    model: Any, data: Data, found: Comparison | None, wording: Wording, search: Any = None
+) -> list[str]:
+    """Sentences about what could mislead, the gravest first."""
     return [
-        *_of_collinear_columns(matrix, wording, data.y),
-        *_of_scales(matrix, wording, kind_of(model)),
+        *_of_the_fit(final_estimator(model)),
+        *_of_the_choice(model, search),
+        *_of_the_comparison(found),
+        *_of_collinear_columns(wording, data.y),
+        *_of_scales(wording, subject_of(model).scale_matters),
         *_of_filled_columns(data, wording.origins),
         *_of_few_rows(model, data, wording),
     ]
 
 
-def _numbers(origins: Sequence[Origin]) -> NDArray[np.intp]:
+def _of_the_fit(estimator: Any) -> list[str]:
+    texts = []
+    if not estimator.status_.converged:
+        texts.append(
+            "The solver was stopped before it had converged. Raise max_iter, or scale the columns."
+        )
+    wanted = getattr(estimator, "n_clusters", None)
+    used = getattr(estimator, "n_clusters_", None)
+    if isinstance(wanted, int) and used is not None and used < wanted:
+        texts.append(
+            f"{used} groups are in use, of the {wanted} asked for: more could not improve the fit."
+        )
+    score = getattr(estimator, "gate_score_", None)
+    if score is not None and not score.helps and estimator.n_clusters_ > 1:
+        texts.append("The gate does not help: the features do not tell which expert is right.")
+    return texts
+
+
+def _of_the_choice(model: Any, search: Any) -> list[str]:
+    """Choices at the end of what was tried, where there may be better ones beyond it."""
+    things = f"{subject_of(model).thing}s"
+    texts = []
+    for edge in grid_ends(model, search):
+        what = f"number of {things}" if edge.name == "n_clusters" else edge.name
+        beyond = "Larger" if edge.end == "largest" else "Smaller"
+        texts.append(
+            f"The {edge.end} {what} that was tried, {shown(edge.value)}, was chosen and is clearly "
+            f"better than {shown(edge.neighbour)}. {beyond} ones may be better still: try them."
+        )
+    return texts
+
+
+def _of_the_comparison(found: Comparison | None) -> list[str]:
+    if found is None:
+        return []
+    texts = []
+    if found.rival is not None and found.against(found.rival).worse:
+        texts.append(
+            f"“{found.rival.name}” does better on held-out samples. Try more groups, another "
+            "alpha, or a search (the estimators whose names end in CV)."
+        )
+    if found.n_targets < FEW_HELD_OUT:
+        texts.append(f"Only {found.n_targets} targets were held out: scores are rough guides.")
+    return texts
+
+
+# ---- The data.
+
+
+def _numbers(origins: Sequence[Origin]) -> Indices:
     """Features that are no levels, indicators or words, whose spread says how frequent they are."""
     return np.flatnonzero(
         [origin.kind not in ("level", "missing", "count", "text") for origin in origins]
@@ -73,19 +104,20 @@ def _numbers(origins: Sequence[Origin]) -> NDArray[np.intp]:
 # ---- Columns that say nearly the same.
 
 
-def _of_collinear_columns(matrix: Any, wording: Wording, y: NDArray[Any]) -> Iterator[str]:
+def _of_collinear_columns(wording: Wording, y: NDArray[Any]) -> Iterator[str]:
     """Weights that cancel: they are large along directions in which the columns hardly vary."""
     columns = _numbers(wording.origins)
     columns = columns[wording.deviations[columns] > 0.0]
-    if not 2 <= columns.size <= MOST_CORRELATED or matrix.shape[0] <= columns.size:
+    n_rows = wording.matrix.shape[0]
+    if not 2 <= columns.size <= MOST_CORRELATED or n_rows <= columns.size:
         return
-    values = _dense(matrix, columns)
+    values = _dense(wording.matrix, columns)
     correlations = np.atleast_2d(np.corrcoef(values, rowvar=False))
     sizes, directions = np.linalg.eigh(correlations)
     empty = directions[:, sizes < EMPTY]
     if not empty.shape[1]:
         return
-    scale = float(np.std(y)) if y.dtype.kind == "f" and wording.answers.kind == "number" else 1.0
+    scale = float(np.std(y)) if y.dtype.kind == "f" and wording.outputs.kind == "number" else 1.0
     names = wording.names
     weights = wording.weights.reshape(-1, names.size)
     contributions = weights[:, columns] * wording.deviations[columns]
@@ -103,13 +135,13 @@ def _of_collinear_columns(matrix: Any, wording: Wording, y: NDArray[Any]) -> Ite
     )
 
 
-def _cancelling(contributions: Floats, lost: Floats, scale: float) -> tuple[int, NDArray[np.intp]]:
+def _cancelling(contributions: Floats, lost: Floats, scale: float) -> tuple[int, Indices]:
     """The output and the columns whose weights are large only along empty directions, if any.
 
     What is left of these columns without the empty directions says how large their weights have to
     be; at least a tenth of the target's deviation is asked for.
     """
-    found: tuple[float, int, NDArray[np.intp]] = (CANCELLING, 0, np.zeros(0, dtype=np.intp))
+    found: tuple[float, int, Indices] = (CANCELLING, 0, np.zeros(0, dtype=np.intp))
     for k, (all_of_it, empty) in enumerate(zip(contributions, lost, strict=True)):
         size = np.abs(empty)
         large = np.flatnonzero(size > 0.3 * size.max())
@@ -120,7 +152,7 @@ def _cancelling(contributions: Floats, lost: Floats, scale: float) -> tuple[int,
     return found[1], found[2]
 
 
-def _dense(matrix: Any, columns: NDArray[np.intp]) -> Floats:
+def _dense(matrix: Any, columns: Indices) -> Floats:
     if issparse(matrix):
         return np.asarray(matrix.tocsc()[:, columns].toarray(), dtype=np.float64)
     return np.asarray(matrix, dtype=np.float64)[:, columns]
@@ -129,22 +161,17 @@ def _dense(matrix: Any, columns: NDArray[np.intp]) -> Floats:
 # ---- Scales.
 
 
-def _of_scales(matrix: Any, wording: Wording, kind: str) -> Iterator[str]:
+def _of_scales(wording: Wording, reason: str) -> Iterator[str]:
     names, deviations = wording.names, wording.deviations
     columns = _numbers(wording.origins)
     columns = columns[deviations[columns] > 0.0]
-    if issparse(matrix) or columns.size < 2:
+    if issparse(wording.matrix) or columns.size < 2:
         return
     order = columns[np.argsort(deviations[columns], kind="stable")]
     low, high = np.percentile(deviations[order], (5, 95))
     if high <= UNEQUAL_SCALES * low:
         return
     least, most = int(order[0]), int(order[-1])
-    reason = {
-        "features": "Features can share a weight sensibly only where they are on one scale",
-        "samples": "The penalty and the gate weigh columns by their scale",
-        "tasks": "The penalty weighs columns by their scale",
-    }[kind]
     yield (
         f"Columns are on very different scales: {names[least]} has a standard deviation of "
         f"{shown(float(deviations[least]))}, {names[most]} of {shown(float(deviations[most]))}. "
@@ -205,9 +232,9 @@ def _of_few_rows(model: Any, data: Data, wording: Wording) -> Iterator[str]:
 
 def _of_rare_levels(model: Any, data: Data, wording: Wording) -> Iterator[str]:
     """Groups of levels that few rows have."""
-    levels = levels_of(model)
+    levels = wording.levels
     is_level = np.array([origin.kind in ("level", "missing") for origin in wording.origins])
-    if not is_level.any() or data.n > MOST_COUNTED:
+    if levels is None or not is_level.any() or data.n > MOST_COUNTED:
         return
     matrix = prepared(model, data.X)
     for label in range(len(levels.sizes)):

@@ -1,1 +1,0 @@
-"""Charts and tables of the report."""
