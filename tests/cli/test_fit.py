@@ -1,8 +1,6 @@
 """``clustruct fit`` and what comes after it."""
 
 import json
-import warnings
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -10,8 +8,6 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
-from clustruct._console import Console
-from clustruct.cli import progress
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing import training
 from clustruct.reporting import build
@@ -397,51 +393,6 @@ def test_groups_to_try_count_in_each_block():
 def test_few_rows_of_a_class_make_few_folds():
     y = np.repeat([0, 1], [40, 3])
     assert choose_model(Settings(), "classification", (43, 5), y, None).cv == 3
-
-
-class Watched(Console):
-    is_watched = True
-
-
-@pytest.mark.parametrize("rich", [True, False])
-def test_progress_is_shown_to_those_who_watch(monkeypatch, capsys, rich):
-    if not rich:
-        monkeypatch.setitem(__import__("sys").modules, "rich.progress", None)
-    problem = cs.datasets.make_clustered_features(40, 6, 2, random_state=0)
-    model = cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2)
-    progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(problem.X, problem.y))
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "fold 1 of 2" not in printed.err
-    assert model.verbose == 0
-    assert model.n_clusters_ >= 1
-
-
-@pytest.mark.parametrize("use", ["features", "samples", "tasks"])
-def test_the_bar_moves_for_every_use(monkeypatch, use):
-    heard = []
-
-    @contextmanager
-    def bar(console, text):
-        yield lambda line: heard.extend(progress.DONE.findall(line))
-
-    monkeypatch.setattr(progress, "_bar", bar)
-    X, y, ids = cs.datasets.make_clustered_tasks(random_state=0).rows()
-    model, routed = {
-        "features": (cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2), {}),
-        "samples": (cs.SampleClusterRegressorCV((1, 2), n_init=1), {}),
-        "tasks": (cs.TaskClusterRegressorCV((1, 2), cv=2), {"tasks": ids}),
-    }[use]
-    progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(X, y, **routed))
-    assert heard == [("1", "2"), ("2", "2")]
-
-
-def test_warnings_are_told_when_the_bar_has_gone():
-    model = cs.FeatureClusterRegressor(2)
-    with pytest.warns(UserWarning, match="odd"):
-        progress.fit_with_progress(
-            Watched(), "fitting", model, lambda: warnings.warn("odd", stacklevel=2)
-        )
 
 
 def test_a_report_needs_no_second_comparison(clustruct, flats_csv, quick, tmp_path, monkeypatch):

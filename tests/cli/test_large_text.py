@@ -181,7 +181,7 @@ def test_pieces_are_on_disk_where_memory_is_short(
         assert list(folder.iterdir())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("clustruct.cli.preparing.training.fit_with_progress", interrupted)
+    monkeypatch.setattr("clustruct.cli.preparing.training._fit", interrupted)
     assert clustruct("fit", file, *options, "--out-of-core", "yes")[0] == 130
     assert list(folder.iterdir()) == []
 

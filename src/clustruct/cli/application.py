@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.preparing.columns import as_kind, check_missing, find
 from clustruct.cli.preparing.large import LargeFrame, frames_of

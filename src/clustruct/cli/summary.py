@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.preparing.columns import ZERO
 from clustruct.cli.preparing.preparation import STEPS
 from clustruct.cli.preparing.training import Trained

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clustruct import __version__
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command
 

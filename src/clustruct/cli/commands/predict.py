@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
 

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json, needs_extra
 from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
 

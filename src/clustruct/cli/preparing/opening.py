@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.preparing.large import LargeFrame, takes_pieces
 from clustruct.cli.reading.conversion import as_parquet
 from clustruct.cli.reading.parts import PartedTable, find_table

@@ -10,16 +10,16 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
-from clustruct._console import Console
 from clustruct._typing import Indices
+from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
 from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.preparing.problems import Problem
-from clustruct.cli.progress import fit_with_progress
 from clustruct.cli.reading.memory import size_in_words
 from clustruct.cli.reading.shelf import Shelf
+from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import MOST_ROWS, Comparison, Data, compare
 
 __all__ = ["Trained", "train"]
@@ -132,8 +132,8 @@ def _fit(
     if problem.weights is not None:
         routed["sample_weight"] = problem.weights[rows]
     text = f"fitting {shape[0]} rows of {shape[1]} features"
-    fit_with_progress(console, text, estimator, lambda: estimator.fit(ready.matrix, y, **routed))
-    return estimator
+    with console.progress(text) as tell, reporting_to(tell):
+        return estimator.fit(ready.matrix, y, **routed)
 
 
 def _compare(
