@@ -286,9 +286,9 @@ def arrays(trips, tmp_path):
 
 @pytest.mark.parametrize("target", ["file", "number"])
 def test_arrays_in_files(target, clustruct, arrays, tmp_path, monkeypatch):
-    monkeypatch.setattr("clustruct.cli.reading.arrays.PART_BYTES", 8 * 6 * 100)
+    monkeypatch.setattr("clustruct.cli.reading.stored.PART_BYTES", 8 * 6 * 100)
     monkeypatch.setattr(
-        "clustruct.cli.reading.arrays.SLAB_BYTES", 8 * 2 * N
+        "clustruct.cli.reading.stored.SLAB_BYTES", 8 * 2 * N
     )  # a few columns at a time
     X, y = arrays
     what = y if target == "file" else 3

@@ -10,8 +10,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import clustruct as cs
 from clustruct.cli.preparing.words import fit_words
-from clustruct.cli.reading.parquet import ParquetTable
 from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.stored import ParquetTable
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")
@@ -144,14 +144,14 @@ def test_text_is_never_in_memory_as_a_whole(clustruct, file, tmp_path, monkeypat
         assert name not in ("review", "title")
         return read(table, name)
 
-    def watched(table, columns, n_bytes, stretches=ParquetTable.stretches):
-        for frame in stretches(table, columns, n_bytes):
+    def watched(table, columns, n_bytes, batches=ParquetTable.batches):
+        for frame in batches(table, columns, n_bytes):
             if "review" in columns:
                 heights.append(len(frame))
             yield frame
 
     monkeypatch.setattr(ParquetTable, "column", column)
-    monkeypatch.setattr(ParquetTable, "stretches", watched)
+    monkeypatch.setattr(ParquetTable, "batches", watched)
     out = tmp_path / "model.clustruct"
     fit = ("fit", file, *MIXED, "--clusters", "8", *QUICK, "--out", out, "--out-of-core", "yes")
     status, _, err = clustruct(*fit)

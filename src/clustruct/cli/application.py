@@ -14,8 +14,8 @@ from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.preparing.columns import as_kind, check_missing, find
 from clustruct.cli.preparing.large import LargeFrame, frames_of
 from clustruct.cli.preparing.opening import open_data
-from clustruct.cli.reading.parts import PartedTable
 from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.stored import StoredTable
 from clustruct.cli.reading.streams import Source, format_of
 from clustruct.cli.reading.tables import pandas, read_sparse, read_table
 from clustruct.persistence.model_files import read_model_file
@@ -184,7 +184,7 @@ def _drawn(n_rows: int, most: int | None) -> NDArray[np.intp] | None:
 
 def _read_in_pieces(
     saved: Saved,
-    table: PartedTable,
+    table: StoredTable,
     numbers: NDArray[np.intp] | None,
     console: Console,
     kept: Sequence[str],

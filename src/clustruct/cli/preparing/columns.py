@@ -174,7 +174,7 @@ def stretches(frame: Any, name: str) -> Iterable[Any]:
     """A column as one series; as several where it is text and the table is not in memory."""
     if isinstance(frame, pandas().DataFrame):
         return [frame[name]]
-    found: Iterable[Any] = frame.stretches(name)
+    found: Iterable[Any] = frame.batches(name)
     return found
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from clustruct.cli.console import Console
 from clustruct.cli.preparing.large import LargeFrame, takes_pieces
 from clustruct.cli.reading.conversion import as_parquet
-from clustruct.cli.reading.parts import PartedTable, find_table
 from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.stored import StoredTable, find_table
 from clustruct.cli.reading.streams import Source, open_source
 
 __all__ = ["Opened", "open_data"]
@@ -21,16 +21,9 @@ TIMES_THE_FILE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A table of which parts can be read.
+    """A table of which parts can be read, in memory or piece by piece."""
 
-    Attributes
-    ----------
-    table : PartedTable
-    in_pieces : bool
-        Whether it is read piece by piece.
-    """
-
-    table: PartedTable
+    table: StoredTable
     in_pieces: bool
 
     @property
@@ -48,27 +41,12 @@ def open_data(
     target: str | None = None,
     check: Callable[[str], None] | None = None,
 ) -> Iterator[Source | Opened]:
-    """The table that a command line names.
+    """Open the table that a command line names.
 
-    Parameters
-    ----------
-    args : Namespace
-        With `data`, `format`, `encoding` and, unless the table is to be in memory, `out_of_core`.
-    as_text : collection of str
-        Columns whose values stay as they are written.
-    shelf : Shelf
-        Where a table is written anew whose parts cannot be read.
-    console : Console
-        Is told of tables that are read piece by piece.
-    target : str or None
-        For an array, the file with the target, if it is in one.
-    check : callable, default=None
-        Is called with the name of a table that is read piece by piece, before work is done on it.
-
-    Yields
-    ------
-    Source or Opened
-        A source is to be read from beginning to end, into memory.
+    Yields a source where the table is to be read from beginning to end, into memory. The shelf
+    keeps the copy of a table whose parts cannot be read. `as_text` names columns whose values stay
+    as they are written, and `target` may be a file that goes with an array. `check` is called with
+    the name of a table that is read piece by piece, before work is done on it.
     """
     wanted = getattr(args, "out_of_core", "no")
     table = find_table(args.data, args.format, target)

@@ -167,7 +167,7 @@ def _fit_text(
     filler, vectorizer = pipeline[0], pipeline[-1]
 
     def texts() -> Iterator[Any]:
-        for frame in table.stretches(name, rows):
+        for frame in table.batches(name, rows):
             yield filler.fit(frame).transform(frame)
 
     try:
