@@ -35,18 +35,7 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; those of the process if None.
-
-    Returns
-    -------
-    int
-        The exit status. Bad usage that the parser sees raises ``SystemExit(2)`` instead.
-    """
+    """Run a command and return its exit status."""
     args = parser().parse_args(argv)
     command: Command = args.command
     if isinstance(sys.stdout, io.TextIOWrapper):

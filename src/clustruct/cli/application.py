@@ -25,35 +25,17 @@ __all__ = ["Rows", "Saved", "load_model", "read_pieces", "read_some"]
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A model that ``clustruct fit`` wrote, and what it remembers of its table.
-
-    Attributes
-    ----------
-    path : str
-    model : Pipeline
-    target : str
-    kind : str
-        "regression" or "classification".
-    columns : dict of str
-        Kinds of the columns that it needs, by name.
-    missing : str
-        "impute" or "refuse".
-    tasks : str or None
-        The column that tells tasks apart.
-    base : int or None
-        For libsvm, the number of the first column.
-    styles : dict of str
-        How numbers and dates of columns, and of the target, are written, by name.
-    """
+    """A model that ``clustruct fit`` wrote, and what it remembers of its table."""
 
     path: str
     model: Any
     target: str
-    kind: str
-    columns: dict[str, str]
-    missing: str
-    tasks: str | None
-    base: int | None
+    kind: str  # "regression" or "classification"
+    columns: dict[str, str]  # kinds of the columns that it needs, by name
+    missing: str  # "impute" or "refuse"
+    tasks: str | None  # the column that tells tasks apart
+    base: int | None  # for libsvm, the number of the first column
+    # How numbers and dates of columns, and of the target, are written, by name
     styles: dict[str, str] = field(default_factory=dict)
 
     def as_kind(self, series: Any, kind: str, source: str) -> Any:
@@ -70,27 +52,14 @@ class Saved:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table that a model can be applied to.
-
-    Attributes
-    ----------
-    source : str
-    X : DataFrame or csr_matrix
-    y : ndarray or None
-        Answers, if the table has all of them.
-    tasks : ndarray or None
-    n_all : int
-        Rows of the table that these are from.
-    kept : DataFrame or None
-        Columns to write beside the answers.
-    """
+    """A table that a model can be applied to."""
 
     source: str
     X: Any
-    y: NDArray[Any] | None
+    y: NDArray[Any] | None  # answers, if the table has all of them
     tasks: NDArray[Any] | None
-    n_all: int
-    kept: Any = None
+    n_all: int  # rows of the table that these are from
+    kept: Any = None  # columns to write beside the answers
 
 
 def load_model(path: str) -> Saved:
@@ -138,24 +107,7 @@ def read_pieces(
     *,
     with_target: bool = False,
 ) -> Iterator[Rows]:
-    """The table of a command line, piece by piece where it does not fit into memory.
-
-    Parameters
-    ----------
-    saved : Saved
-    args : Namespace
-    shelf : Shelf
-        Where it is written anew, if it has to be.
-    console : Console
-    most : int, default=None
-        Rows to draw at random of a table that does not fit; all of them if not given.
-    with_target : bool, default=False
-        Whether to leave out rows whose target is missing.
-
-    Yields
-    ------
-    Rows
-    """
+    """The table of a command line, piece by piece where it does not fit into memory."""
     texts = [name for name, kind in saved.columns.items() if kind != "number"]
     texts += [name for name, style in saved.styles.items() if style and name not in texts]
     texts += [] if saved.tasks is None else [saved.tasks]

@@ -29,29 +29,15 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says of the model; None leaves a choice to the search.
+    """What the command line says of the model; None leaves a choice to the search."""
 
-    Attributes
-    ----------
-    use : str
-        "features", "samples" or "tasks".
-    clusters : sequence of int or None
-        Numbers of groups to try.
-    nonzero : int or None
-        Most features with a weight; 0 for no limit.
-    alpha : float or None
-    loss : str or None
-    seed : int
-    best : bool
-        Whether the best mean score is chosen, instead of the fewest groups about as good.
-    """
-
-    use: str = "features"
-    clusters: Sequence[int] | None = None
-    nonzero: int | None = None
+    use: str = "features"  # "features", "samples" or "tasks"
+    clusters: Sequence[int] | None = None  # numbers of groups to try
+    nonzero: int | None = None  # most features with a weight; 0 for no limit
     alpha: float | None = None
     loss: str | None = None
     seed: int = 0
+    # Whether the best mean score is chosen, instead of the fewest groups about as good
     best: bool = False
 
 
@@ -63,26 +49,7 @@ def choose_model(
     blocks: NDArray[Any] | None,
     n_tasks: int | None = None,
 ) -> Any:
-    """The model that settings and samples call for, not fitted.
-
-    Parameters
-    ----------
-    settings : Settings
-    kind : str
-        "regression" or "classification".
-    shape : tuple of int
-        Of the matrix of samples.
-    y : ndarray
-        Targets to fit to.
-    blocks : ndarray or None
-        Block of each column, for features.
-    n_tasks : int or None
-        Number of tasks, for tasks.
-
-    Returns
-    -------
-    estimator
-    """
+    """The model that settings and samples call for, not fitted."""
     common: dict[str, Any] = {"random_state": settings.seed}
     if settings.loss is not None:
         common["loss"] = settings.loss

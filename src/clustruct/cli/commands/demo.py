@@ -17,23 +17,12 @@ __all__ = ["add"]
 
 @dataclass(frozen=True)
 class Job:
-    """A table and what to do with it.
-
-    Attributes
-    ----------
-    title : str
-    dataset : str
-        Name in the catalogue.
-    ending : str
-        Of the file that the table is written to.
-    options : tuple of str
-        Of ``clustruct fit``.
-    """
+    """A table and what to do with it."""
 
     title: str
-    dataset: str
-    ending: str
-    options: tuple[str, ...]
+    dataset: str  # name in the catalogue
+    ending: str  # of the file that the table is written to
+    options: tuple[str, ...]  # of ``clustruct fit``
 
 
 JOBS = (

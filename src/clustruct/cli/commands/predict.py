@@ -123,12 +123,7 @@ def _renamed(kept: Any, taken: Collection[str]) -> Any:
 
 
 class _Tally:
-    """Answers piece by piece, and how good they are where the table has the right ones.
-
-    Parameters
-    ----------
-    saved : Saved
-    """
+    """Answers piece by piece, and how good they are where the table has the right ones."""
 
     def __init__(self, saved: "Saved") -> None:
         self._saved = saved

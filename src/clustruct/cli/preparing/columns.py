@@ -55,42 +55,21 @@ def rare_below(n_rows: int) -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, as it was understood.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        One of `KINDS`, or "left out".
-    n_missing : int
-    n_distinct : int
-    example : str
-        Its first value.
-    reason : str
-        Why it is left out.
-    n_rows : int
-    style : str
-        How its values are written: for numbers the decimal mark, empty for plain ones; for dates
-        the form, empty for dates that are no text.
-    levels : tuple of str
-        Its values, in order, if there are two at most.
-    has_rare : bool
-        Whether some of its values are too rare to be levels of a category.
-    remark : str
-        What a person should know of it, or decide.
-    """
+    """A column of a table, as it was understood."""
 
     name: str
-    kind: str
+    kind: str  # one of `KINDS`, or "left out"
     n_missing: int
     n_distinct: int
-    example: str
-    reason: str = ""
+    example: str  # its first value
+    reason: str = ""  # why it is left out
     n_rows: int = 0
+    # How its values are written: for numbers the decimal mark, empty for plain ones; for dates
+    # the form, empty for dates that are no text
     style: str = ""
-    levels: tuple[str, ...] = ()
-    has_rare: bool = False
-    remark: str = ""
+    levels: tuple[str, ...] = ()  # its values, in order, if there are two at most
+    has_rare: bool = False  # whether some of its values are too rare to be levels of a category
+    remark: str = ""  # what a person should know of it, or decide
 
     @property
     def used(self) -> bool:
@@ -126,31 +105,7 @@ def recognise(
     styles: Mapping[str, str] | None = None,
     n_left_out: int = 0,
 ) -> list[Column]:
-    """The kinds of some columns.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    names : sequence of str
-        Its columns to look at.
-    wishes : mapping
-        Kinds that were asked for, by the name of the column.
-    source : str
-        Name of the file, for messages.
-    styles : mapping, default=None
-        How numbers or dates are written that were asked for, by the name of the column.
-    n_left_out : int, default=0
-        Rows of the file that are not in the frame, and leave gaps in numbers of rows.
-
-    Returns
-    -------
-    list of Column
-
-    Raises
-    ------
-    ValueError
-        If a column is neither one thing nor the other.
-    """
+    """The kinds of some columns."""
     columns = []
     for name in names:
         look = _Look(name, source, wishes.get(name, ""))
@@ -179,15 +134,7 @@ def stretches(frame: Any, name: str) -> Iterable[Any]:
 
 
 class _Look:
-    """What is to be known of a column, from one stretch of it after the other.
-
-    Parameters
-    ----------
-    name, source : str
-        For messages.
-    wish : str
-        The kind that was asked for, or an empty string.
-    """
+    """What is to be known of a column, from one stretch of it after the other."""
 
     def __init__(self, name: str, source: str, wish: str) -> None:
         self._name, self._source, self._wish = name, source, wish
@@ -444,22 +391,7 @@ def _example(value: Any, largest: float) -> str:
 
 
 def as_kind(series: Any, kind: str, source: str, style: str = "") -> Any:
-    """The values of a column as the transformers of its kind take them.
-
-    Parameters
-    ----------
-    series : Series
-    kind : str
-        One of `KINDS`.
-    source : str
-        Name of the file, for messages.
-    style : str, default=""
-        How numbers and dates are written, as `Column` has it.
-
-    Returns
-    -------
-    Series
-    """
+    """The values of a column as the transformers of its kind take them."""
     if kind == "number":
         numbers = read_numbers(series, style)
         wrong = series[numbers.isna() & series.notna()]

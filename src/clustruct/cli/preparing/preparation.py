@@ -97,23 +97,7 @@ def _how_levels(column: Column) -> str:
 def fit_columns(
     frame: Any, columns: Sequence[Column], scale: str, missing: str, source: str
 ) -> Any:
-    """The transformer that makes a matrix of the columns, fitted.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Its values are as `as_kind` gives them.
-    columns : sequence of Column
-        Those to use.
-    scale, missing : str
-        As on the command line.
-    source : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    ColumnTransformer
-    """
+    """The transformer that makes a matrix of the columns, fitted."""
     parts, sparse = _parts(columns, scale, missing, len(frame))
     words = [column for column in columns if column.kind == "text"]
     return _fitted(_assembled(parts, sparse), frame, words, source)
@@ -122,22 +106,7 @@ def fit_columns(
 def fit_columns_apart(
     table: LargeColumns, rows: NDArray[np.intp], columns: Sequence[Column], scale: str, missing: str
 ) -> Any:
-    """The same for a table of which one column at a time is in memory.
-
-    Parameters
-    ----------
-    table : LargeColumns
-    rows : ndarray of int
-        Rows to learn from, ascending.
-    columns : sequence of Column
-        Those to use.
-    scale, missing : str
-        As on the command line.
-
-    Returns
-    -------
-    ColumnTransformer
-    """
+    """The same for a table of which one column at a time is in memory."""
     parts, sparse = _parts(columns, scale, missing, rows.size)
     _assembled(parts, sparse)  # tells the parts what to make
     learnt = []

@@ -21,75 +21,35 @@ LABEL = "the number before each row"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line says of the columns.
+    """What the command line says of the columns."""
 
-    Attributes
-    ----------
-    target : str or None
-        Needed but for libsvm.
-    kind : str or None
-        "regression" or "classification"; None to tell from the values.
-    only, drop : sequence of str
-        Columns to use, and not to use; all if there are none.
-    kinds : mapping
-        Kinds of columns, by name.
-    styles : mapping
-        How numbers or dates of columns are written, by name, as `Column` has it.
-    weights, tasks : str or None
-        Columns with weights of rows, and with tasks.
-    missing : str
-        "impute" or "refuse".
-    encoding : str
-        Of text files.
-    """
-
-    target: str | None = None
-    kind: str | None = None
-    only: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None  # needed but for libsvm
+    kind: str | None = None  # "regression" or "classification"; None to tell from the values
+    only: Sequence[str] = ()  # columns to use, and not to use; all if there are none
+    drop: Sequence[str] = ()  # columns to use, and not to use; all if there are none
+    kinds: Mapping[str, str] = field(default_factory=dict)  # kinds of columns, by name
+    # How numbers or dates of columns are written, by name, as `Column` has it
     styles: Mapping[str, str] = field(default_factory=dict)
-    weights: str | None = None
-    tasks: str | None = None
-    missing: str = "impute"
-    encoding: str = "utf-8"
+    weights: str | None = None  # columns with weights of rows, and with tasks
+    tasks: str | None = None  # columns with weights of rows, and with tasks
+    missing: str = "impute"  # "impute" or "refuse"
+    encoding: str = "utf-8"  # of text files
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What to predict, and from what.
+    """What to predict, and from what."""
 
-    Attributes
-    ----------
-    source : str
-        Name of the file.
-    format_name : str
-    X : DataFrame, LargeColumns or csr_matrix
-        Samples; of a frame, the columns in use, as `as_kind` gives them.
-    target : Target
-    columns : list of Column
-        All columns, with their kinds; empty for libsvm.
-    remarks : list of str
-        What was left out, and why.
-    weights : ndarray or None
-        Of the rows.
-    tasks : ndarray or None
-        Task of each row.
-    base : int or None
-        For libsvm, the number of the first column.
-    left_out : dict of int
-        Numbers of rows that are not used, by the reason.
-    """
-
-    source: str
+    source: str  # name of the file
     format_name: str
-    X: Any
+    X: Any  # samples; of a frame, the columns in use, as `as_kind` gives them
     target: Target
-    columns: list[Column]
-    remarks: list[str]
-    weights: NDArray[np.float64] | None = None
-    tasks: NDArray[Any] | None = None
-    base: int | None = None
+    columns: list[Column]  # all columns, with their kinds; empty for libsvm
+    remarks: list[str]  # what was left out, and why
+    weights: NDArray[np.float64] | None = None  # of the rows
+    tasks: NDArray[Any] | None = None  # task of each row
+    base: int | None = None  # for libsvm, the number of the first column
+    # Numbers of rows that are not used, by the reason
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -118,22 +78,7 @@ class Problem:
 
 
 def read_problem(source: Source, wanted: Wanted) -> Problem:
-    """Read a table and understand its columns.
-
-    Parameters
-    ----------
-    source : Source
-    wanted : Wanted
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError
-        If a column is missing or is not what it should be.
-    """
+    """Read a table and understand its columns."""
     if source.format == "svm":
         return _read_svm(source, wanted)
     _check_target(wanted)
@@ -142,19 +87,7 @@ def read_problem(source: Source, wanted: Wanted) -> Problem:
 
 
 def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Problem:
-    """What the columns of a table are for.
-
-    Parameters
-    ----------
-    frame : DataFrame or LargeFrame
-    source, format_name : str
-        For messages.
-    wanted : Wanted
-
-    Returns
-    -------
-    Problem
-    """
+    """What the columns of a table are for."""
     name = _check_target(wanted)
     roles = _check_names(frame, wanted, source)
     frame, left_out = _with_target(frame, name, wanted.missing, source)

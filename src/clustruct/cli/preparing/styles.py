@@ -43,16 +43,7 @@ PERCENT = "%"
 
 
 class Styles:
-    """How many values are written in each of some styles, from some values after the others.
-
-    Parameters
-    ----------
-    suits : callable
-        Which of the values of a series are written in a style.
-    styles : sequence of str
-        Styles to look for, but for those that the first value of the column is not written in. Of
-        two that suit as many values the first is the better one.
-    """
+    """How many values are written in each of some styles, from some values after the others."""
 
     def __init__(self, suits: Callable[[Any, str], Any], styles: Sequence[str]) -> None:
         self._suits = suits
@@ -98,16 +89,7 @@ class Styles:
 
 
 class Written:
-    """How values of a column are written, from some of them after the others.
-
-    Attributes
-    ----------
-    numbers, dates : Styles
-        Styles of numbers are the decimal mark, or empty for plain numbers; those of dates are
-        forms.
-    has_leading_zeros : bool
-        Whether a number has a zero before it: then it is a code.
-    """
+    """How values of a column are written, from some of them after the others."""
 
     def __init__(self) -> None:
         self.numbers = Styles(_suits_number, ("", ".", ","))

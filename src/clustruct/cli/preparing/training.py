@@ -37,30 +37,14 @@ SPARSE_SCALERS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fitted model, and how well it does.
+    """A fitted model, and how well it does."""
 
-    Attributes
-    ----------
-    model : Pipeline
-        Takes the table as it is.
-    matrix : array, DataFrame or sparse matrix
-        What the last step was fitted to.
-    feature_names : list of str
-        Of its columns.
-    data : Data
-        Rows fitted to.
-    comparison : Comparison or None
-        Scores on the rows held out.
-    in_blocks : bool
-        Whether weights are shared in blocks of columns only.
-    """
-
-    model: Pipeline
-    matrix: Any
-    feature_names: list[str]
-    data: Data
-    comparison: Comparison | None
-    in_blocks: bool
+    model: Pipeline  # takes the table as it is
+    matrix: Any  # what the last step was fitted to
+    feature_names: list[str]  # of its columns
+    data: Data  # rows fitted to
+    comparison: Comparison | None  # scores on the rows held out
+    in_blocks: bool  # whether weights are shared in blocks of columns only
 
     @property
     def estimator(self) -> Any:
@@ -78,25 +62,7 @@ def train(
     missing: str,
     test_size: float,
 ) -> Trained:
-    """Fit the model that settings stand for.
-
-    Parameters
-    ----------
-    problem : Problem
-    settings : Settings
-    console : Console
-        For progress.
-    shelf : Shelf
-        Where what is made of a large table is kept, for as long as the model is used.
-    scale, missing : str
-        How columns are prepared.
-    test_size : float
-        Share of the rows to hold out.
-
-    Returns
-    -------
-    Trained
-    """
+    """Fit the model that settings stand for."""
     fitted, held = _split(problem, test_size, settings.seed)
     with console.progress("preparing columns"):
         ready = (

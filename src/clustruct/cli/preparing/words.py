@@ -38,25 +38,6 @@ def fit_words(vectorizer: TfidfVectorizer, texts: Texts, where: str) -> TfidfVec
     that was forgotten whenever it came cannot have come more often than the limits say, at which it
     was forgotten, add up to: as long as all words that are taken came more often, they are those of
     a count of all.
-
-    Parameters
-    ----------
-    vectorizer : TfidfVectorizer
-        With limits of document frequency, and with or without a limit of words.
-    texts : callable
-        Returns the texts in stretches, from the first one, whenever it is called.
-    where : str
-        Where they are, for messages.
-
-    Returns
-    -------
-    TfidfVectorizer
-        Fitted. Its weights are those of a fit to all texts at once, bit for bit.
-
-    Raises
-    ------
-    ValueError
-        If no words are left, as `TfidfVectorizer` does.
     """
     counts = _count(vectorizer, texts())
     if counts.lost:

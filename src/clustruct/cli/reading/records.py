@@ -52,12 +52,7 @@ def json_array(source: Source) -> Iterator[dict[str, Any]]:
 
 
 class _Text:
-    """The text of a JSON file, read as far as it is needed.
-
-    Parameters
-    ----------
-    source : Source
-    """
+    """The text of a JSON file, read as far as it is needed."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

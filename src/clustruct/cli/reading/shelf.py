@@ -21,14 +21,6 @@ class Shelf:
     """Sparse pieces, in memory while there is room and in a temporary folder from then on.
 
     It is a context: the folder is gone at its end, however that comes.
-
-    Examples
-    --------
-    >>> from scipy.sparse import eye_array
-    >>> from clustruct.cli.reading.shelf import Shelf
-    >>> with Shelf() as shelf:
-    ...     shelf.put(eye_array(3, format="csr")).compute().nnz
-    3
     """
 
     def __init__(self) -> None:
@@ -45,17 +37,7 @@ class Shelf:
             self._folder.cleanup()
 
     def put(self, matrix: Any) -> Any:
-        """Keep a piece.
-
-        Parameters
-        ----------
-        matrix : sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        dask.array.Array
-            Of one chunk, which is read when it is needed.
-        """
+        """Keep a piece."""
         import dask
         import dask.array as da
 

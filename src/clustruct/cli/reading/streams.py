@@ -75,27 +75,13 @@ PACKED_TIMES = 4.0
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table is read from.
+    """Where a table is read from."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    format : str
-        One of `FORMATS`.
-    stream : binary stream
-        The content, unpacked; it can be read from the start again.
-    start : bytes
-        The first of it.
-    n_bytes : float
-        Length of the content; about, where it is packed.
-    """
-
-    name: str
-    format: str
-    stream: IO[bytes]
-    start: bytes
-    n_bytes: float = 0.0
+    name: str  # for messages
+    format: str  # one of `FORMATS`
+    stream: IO[bytes]  # the content, unpacked; it can be read from the start again
+    start: bytes  # the first of it
+    n_bytes: float = 0.0  # length of the content; about, where it is packed
 
     @property
     def format_name(self) -> str:
@@ -113,23 +99,7 @@ def format_of(name: str) -> str | None:
 
 @contextmanager
 def open_source(name: str, wanted: str | None = None) -> Iterator[Source]:
-    """Open a file, or standard input for ``-``.
-
-    Parameters
-    ----------
-    name : str
-    wanted : str, optional
-        The format, where the name does not tell.
-
-    Yields
-    ------
-    Source
-
-    Raises
-    ------
-    ValueError
-        If the content is not what it should be.
-    """
+    """Open a file, or standard input for ``-``."""
     known = wanted or format_of(name)
     if name == STDIN and known is None:
         raise BadUsage(

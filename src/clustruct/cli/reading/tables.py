@@ -42,26 +42,7 @@ def pandas() -> Any:
 
 
 def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "utf-8") -> Any:
-    """A table as a data frame with unique names of columns.
-
-    Parameters
-    ----------
-    source : Source
-        Of any format but libsvm.
-    as_text : collection of str
-        Columns whose values stay as they are written, be they numbers or not.
-    encoding : str
-        Of CSV and TSV.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ValueError
-        If the content is not a table of the format.
-    """
+    """A table as a data frame with unique names of columns."""
     readers: dict[str, Callable[[], Any]] = {
         "parquet": lambda: _read_arrow(source, "read_parquet"),
         "arrow": lambda: _read_arrow(source, "read_feather"),
@@ -80,20 +61,7 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
 def read_lines(
     source: Source, as_text: Collection[str], encoding: str, n_rows: int | None = None
 ) -> Iterator[Any]:
-    """A table of one row after the other: CSV, TSV, JSON lines or a JSON array of records.
-
-    Parameters
-    ----------
-    source, as_text, encoding
-        As `read_table` takes them.
-    n_rows : int, default=None
-        Rows of a frame; all of them if not given.
-
-    Yields
-    ------
-    DataFrame
-        Rows that follow each other; the type of a column is that of its values in these.
-    """
+    """A table of one row after the other: CSV, TSV, JSON lines or a JSON array of records."""
     frames = (
         _read_json(source, as_text, n_rows)
         if source.format in ("json", "jsonl")
@@ -164,18 +132,7 @@ def _csv_parser(
 
 
 def codes_in(source: Source, encoding: str) -> list[str]:
-    """Columns of CSV and TSV with zeros before numbers, such as 04554, which a number would lose.
-
-    Parameters
-    ----------
-    source : Source
-        At its beginning, where it is again afterwards.
-    encoding : str
-
-    Returns
-    -------
-    list of str
-    """
+    """Columns of CSV and TSV with zeros before numbers, such as 04554, which a number would lose."""
     if source.format not in ("csv", "tsv") or not _may_have_codes(source):
         return []
     header, parse = _csv_parser(source, (), encoding)
@@ -335,40 +292,17 @@ def _read_arrow(source: Source, reader: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SparseTable:
-    """The content of a libsvm file.
+    """The content of a libsvm file."""
 
-    Attributes
-    ----------
-    X : csr_matrix
-        Samples.
-    y : ndarray
-        The number before each sample.
-    base : int
-        The number of the first column in the file, 0 or 1.
-    """
-
-    X: Any
-    y: NDArray[np.float64]
-    base: int
+    X: Any  # samples
+    y: NDArray[np.float64]  # the number before each sample
+    base: int  # the number of the first column in the file, 0 or 1
 
 
 def read_sparse(
     source: Source, n_features: int | None = None, base: int | None = None
 ) -> SparseTable:
-    """A libsvm file.
-
-    Parameters
-    ----------
-    source : Source
-    n_features : int, optional
-        Columns that there must be; as many as the file has if not given.
-    base : int, optional
-        Number of the first column; 1 if not given, unless column 0 occurs.
-
-    Returns
-    -------
-    SparseTable
-    """
+    """A libsvm file."""
     from sklearn.datasets import load_svmlight_file
 
     try:
