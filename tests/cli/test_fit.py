@@ -63,7 +63,7 @@ def test_people_are_told_what_was_understood(clustruct, flats_csv, quick):
     assert (status, err) == (0, "")
     for text in (
         "60 rows",
-        "rent, 60 different numbers: regression",
+        "rent, 60 distinct numbers: regression",
         "mean 0, deviation 1",
         "filled with the median",
         "4 columns of 0 and 1",
@@ -230,7 +230,7 @@ def test_samples(answer_of, clustruct, tmp_path):
     row = answer_of("predict", out, path)["predictions"][0]
     assert set(row) == {"prediction", "expert 0", "expert 1", "expert 2"}
     _, text, _ = clustruct(*args)
-    assert "The gate, which tells from a row which expert answers, helps" in text
+    assert "The gate, which predicts the expert of a row, helps" in text
 
 
 # ---- Tasks
@@ -432,7 +432,9 @@ def test_a_target_that_is_not_finite(complaint_of, tmp_path):
 
 def test_text_in_the_target(complaint_of, tmp_path):
     complaint = complaint_of("fit", table(tmp_path, "1,2,oops"), "--target", "y")
-    assert "t.csv, column 'y': 1 of its values are no numbers, as 'oops' in row 31" in complaint
+    assert (
+        "t.csv, column 'y': 1 of its values are not numbers, such as 'oops' in row 31" in complaint
+    )
     assert complaint.endswith("or give --classification if it names classes.")
     assert "--drop" not in complaint
 

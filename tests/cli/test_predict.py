@@ -46,7 +46,7 @@ def test_predictions_go_to_files(clustruct, model, flats_csv, tmp_path, ending):
     assert status == 0, err
     assert "60 rows" in text
     assert out.exists()
-    assert "has the answers, too: R2" in err
+    assert "has the targets, too: R2" in err
     assert "1 columns that the model does not know are ignored: 'advert'" in err
 
 

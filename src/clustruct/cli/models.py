@@ -1,4 +1,4 @@
-"""Which model a command line stands for."""
+"""Which model the options of the command line mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says of the model; None leaves a choice to the search."""
+    """Options of the command line about the model; None leaves a choice to the search."""
 
     use: str = "features"  # "features", "samples" or "tasks"
     clusters: Sequence[int] | None = None  # numbers of groups to try
@@ -49,7 +49,10 @@ def choose_model(
     blocks: NDArray[Any] | None,
     n_tasks: int | None = None,
 ) -> Any:
-    """The model that settings and samples call for, not fitted."""
+    """Choose the model, not fitted, for a matrix of some `shape` and its targets.
+
+    For features, `blocks` is the block of each column in which weights are shared.
+    """
     common: dict[str, Any] = {"random_state": settings.seed}
     if settings.loss is not None:
         common["loss"] = settings.loss
@@ -137,7 +140,7 @@ def _of_samples(settings: Settings, kind: str, y: NDArray[Any], common: dict[str
     if kind == "classification" and min(counts) > most:
         raise BadUsage(
             f"--clusters {min(counts)}: with {most + 1} classes there can be {most} experts at "
-            "most, as more could answer every class. Give fewer."
+            "most, as more could predict every class. Give fewer."
         )
     if min(counts) > y.size:
         raise BadUsage(

@@ -77,6 +77,7 @@ _FOREIGN = {
             "TfidfVectorizer",
         ),
         "feature_selection": ("VarianceThreshold",),
+        "frozen": ("FrozenEstimator",),
         "impute": ("MissingIndicator", "SimpleImputer"),
         "linear_model": ("LinearRegression", "LogisticRegression", "Ridge", "RidgeClassifier"),
         "model_selection": (

@@ -146,13 +146,13 @@ def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _run(command: list[str], quiet: bool, console: Console) -> Any:
-    """Run a command of our own; its answer as plain values where it is not to be seen."""
+    """Run a command; return its result as plain values where it is not printed."""
     from clustruct.cli import parser
 
     args = parser().parse_args([*command, *(["--json"] if quiet else [])])
     if not quiet:
         args.command(args, console)
         return None
-    answer = io.StringIO()
-    args.command(args, Console(out=answer))
-    return json.loads(answer.getvalue())
+    result = io.StringIO()
+    args.command(args, Console(out=result))
+    return json.loads(result.getvalue())

@@ -78,7 +78,7 @@ def _add_uses(parser: argparse.ArgumentParser) -> None:
         dest="use",
         action="store_const",
         const="samples",
-        help="rows that share an expert: several linear models, each row answered by its best",
+        help="rows that share an expert: several linear models, each row predicted by its best",
     )
     uses.add_argument(
         "--tasks", metavar="COL", help="tasks that share a model; the column says which task"

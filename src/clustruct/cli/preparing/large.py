@@ -9,8 +9,7 @@ import numpy as np
 from clustruct._typing import Indices
 from clustruct.cli.messages import needs_extra
 from clustruct.cli.preparing.columns import Column, as_kind
-from clustruct.cli.reading.memory import free_bytes, size_in_words
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.shelf import Shelf, free_bytes, size_in_words
 from clustruct.cli.reading.stored import StoredTable
 from clustruct.cli.reading.tables import pandas
 
@@ -114,13 +113,14 @@ class LargeColumns:
         for frame in frames_of(self._frame.table, [name], self._frame.index[rows]):
             yield self._as_kind(frame[name]).to_frame()
 
-    def take(self, rows: Indices) -> Any:
-        """Some rows, in ascending order, as a frame."""
-        return pandas().concat(list(self.frames(rows)), ignore_index=True)
+    def take(self, rows: Indices, names: Sequence[str] | None = None) -> Any:
+        """Some rows, in ascending order, as a frame of some columns or all of them."""
+        return pandas().concat(list(self.frames(rows, names)), ignore_index=True)
 
-    def frames(self, rows: Indices) -> Iterator[Any]:
+    def frames(self, rows: Indices, names: Sequence[str] | None = None) -> Iterator[Any]:
         """The same in frames of limited size."""
-        for frame in frames_of(self._frame.table, list(self._kinds), self._frame.index[rows]):
+        columns = list(self._kinds if names is None else names)
+        for frame in frames_of(self._frame.table, columns, self._frame.index[rows]):
             yield self._as_kinds(frame)
 
     def pieces(self, rows: Indices, width: int) -> Iterator[tuple[int, int, Indices]]:
@@ -143,8 +143,8 @@ class LargeColumns:
         return self._as_kinds(self._frame.table.read(first, stop, list(self._kinds)).loc[numbers])
 
     def _as_kinds(self, frame: Any) -> Any:
-        frame = frame.astype(self._types)
-        return pandas().DataFrame({name: self._as_kind(frame[name]) for name in self._kinds})
+        frame = frame.astype({name: t for name, t in self._types.items() if name in frame.columns})
+        return pandas().DataFrame({name: self._as_kind(frame[name]) for name in frame.columns})
 
     def _as_kind(self, series: Any) -> Any:
         name = series.name

@@ -21,24 +21,24 @@ LABEL = "the number before each row"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line says of the columns."""
+    """Options of the command line about columns."""
 
-    target: str | None = None  # needed but for libsvm
+    target: str | None = None  # needed unless the table is libsvm
     kind: str | None = None  # "regression" or "classification"; None to tell from the values
-    only: Sequence[str] = ()  # columns to use, and not to use; all if there are none
-    drop: Sequence[str] = ()  # columns to use, and not to use; all if there are none
+    only: Sequence[str] = ()  # columns to use; all if there are none
+    drop: Sequence[str] = ()  # columns to leave out
     kinds: Mapping[str, str] = field(default_factory=dict)  # kinds of columns, by name
-    # How numbers or dates of columns are written, by name, as `Column` has it
+    # How numbers or dates of columns are written, by name, as `Column.style`
     styles: Mapping[str, str] = field(default_factory=dict)
-    weights: str | None = None  # columns with weights of rows, and with tasks
-    tasks: str | None = None  # columns with weights of rows, and with tasks
+    weights: str | None = None  # column of the weights of rows
+    tasks: str | None = None  # column of the tasks
     missing: str = "impute"  # "impute" or "refuse"
     encoding: str = "utf-8"  # of text files
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What to predict, and from what."""
+    """A table that was read: the target, and the columns to predict it from."""
 
     source: str  # name of the file
     format_name: str
@@ -49,8 +49,7 @@ class Problem:
     weights: NDArray[np.float64] | None = None  # of the rows
     tasks: NDArray[Any] | None = None  # task of each row
     base: int | None = None  # for libsvm, the number of the first column
-    # Numbers of rows that are not used, by the reason
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)  # rows left out, by the reason
 
     @property
     def used(self) -> list[Column]:
@@ -78,7 +77,7 @@ class Problem:
 
 
 def read_problem(source: Source, wanted: Wanted) -> Problem:
-    """Read a table and understand its columns."""
+    """Read a table into memory, and recognise its columns."""
     if source.format == "svm":
         return _read_svm(source, wanted)
     _check_target(wanted)
@@ -87,7 +86,7 @@ def read_problem(source: Source, wanted: Wanted) -> Problem:
 
 
 def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Problem:
-    """What the columns of a table are for."""
+    """Recognise target and columns of a table, which is a `DataFrame` or a `LargeFrame`."""
     name = _check_target(wanted)
     roles = _check_names(frame, wanted, source)
     frame, left_out = _with_target(frame, name, wanted.missing, source)

@@ -43,7 +43,11 @@ PERCENT = "%"
 
 
 class Styles:
-    """How many values are written in each of some styles, from some values after the others."""
+    """Counts batch by batch how many values are written in each of some styles.
+
+    A style is looked for if the first value of the column is written in it. Of two styles with as
+    many values the first one is better.
+    """
 
     def __init__(self, suits: Callable[[Any, str], Any], styles: Sequence[str]) -> None:
         self._suits = suits
@@ -89,7 +93,10 @@ class Styles:
 
 
 class Written:
-    """How values of a column are written, from some of them after the others."""
+    """Looks at how the values of a column are written, batch by batch.
+
+    Styles of numbers are the decimal mark, or empty for plain numbers; those of dates are forms.
+    """
 
     def __init__(self) -> None:
         self.numbers = Styles(_suits_number, ("", ".", ","))

@@ -25,7 +25,7 @@ class Target:
     kind: str  # "regression" or "classification"
     values: NDArray[Any]  # numbers, or classes
     reason: str  # why it was taken for that
-    # What a person is asked about that, with the option that answers it; mostly empty
+    # What only the user can decide, with the option that decides it; mostly empty
     question: str = ""
     # The decimal mark of numbers that are written with other signs, as `Column` has it
     style: str = ""
@@ -69,7 +69,7 @@ def recognise_target(series: Any, name: str, wanted: str | None, source: str) ->
 
 
 class _Numbers:
-    """The numbers of a column, if all of its values are finite ones."""
+    """The numbers of a column, with their style; `values` is None unless all are finite."""
 
     def __init__(self, series: Any) -> None:
         types = pandas().api.types
@@ -92,18 +92,18 @@ class _Numbers:
 def _kind(numbers: NDArray[np.float64] | None, distinct: int) -> tuple[str, str, str]:
     """What a target is, why, and what to ask about it."""
     if numbers is None:
-        return CLASSIFICATION, f"{distinct} different values that are no numbers", ""
+        return CLASSIFICATION, f"{distinct} distinct non-numeric values", ""
     if distinct == 2:
-        return CLASSIFICATION, "2 different numbers; --regression takes them as such", ""
+        return CLASSIFICATION, "2 distinct numbers; --regression predicts them as numbers", ""
     if distinct > FEW or not np.array_equal(numbers, np.round(numbers)):
-        return REGRESSION, f"{distinct} different numbers", ""
+        return REGRESSION, f"{distinct} distinct numbers", ""
     values = [f"{value:g}" for value in np.unique(numbers)]
     shown = listed(values, most=FEW)
     question = (
         f"a count or a rating, or classes? Its values ({shown}) are predicted as numbers; "
         "--classification takes them for classes, --regression says that this is meant."
     )
-    return REGRESSION, f"{distinct} different whole numbers ({shown})", question
+    return REGRESSION, f"{distinct} distinct whole numbers ({shown})", question
 
 
 def _classes(series: Any, numbers: NDArray[np.float64] | None) -> NDArray[Any]:

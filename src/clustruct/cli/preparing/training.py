@@ -17,8 +17,7 @@ from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
 from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.preparing.problems import Problem
-from clustruct.cli.reading.memory import size_in_words
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.shelf import Shelf, size_in_words
 from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import MOST_ROWS, Comparison, Data, compare
 
@@ -62,7 +61,10 @@ def train(
     missing: str,
     test_size: float,
 ) -> Trained:
-    """Fit the model that settings stand for."""
+    """Hold rows out, prepare columns, fit the model and compare it with others.
+
+    The shelf keeps what is made of a large table for as long as the model is used.
+    """
     fitted, held = _split(problem, test_size, settings.seed)
     with console.progress("preparing columns"):
         ready = (

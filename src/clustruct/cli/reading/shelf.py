@@ -1,20 +1,38 @@
-"""Where what took work to make of a large table is kept until the end of a command."""
+"""Free memory, and a temporary place for what is made of a large table."""
 
 import errno
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.sparse import load_npz, save_npz
 
-from clustruct.cli.reading.memory import free_bytes
-
-__all__ = ["Shelf"]
+__all__ = ["Shelf", "free_bytes", "size_in_words"]
 
 # The part of the memory, free in the beginning, that is filled before a file is written.
 PART_OF_MEMORY = 0.5
+
+
+def free_bytes() -> float:
+    """Free memory; infinite where it is not known."""
+    if find_spec("psutil") is not None:
+        import psutil
+
+        return float(psutil.virtual_memory().available)
+    names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
+    if "SC_AVPHYS_PAGES" in names:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return np.inf
+
+
+def size_in_words(n_bytes: float) -> str:
+    """Bytes for a message."""
+    return f"{n_bytes / 1e9:.3g} GB"
 
 
 class Shelf:
@@ -37,7 +55,7 @@ class Shelf:
             self._folder.cleanup()
 
     def put(self, matrix: Any) -> Any:
-        """Keep a piece."""
+        """Keep a sparse matrix; return a Dask array of one chunk, which is read lazily."""
         import dask
         import dask.array as da
 

@@ -42,7 +42,10 @@ def pandas() -> Any:
 
 
 def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "utf-8") -> Any:
-    """A table as a data frame with unique names of columns."""
+    """Read a table, of any format but libsvm, as a data frame with unique names of columns.
+
+    Values of columns `as_text` stay as they are written. The encoding is that of CSV and TSV.
+    """
     readers: dict[str, Callable[[], Any]] = {
         "parquet": lambda: _read_arrow(source, "read_parquet"),
         "arrow": lambda: _read_arrow(source, "read_feather"),
@@ -61,7 +64,10 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
 def read_lines(
     source: Source, as_text: Collection[str], encoding: str, n_rows: int | None = None
 ) -> Iterator[Any]:
-    """A table of one row after the other: CSV, TSV, JSON lines or a JSON array of records."""
+    """Read CSV, TSV or JSON in frames of `n_rows`, or at once if that is None.
+
+    The type of a column in a frame is that of its values in these rows.
+    """
     frames = (
         _read_json(source, as_text, n_rows)
         if source.format in ("json", "jsonl")
@@ -132,18 +138,13 @@ def _csv_parser(
 
 
 def codes_in(source: Source, encoding: str) -> list[str]:
-    """Columns of CSV and TSV with zeros before numbers, such as 04554, which a number would lose."""
+    """Columns of CSV and TSV with codes such as 04554, which lose their zeros as numbers."""
     if source.format not in ("csv", "tsv") or not _may_have_codes(source):
         return []
-    header, parse = _csv_parser(source, (), encoding)
     found: dict[str, None] = {}
-    reader = _parsed(
-        source.name, encoding, len(header), partial(parse, chunksize=CODE_ROWS, dtype=object)
-    )
-    read_on = partial(_parsed, source.name, encoding, len(header), partial(next, reader, None))
-    while (frame := read_on()) is not None:
+    for frame in _read_csv(source, _header(source, encoding)[0], encoding, CODE_ROWS):
         for name in frame.columns:
-            values = frame[name].drop_duplicates().dropna().astype(str)
+            values = frame[name].drop_duplicates().dropna()
             if name not in found and values.str.fullmatch(CODE).any():
                 found[str(name)] = None
     source.stream.seek(0)
@@ -302,7 +303,7 @@ class SparseTable:
 def read_sparse(
     source: Source, n_features: int | None = None, base: int | None = None
 ) -> SparseTable:
-    """A libsvm file."""
+    """Read a libsvm file, with so many columns and numbered from `base` if these are given."""
     from sklearn.datasets import load_svmlight_file
 
     try:
