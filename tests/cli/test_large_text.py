@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 import clustruct as cs
 from clustruct.cli.preparing.words import fit_words
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.stored import ParquetTable
 
 pytest.importorskip("dask")
@@ -127,7 +127,7 @@ def _assert_same_words(mine, theirs):
 @pytest.mark.parametrize("use", [("--samples", "--clusters", "2"), ("--tasks", "shop")])
 def test_samples_and_tasks_are_those_of_memory(use, fitted_both_ways, file, reviews, monkeypatch):
     monkeypatch.setattr("clustruct.cli.preparing.preparation.MOST_WORDS", 8)
-    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.cli.reading.scratch.free_bytes", lambda: 0.0)
     reviews.assign(shop=reviews["shop"].fillna("none")).to_parquet(file)
     columns = ("--target", "stars", "--columns", "title", "age", "--text", "title")
     (_, whole), (_, pieces) = fitted_both_ways(file, *columns, *use)
@@ -166,7 +166,7 @@ def test_pieces_are_on_disk_where_memory_is_short(
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.cli.reading.scratch.free_bytes", lambda: 0.0)
     options = CASES["mixed"]
     (_, whole), (_, pieces) = fitted_both_ways(file, *options)
     np.testing.assert_allclose(pieces[-1].coef_, whole[-1].coef_, rtol=1e-8, atol=1e-8)
@@ -189,23 +189,23 @@ def test_a_full_disk_is_told(complaint_of, file, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 0.0)
-    monkeypatch.setattr("clustruct.cli.reading.shelf.save_npz", full)
+    monkeypatch.setattr("clustruct.cli.reading.scratch.free_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.cli.reading.scratch.save_npz", full)
     complaint = complaint_of("fit", file, *CASES["one text"], "--out-of-core", "yes")
     assert "no room is left in" in complaint
     assert "TMPDIR" in complaint
 
 
-def test_the_shelf_is_filled_in_memory_first(monkeypatch):
+def test_the_scratch_is_filled_in_memory_first(monkeypatch):
     from scipy.sparse import random_array
 
     matrix = random_array((50, 20), density=0.3, rng=0, format="csr")
     size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
-    monkeypatch.setattr("clustruct.cli.reading.shelf.free_bytes", lambda: 4.0 * size)
-    with Shelf() as shelf:
-        pieces = [shelf.put(matrix) for _ in range(5)]
-        assert shelf.bytes_on_disk == 3 * size
-        with shelf.writing() as folder:
+    monkeypatch.setattr("clustruct.cli.reading.scratch.free_bytes", lambda: 4.0 * size)
+    with Scratch() as scratch:
+        pieces = [scratch.put(matrix) for _ in range(5)]
+        assert scratch.bytes_on_disk == 3 * size
+        with scratch.writing() as folder:
             assert len(list(folder.iterdir())) == 3
         for piece in pieces:
             assert abs(piece.compute() - matrix).max() == 0.0

@@ -212,9 +212,9 @@ def test_demo_tells_its_commands(clustruct, monkeypatch, tmp_path):
         "Features: a short one",
         "diabetes",
         "csv",
-        ("--target", "progression", "--clusters", "3", "--alpha", "0.1", "--nonzero", "all"),
+        "--target progression --clusters 3 --alpha 0.1 --nonzero all",
     )
-    missing = demo.Job("Words: not here", "reviews", "jsonl", ())
+    missing = demo.Job("Words: not here", "reviews", "jsonl", "")
     monkeypatch.setattr(demo, "JOBS", (job, missing))
     monkeypatch.setenv("CLUSTRUCT_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

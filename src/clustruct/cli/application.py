@@ -14,9 +14,9 @@ from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.preparing.columns import as_kind, check_missing, find
 from clustruct.cli.preparing.large import LargeFrame, frames_of
 from clustruct.cli.preparing.opening import open_data
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import Source, format_of
-from clustruct.cli.reading.tables import pandas, read_sparse, read_table
+from clustruct.cli.reading.tables import pandas, read_sparse
 from clustruct.persistence.model_files import read_model_file
 
 __all__ = ["Batch", "Saved", "load_model", "read_batches", "read_some"]
@@ -78,8 +78,8 @@ def load_model(path: str) -> Saved:
 
 def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Batch:
     """Rows of a table that have a target; `most` of them where they do not fit into memory."""
-    with Shelf() as shelf:
-        batches = list(read_batches(saved, args, shelf, console, most, with_target=True))
+    with Scratch() as scratch:
+        batches = list(read_batches(saved, args, scratch, console, most, with_target=True))
     return Batch(
         batches[0].source,
         batches[0].X if len(batches) == 1 else _below([batch.X for batch in batches]),
@@ -102,7 +102,7 @@ def _joined(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
 def read_batches(
     saved: Saved,
     args: argparse.Namespace,
-    shelf: Shelf,
+    scratch: Scratch,
     console: Console,
     most: int | None = None,
     *,
@@ -110,7 +110,7 @@ def read_batches(
 ) -> Iterator[Batch]:
     """Read the table of a command line: at once, or in batches where it does not fit into memory.
 
-    The shelf keeps a copy of it, if there has to be one. With `most`, so many rows are drawn at
+    A copy of it, if there has to be one, is in `scratch`. With `most`, so many rows are drawn at
     random of a table that does not fit. With `with_target`, rows without a target are left out.
     """
     texts = [name for name, kind in saved.columns.items() if kind != "number"]
@@ -119,18 +119,20 @@ def read_batches(
     kept = getattr(args, "keep", [])
     if (args.format or format_of(args.data)) in ("csv", "tsv"):  # where numbers would be rewritten
         texts += [name for name in kept if name not in saved.columns and name != saved.target]
-    with open_data(args, texts, shelf, console) as data:
+    with open_data(args, texts, scratch, console) as data:
+        is_sparse = isinstance(data, Source)
+        if is_sparse != (saved.base is not None):
+            wants = "a table with named columns" if is_sparse else "libsvm"
+            raise ValueError(
+                f"{data.name} is {data.format_name}, and {saved.path} was fitted to {wants}. "
+                "Give data of the same form."
+            )
         if isinstance(data, Source):
-            _check_form(saved, data.name, data.format_name, is_sparse=data.format == "svm")
-            if saved.base is not None:
-                if kept:
-                    raise BadUsage(f"--keep names columns, and those of {data.name} have no names.")
-                yield _sparse_batch(saved, data)
-                return
-            frame, name = read_table(data, texts, args.encoding), data.name
-        else:
-            frame, name = data.frame, data.table.name
-            _check_form(saved, name, data.table.format_name, is_sparse=False)
+            if kept:
+                raise BadUsage(f"--keep names columns, and those of {data.name} have no names.")
+            yield _sparse_batch(saved, data)
+            return
+        frame, name = data.load(), data.name
         _check_columns(saved, frame, name, console, kept)
         if with_target and saved.target in frame.columns:
             frame = _with_target(saved, frame, name, console)
@@ -166,16 +168,6 @@ def _frames(saved: Saved, frame: Any, kept: Sequence[str], most: int | None) -> 
         numbers = np.sort(np.random.default_rng(0).choice(numbers, most, replace=False))
     for part in frames_of(frame.table, columns, numbers):
         yield part.astype(types)
-
-
-def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -> None:
-    """Complain of data that are not of the form that the model was fitted to."""
-    if is_sparse != (saved.base is not None):
-        wants = "libsvm" if saved.base is not None else "a table with named columns"
-        raise ValueError(
-            f"{name} is {format_name}, and {saved.path} was fitted to {wants}. "
-            "Give data of the same form."
-        )
 
 
 def _with_target(saved: Saved, frame: Any, source: str, console: Console) -> Any:

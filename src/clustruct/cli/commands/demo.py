@@ -22,7 +22,7 @@ class Job:
     title: str
     dataset: str  # name in the catalogue
     ending: str  # of the file that the table is written to
-    options: tuple[str, ...]  # of ``clustruct fit``
+    options: str  # of ``clustruct fit``
 
 
 JOBS = (
@@ -30,36 +30,25 @@ JOBS = (
         "Features: which measurements of a tumour count the same?",
         "breast-cancer",
         "csv",
-        ("--target", "diagnosis", "--clusters", "2:8", "--nonzero", "all"),
+        "--target diagnosis --clusters 2:8 --nonzero all",
     ),
     Job(
         "Samples: rows that follow three different rules, and nothing says which",
         "made-experts",
         "csv",
-        ("--target", "y", "--samples", "--clusters", "1:5"),
+        "--target y --samples --clusters 1:5",
     ),
     Job(
         "Tasks: 24 small problems, some of which are alike",
         "made-tasks",
         "csv",
-        ("--target", "y", "--tasks", "task", "--clusters", "1:5"),
+        "--target y --tasks task --clusters 1:5",
     ),
     Job(
         "Words: movie reviews, whose words share a few weights",
         "reviews",
         "jsonl",
-        (
-            "--target",
-            "rating",
-            "--text",
-            "review",
-            "--drop",
-            "critic",
-            "--clusters",
-            "5,10,15",
-            "--nonzero",
-            "all",
-        ),
+        "--target rating --text review --drop critic --clusters 5,10,15 --nonzero all",
     ),
 )
 
@@ -122,7 +111,7 @@ def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
     model, page = table.with_suffix(".clustruct"), table.with_suffix(".html")
     commands = [
         ["data", "show", job.dataset, "--out", str(table)],
-        ["fit", str(table), *job.options, "--out", str(model)],
+        ["fit", str(table), *job.options.split(), "--out", str(model)],
     ]
     if has_report():
         commands[1] += ["--report", str(page)]

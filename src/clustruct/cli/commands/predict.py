@@ -52,11 +52,11 @@ def run(args: argparse.Namespace, console: Console) -> None:
     args.keep = list(dict.fromkeys(args.keep))
     with console.progress("reading"):
         from clustruct.cli.application import load_model, read_batches
-        from clustruct.cli.reading.shelf import Shelf
+        from clustruct.cli.reading.scratch import Scratch
 
         saved = load_model(args.model)
-    with Shelf() as shelf:
-        _predict(args, saved, read_batches(saved, args, shelf, console), console)
+    with Scratch() as scratch:
+        _predict(args, saved, read_batches(saved, args, scratch, console), console)
 
 
 def _predict(

@@ -9,7 +9,7 @@ import numpy as np
 from clustruct._typing import Indices
 from clustruct.cli.messages import needs_extra
 from clustruct.cli.preparing.columns import Column, as_kind
-from clustruct.cli.reading.shelf import Shelf, free_bytes, size_in_words
+from clustruct.cli.reading.scratch import Scratch, free_bytes, size_in_words
 from clustruct.cli.reading.stored import StoredTable
 from clustruct.cli.reading.tables import pandas
 
@@ -190,8 +190,8 @@ def in_pieces(columns: LargeColumns, rows: Indices, steps: Any, width: int) -> A
     return da.concatenate(arrays, axis=0)
 
 
-def in_kept_pieces(columns: LargeColumns, rows: Indices, steps: Any, shelf: Shelf) -> Any:
-    """The same, made once and kept on a shelf: text takes longer to prepare than to read again."""
+def in_kept_pieces(columns: LargeColumns, rows: Indices, steps: Any, scratch: Scratch) -> Any:
+    """The same, made once and kept as scratch: text takes longer to prepare than to read again."""
     import dask.array as da
 
-    return da.concatenate([shelf.put(steps.transform(frame)) for frame in columns.frames(rows)])
+    return da.concatenate([scratch.put(steps.transform(frame)) for frame in columns.frames(rows)])

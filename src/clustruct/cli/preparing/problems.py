@@ -12,9 +12,9 @@ from clustruct.cli.preparing.columns import Column, as_kind, check_missing, find
 from clustruct.cli.preparing.large import LargeColumns, LargeFrame
 from clustruct.cli.preparing.targets import Target, recognise_target
 from clustruct.cli.reading.streams import Source
-from clustruct.cli.reading.tables import pandas, read_sparse, read_table
+from clustruct.cli.reading.tables import pandas, read_sparse
 
-__all__ = ["Problem", "Wanted", "read_problem", "understand", "written_as_they_are"]
+__all__ = ["Problem", "Wanted", "read_sparse_problem", "understand", "written_as_text"]
 
 LABEL = "the number before each row"
 
@@ -76,18 +76,9 @@ class Problem:
         return isinstance(self.X, LargeColumns)
 
 
-def read_problem(source: Source, wanted: Wanted) -> Problem:
-    """Read a table into memory, and recognise its columns."""
-    if source.format == "svm":
-        return _read_svm(source, wanted)
-    _check_target(wanted)
-    frame = read_table(source, written_as_they_are(wanted), wanted.encoding)
-    return understand(frame, source.name, source.format_name, wanted)
-
-
 def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Problem:
     """Recognise target and columns of a table, which is a `DataFrame` or a `LargeFrame`."""
-    name = _check_target(wanted)
+    name = str(wanted.target)
     roles = _check_names(frame, wanted, source)
     frame, left_out = _with_target(frame, name, wanted.missing, source)
     target = recognise_target(frame[name], name, wanted.kind, source)
@@ -141,12 +132,6 @@ def _rare_rows(target: Target) -> dict[str, int]:
     return {f"{one} ({listed(target.rare)})": len(target.rare)}
 
 
-def _check_target(wanted: Wanted) -> str:
-    if wanted.target is None:
-        raise BadUsage("--target is needed: the name of the column to predict.")
-    return wanted.target
-
-
 def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
     """The columns that the model sees; where they do not fit into memory, they are read later."""
     if isinstance(frame, LargeFrame):
@@ -155,7 +140,7 @@ def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
     return pandas().DataFrame(values).reset_index(drop=True)
 
 
-def written_as_they_are(wanted: Wanted) -> list[str]:
+def written_as_text(wanted: Wanted) -> list[str]:
     """Columns whose values stay text, even where they look like numbers."""
     kept = [name for name, kind in wanted.kinds.items() if kind != "number"]
     kept += [name for name in wanted.styles if name not in kept]
@@ -227,8 +212,8 @@ def _tasks(frame: Any, name: str, source: str) -> NDArray[Any]:
     return tasks
 
 
-def _read_svm(source: Source, wanted: Wanted) -> Problem:
-    """A libsvm file has no names, and so nothing to choose from."""
+def read_sparse_problem(source: Source, wanted: Wanted) -> Problem:
+    """Read a libsvm file, which has no names and so nothing to choose from."""
     named = (wanted.target, wanted.weights, wanted.tasks, wanted.only, wanted.drop, wanted.kinds)
     if any(named):
         raise BadUsage(

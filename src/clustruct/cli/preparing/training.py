@@ -17,7 +17,7 @@ from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
 from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.preparing.problems import Problem
-from clustruct.cli.reading.shelf import Shelf, size_in_words
+from clustruct.cli.reading.scratch import Scratch, size_in_words
 from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import MOST_ROWS, Comparison, Data, compare
 
@@ -55,7 +55,7 @@ def train(
     problem: Problem,
     settings: Settings,
     console: Console,
-    shelf: Shelf,
+    scratch: Scratch,
     *,
     scale: str,
     missing: str,
@@ -63,18 +63,18 @@ def train(
 ) -> Trained:
     """Hold rows out, prepare columns, fit the model and compare it with others.
 
-    The shelf keeps what is made of a large table for as long as the model is used.
+    What is made of a large table is kept in `scratch`, for as long as the model is used.
     """
     fitted, held = _split(problem, test_size, settings.seed)
     with console.progress("preparing columns"):
         ready = (
-            _prepare_in_pieces(problem, fitted, scale, missing, settings.seed, shelf)
+            _prepare_in_pieces(problem, fitted, scale, missing, settings.seed, scratch)
             if problem.is_large
             else _prepare(problem, fitted, scale, missing)
         )
-    if shelf.bytes_on_disk:
+    if scratch.bytes_on_disk:
         console.note(
-            f"clustruct: the words of {problem.source} take {size_in_words(shelf.bytes_on_disk)} "
+            f"clustruct: the words of {problem.source} take {size_in_words(scratch.bytes_on_disk)} "
             f"in {gettempdir()} until the end; the variable TMPDIR names another folder."
         )
     estimator = _fit(problem, settings, console, fitted, ready)
@@ -172,13 +172,13 @@ def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Read
 
 
 def _prepare_in_pieces(
-    problem: Problem, rows: Indices, scale: str, missing: str, seed: int, shelf: Shelf
+    problem: Problem, rows: Indices, scale: str, missing: str, seed: int, scratch: Scratch
 ) -> _Ready:
     """A table on disk: some rows are shown."""
     steps = fit_columns_apart(problem.X, rows, problem.used, scale, missing)
     names = _names(steps)
     matrix = (
-        in_kept_pieces(problem.X, rows, steps, shelf)
+        in_kept_pieces(problem.X, rows, steps, scratch)
         if problem.X.has_text
         else in_pieces(problem.X, rows, steps, len(names))
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clustruct.cli.messages import BadUsage
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.stored import ParquetTable
 from clustruct.cli.reading.streams import Source
 from clustruct.cli.reading.tables import codes_in, pandas, read_lines
@@ -18,9 +18,9 @@ PIECE_BYTES = 1 << 26
 
 
 def as_parquet(
-    source: Source, as_text: Collection[str], encoding: str, shelf: Shelf
+    source: Source, as_text: Collection[str], encoding: str, scratch: Scratch
 ) -> ParquetTable:
-    """Copy a table to Parquet files in the folder of a shelf.
+    """Copy a table to Parquet files in a temporary folder.
 
     Columns have the types that they have when the whole table is read. The columns `as_text` and
     the `encoding` are those of `read_table`.
@@ -31,7 +31,7 @@ def as_parquet(
             "Leave the option out."
         )
     pandas()
-    with shelf.writing() as folder:
+    with scratch.writing() as folder:
         if source.format == "parquet":
             with (folder / "table.parquet").open("wb") as stream:
                 shutil.copyfileobj(source.stream, stream)

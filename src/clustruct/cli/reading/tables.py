@@ -99,42 +99,31 @@ def _check_names(name: str, columns: list[str]) -> None:
 def _read_csv(
     source: Source, as_text: Collection[str], encoding: str, n_rows: int | None
 ) -> Iterator[Any]:
-    header, parse = _csv_parser(source, as_text, encoding)
-    parse = partial(parse, chunksize=n_rows)
-    parsed = _parsed(source.name, encoding, len(header), parse)
-    if n_rows is None:
-        yield parsed
-        return
-    with parsed:
-        while (
-            frame := _parsed(source.name, encoding, len(header), partial(next, parsed, None))
-        ) is not None:
-            yield frame
-
-
-def _csv_parser(
-    source: Source, as_text: Collection[str], encoding: str
-) -> tuple[list[str], Callable[..., Any]]:
-    """The names of the columns, and what reads the rows."""
+    """Read CSV or TSV with pandas, in frames of `n_rows` or at once."""
     header, separator = _header(source, encoding)
     _check_names(source.name, header)
     _check_header(source.name, header)
-    known = [name for name in as_text if name in header]
-    comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
-        DECIMAL_POINT.findall(source.start)
-    )
+    points, commas = (len(form.findall(source.start)) for form in (DECIMAL_POINT, DECIMAL_COMMA))
     parse = partial(
         pandas().read_csv,
         source.stream,
         sep=separator,
-        decimal="," if comma else ".",
-        dtype=dict.fromkeys(known, str),
+        decimal="," if separator == ";" and commas > points else ".",
+        dtype=dict.fromkeys(set(as_text) & set(header), str),
         encoding=_with_mark(encoding),
         index_col=False,
         low_memory=False,
         skipinitialspace=True,
+        chunksize=n_rows,
     )
-    return header, parse
+    parsed = _parsed(source.name, encoding, len(header), parse)
+    if n_rows is None:
+        yield parsed
+        return
+    read_on = partial(_parsed, source.name, encoding, len(header), partial(next, parsed, None))
+    with parsed:
+        while (frame := read_on()) is not None:
+            yield frame
 
 
 def codes_in(source: Source, encoding: str) -> list[str]:

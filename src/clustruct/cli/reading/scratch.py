@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import load_npz, save_npz
 
-__all__ = ["Shelf", "free_bytes", "size_in_words"]
+__all__ = ["Scratch", "free_bytes", "size_in_words"]
 
 # The part of the memory, free in the beginning, that is filled before a file is written.
 PART_OF_MEMORY = 0.5
@@ -35,7 +35,7 @@ def size_in_words(n_bytes: float) -> str:
     return f"{n_bytes / 1e9:.3g} GB"
 
 
-class Shelf:
+class Scratch:
     """Sparse pieces, in memory while there is room and in a temporary folder from then on.
 
     It is a context: the folder is gone at its end, however that comes.
@@ -47,7 +47,7 @@ class Shelf:
         self._n_files = 0
         self.bytes_on_disk = 0
 
-    def __enter__(self) -> "Shelf":
+    def __enter__(self) -> "Scratch":
         return self
 
     def __exit__(self, *error: object) -> None:
