@@ -304,9 +304,9 @@ def test_rows_without_target_are_left_out_and_counted(clustruct, flats, tmp_path
         (["--target", "rent", "--weights", "w"], ["(--weights)"]),
         (["--target", "rent", "--missing", "refuse"], ["column 'size'", "--missing impute"]),
         (["--target", "rent", "--weights", "size"], ["column 'size': no value in 1 rows"]),
-        (["--target", "rent", "--number", "area"], ["column 'area'", "no numbers"]),
+        (["--target", "rent", "--number", "area"], ["column 'area'", "not numbers"]),
         (["--target", "rent", "--date", "area"], ["column 'area'", "no date"]),
-        (["--target", "area", "--regression"], ["column 'area'", "no numbers"]),
+        (["--target", "area", "--regression"], ["column 'area'", "not numbers"]),
         (["--target", "advert"], ["column 'advert'", "60 classes in 60 rows"]),
         (
             ["--target", "rent", "--drop", "size", "rooms", "area", "since", "advert"],

@@ -40,7 +40,7 @@ def reviews():
     frame["stars"] += 0.02 * frame["age"] + (frame["shop"] == "north") + rng.normal(0, 0.2, N)
     frame["liked"] = np.where(frame["stars"] > frame["stars"].median(), "yes", "no")
     frame.loc[::50, ["review", "title"]] = None
-    frame.loc[200:420, "review"] = None  # so that some stretches have no text at all
+    frame.loc[200:420, "review"] = None  # so that some batches have no text at all
     frame.loc[5::90, "age"] = np.nan
     frame.loc[7::70, "shop"] = None
     frame["code"] = frame["code"].astype("Int64").where(frame.index % 60 != 1)
@@ -320,7 +320,7 @@ def test_texts_that_are_lists_are_told(complaint_of, file, reviews):
     assert "its values are lists or objects" in here
 
 
-# ---- Words, counted in stretches
+# ---- Words, counted in batches
 
 
 def _texts(n, n_words, seed):
@@ -330,7 +330,7 @@ def _texts(n, n_words, seed):
     return [" ".join(words[row]) for row in places]
 
 
-def _stretches(texts, size=7):
+def _batches(texts, size=7):
     return lambda: (texts[first : first + size] for first in range(0, len(texts), size))
 
 
@@ -339,7 +339,7 @@ def _stretches(texts, size=7):
 def test_words_are_those_that_scikit_learn_finds(most, seed):
     texts = ["", *_texts(150, 300, seed), "", "The"]
     vectorizer = TfidfVectorizer(min_df=2, max_df=0.5, max_features=most, sublinear_tf=True)
-    found = fit_words(vectorizer, _stretches(texts), "texts")
+    found = fit_words(vectorizer, _batches(texts), "texts")
     known = TfidfVectorizer(**vectorizer.get_params()).fit(texts)
     assert found.vocabulary_ == known.vocabulary_
     assert np.array_equal(found.idf_, known.idf_)
@@ -351,7 +351,7 @@ def test_many_words_are_counted_in_little_memory(monkeypatch):
     monkeypatch.setattr("clustruct.cli.preparing.words.MOST_COUNTED", 120)
     texts = [f"{text} rare{i} rarer{i}" for i, text in enumerate(_texts(600, 60, 0))]
     vectorizer = TfidfVectorizer(min_df=2, max_df=0.5, max_features=12, sublinear_tf=True)
-    found = fit_words(vectorizer, _stretches(texts), "texts")
+    found = fit_words(vectorizer, _batches(texts), "texts")
     known = TfidfVectorizer(**vectorizer.get_params()).fit(texts)
     assert found.vocabulary_ == known.vocabulary_
     assert np.array_equal(found.idf_, known.idf_)
@@ -362,7 +362,7 @@ def test_words_that_may_have_been_missed_are_told(monkeypatch):
     texts = _texts(300, 400, 0)
     vectorizer = TfidfVectorizer(min_df=2, max_df=0.5)
     with pytest.warns(UserWarning, match="texts: there are more than 50 distinct words"):
-        found = fit_words(vectorizer, _stretches(texts), "texts")
+        found = fit_words(vectorizer, _batches(texts), "texts")
     known = TfidfVectorizer(**vectorizer.get_params()).fit(texts)
     assert set(found.vocabulary_) < set(known.vocabulary_)
     for word, place in found.vocabulary_.items():  # what was found was counted without fault

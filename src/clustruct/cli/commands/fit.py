@@ -234,9 +234,7 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
     kinds: dict[str, str] = {}
     for kind in ("text", "category", "number", "date"):
         for name in getattr(args, kind):
-            if kinds.get(name, kind) != kind:
-                raise BadUsage(f"--{kind} {name} and --{kinds[name]} {name} cannot both be meant.")
-            kinds[name] = kind
+            _claim(kinds, name, kind, kind)
     styles = _styles(args, kinds)
     return Wanted(
         target=args.target,
@@ -262,15 +260,17 @@ def _styles(args: argparse.Namespace, kinds: dict[str, str]) -> dict[str, str]:
         if not equals or not name:
             raise BadUsage(f"--date-format {text!r} names no column. Give COL=FORMAT.")
         styles[name] = check_date_form(form, f"--date-format {text!r}")
-        if kinds.setdefault(name, "date") != "date":
-            raise BadUsage(f"--date-format {name} and --{kinds[name]} {name} cannot both be meant.")
+        _claim(kinds, name, "date", "date-format")
     for name in args.decimal_comma:
         styles[name] = ","
-        if kinds.setdefault(name, "number") != "number":
-            raise BadUsage(
-                f"--decimal-comma {name} and --{kinds[name]} {name} cannot both be meant."
-            )
+        _claim(kinds, name, "number", "decimal-comma")
     return styles
+
+
+def _claim(kinds: dict[str, str], name: str, kind: str, option: str) -> None:
+    """Note the kind that an option gives a column; options must not contradict each other."""
+    if kinds.setdefault(name, kind) != kind:
+        raise BadUsage(f"--{option} {name} and --{kinds[name]} {name} cannot both be meant.")
 
 
 def _check_loss(loss: str | None, kind: str) -> None:
