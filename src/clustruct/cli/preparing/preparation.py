@@ -154,20 +154,27 @@ def _fit_steps(
     Medians and quartiles are learnt from the quartiles of each column, which are the same as those
     of all values; means and deviations from one batch of rows after the other.
     """
+    few = table.take(rows[:FEW_ROWS], names)
     fitted: list[tuple[str, Any]] = []
     for place, (title, step) in enumerate(pipeline.steps):
         step = clone(step)
         if hasattr(step, "partial_fit"):
             for frame in table.frames(rows, names):
-                step.partial_fit(Pipeline(fitted).transform(frame) if fitted else frame)
+                step.partial_fit(_after(fitted, frame))
         elif isinstance(step, SimpleImputer | RobustScaler):
             before = pipeline[:place]
-            columns = {name: _quartiles(before, table.column(name, rows)) for name in names}
-            step.fit(pandas().DataFrame(columns))
+            columns = [_quartiles(before, table.column(name, rows)) for name in names]
+            values, given = np.column_stack(columns), _after(fitted, few)
+            is_frame = hasattr(given, "columns")
+            step.fit(pandas().DataFrame(values, columns=given.columns) if is_frame else values)
         else:  # reads numbers or dates, or tells where they are missing
-            step.fit(table.take(rows[:FEW_ROWS], names))
+            step.fit(_after(fitted, few))
         fitted.append((title, step))
     return Pipeline(fitted)
+
+
+def _after(fitted: list[tuple[str, Any]], frame: Any) -> Any:
+    return Pipeline(fitted).transform(frame) if fitted else frame
 
 
 def _quartiles(steps: Pipeline, column: Any) -> NDArray[np.float64]:
