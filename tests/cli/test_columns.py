@@ -123,8 +123,8 @@ def test_targets_can_be_said():
     ("values", "wanted", "message"),
     [
         ([3] * N, None, "the target is '3' in every row, so that there is nothing to learn"),
-        (["a", "b"] * 20, "regression", "values are no numbers, as 'a' in row 1"),
-        ([*map(str, range(N - 1)), "?"], None, r"no numbers, as '\?' in row 40"),
+        (["a", "b"] * 20, "regression", "values are not numbers, such as 'a' in row 1"),
+        ([*map(str, range(N - 1)), "?"], None, r"not numbers, such as '\?' in row 40"),
         ([f"name {i}" for i in range(N)], None, "40 classes in 40 rows. Name another column"),
         (["a"] * 20 + ["b"], None, "all rows but 1 are of one class"),
     ],

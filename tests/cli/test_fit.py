@@ -1,8 +1,6 @@
 """``clustruct fit`` and what comes after it."""
 
 import json
-import warnings
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -10,8 +8,6 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
-from clustruct._console import Console
-from clustruct.cli import progress
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing import training
 from clustruct.reporting import build
@@ -67,7 +63,7 @@ def test_people_are_told_what_was_understood(clustruct, flats_csv, quick):
     assert (status, err) == (0, "")
     for text in (
         "60 rows",
-        "rent, 60 different numbers: regression",
+        "rent, 60 distinct numbers: regression",
         "mean 0, deviation 1",
         "filled with the median",
         "4 columns of 0 and 1",
@@ -234,7 +230,7 @@ def test_samples(answer_of, clustruct, tmp_path):
     row = answer_of("predict", out, path)["predictions"][0]
     assert set(row) == {"prediction", "expert 0", "expert 1", "expert 2"}
     _, text, _ = clustruct(*args)
-    assert "The gate, which tells from a row which expert answers, helps" in text
+    assert "The gate, which predicts the expert of a row, helps" in text
 
 
 # ---- Tasks
@@ -308,9 +304,9 @@ def test_rows_without_target_are_left_out_and_counted(clustruct, flats, tmp_path
         (["--target", "rent", "--weights", "w"], ["(--weights)"]),
         (["--target", "rent", "--missing", "refuse"], ["column 'size'", "--missing impute"]),
         (["--target", "rent", "--weights", "size"], ["column 'size': no value in 1 rows"]),
-        (["--target", "rent", "--number", "area"], ["column 'area'", "no numbers"]),
+        (["--target", "rent", "--number", "area"], ["column 'area'", "not numbers"]),
         (["--target", "rent", "--date", "area"], ["column 'area'", "no date"]),
-        (["--target", "area", "--regression"], ["column 'area'", "no numbers"]),
+        (["--target", "area", "--regression"], ["column 'area'", "not numbers"]),
         (["--target", "advert"], ["column 'advert'", "60 classes in 60 rows"]),
         (
             ["--target", "rent", "--drop", "size", "rooms", "area", "since", "advert"],
@@ -399,51 +395,6 @@ def test_few_rows_of_a_class_make_few_folds():
     assert choose_model(Settings(), "classification", (43, 5), y, None).cv == 3
 
 
-class Watched(Console):
-    is_watched = True
-
-
-@pytest.mark.parametrize("rich", [True, False])
-def test_progress_is_shown_to_those_who_watch(monkeypatch, capsys, rich):
-    if not rich:
-        monkeypatch.setitem(__import__("sys").modules, "rich.progress", None)
-    problem = cs.datasets.make_clustered_features(40, 6, 2, random_state=0)
-    model = cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2)
-    progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(problem.X, problem.y))
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "fold 1 of 2" not in printed.err
-    assert model.verbose == 0
-    assert model.n_clusters_ >= 1
-
-
-@pytest.mark.parametrize("use", ["features", "samples", "tasks"])
-def test_the_bar_moves_for_every_use(monkeypatch, use):
-    heard = []
-
-    @contextmanager
-    def bar(console, text):
-        yield lambda line: heard.extend(progress.DONE.findall(line))
-
-    monkeypatch.setattr(progress, "_bar", bar)
-    X, y, ids = cs.datasets.make_clustered_tasks(random_state=0).rows()
-    model, routed = {
-        "features": (cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2), {}),
-        "samples": (cs.SampleClusterRegressorCV((1, 2), n_init=1), {}),
-        "tasks": (cs.TaskClusterRegressorCV((1, 2), cv=2), {"tasks": ids}),
-    }[use]
-    progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(X, y, **routed))
-    assert heard == [("1", "2"), ("2", "2")]
-
-
-def test_warnings_are_told_when_the_bar_has_gone():
-    model = cs.FeatureClusterRegressor(2)
-    with pytest.warns(UserWarning, match="odd"):
-        progress.fit_with_progress(
-            Watched(), "fitting", model, lambda: warnings.warn("odd", stacklevel=2)
-        )
-
-
 def test_a_report_needs_no_second_comparison(clustruct, flats_csv, quick, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(training, "compare", lambda *a, **k: calls.append(a) or compare(*a, **k))
@@ -481,7 +432,9 @@ def test_a_target_that_is_not_finite(complaint_of, tmp_path):
 
 def test_text_in_the_target(complaint_of, tmp_path):
     complaint = complaint_of("fit", table(tmp_path, "1,2,oops"), "--target", "y")
-    assert "t.csv, column 'y': 1 of its values are no numbers, as 'oops' in row 31" in complaint
+    assert (
+        "t.csv, column 'y': 1 of its values are not numbers, such as 'oops' in row 31" in complaint
+    )
     assert complaint.endswith("or give --classification if it names classes.")
     assert "--drop" not in complaint
 

@@ -59,6 +59,7 @@ TARGETS = {
     "weighted": ("--target", "fare", "--drop", "kind", "--weights", "f5", "--clusters", "4"),
     "robust": ("--target", "fare", "--drop", "kind", "--scale", "robust", "--clusters", "4"),
     "unscaled": ("--target", "fare", "--columns", "f0", "f2", "f4", "--scale", "none"),
+    "raw": ("--target", "fare", "--columns", "f0", "f2", "--scale", "none", "--missing", "refuse"),
     "nonzero": ("--target", "fare", "--columns", "f0", "f2", "f3", "f4", "f5", "--nonzero", "3"),
 }
 
@@ -68,6 +69,9 @@ def test_model_is_that_of_the_table_in_memory(name, clustruct, folder, trips, tm
     options = [*TARGETS[name], "--category", "code"]
     if "--columns" in options:
         options = options[:-2]
+    if name == "raw":
+        for file in folder.glob("*.parquet"):
+            pd.read_parquet(file).dropna(subset="fare").to_parquet(file, row_group_size=70)
     if name == "weighted":
         trips.assign(f5=trips["f5"].abs()).to_parquet(folder / "part0.parquet", row_group_size=70)
         for other in ("part1", "part2"):
@@ -286,9 +290,9 @@ def arrays(trips, tmp_path):
 
 @pytest.mark.parametrize("target", ["file", "number"])
 def test_arrays_in_files(target, clustruct, arrays, tmp_path, monkeypatch):
-    monkeypatch.setattr("clustruct.cli.reading.arrays.PART_BYTES", 8 * 6 * 100)
+    monkeypatch.setattr("clustruct.cli.reading.stored.PART_BYTES", 8 * 6 * 100)
     monkeypatch.setattr(
-        "clustruct.cli.reading.arrays.SLAB_BYTES", 8 * 2 * N
+        "clustruct.cli.reading.stored.SLAB_BYTES", 8 * 2 * N
     )  # a few columns at a time
     X, y = arrays
     what = y if target == "file" else 3

@@ -12,7 +12,7 @@ import pytest
 
 import clustruct as cs
 from clustruct.cli.reading.conversion import as_parquet
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import open_source
 from clustruct.cli.reading.tables import read_table
 from clustruct.cli.writing import write_table
@@ -123,11 +123,11 @@ def test_types_are_those_of_all_rows(name, ending, tmp_path, monkeypatch):
         rows[-1].setdefault("a", None)
         path.write_text("\n".join(json.dumps(row) for row in rows))
     for as_text in ((), ("a",)):
-        with open_source(str(path)) as source, Shelf() as shelf:
+        with open_source(str(path)) as source, Scratch() as scratch:
             known = read_table(source, as_text)
             source.stream.seek(0)
-            table = as_parquet(source, as_text, "utf-8", shelf)
-            assert len(table.parts) > 5
+            table = as_parquet(source, as_text, "utf-8", scratch)
+            assert len(table.bounds) > 6
             found = table.load()
         assert list(found.columns) == list(known.columns)
         assert found["n"].tolist() == known["n"].tolist()

@@ -46,7 +46,7 @@ def test_predictions_go_to_files(clustruct, model, flats_csv, tmp_path, ending):
     assert status == 0, err
     assert "60 rows" in text
     assert out.exists()
-    assert "has the answers, too: R2" in err
+    assert "has the targets, too: R2" in err
     assert "1 columns that the model does not know are ignored: 'advert'" in err
 
 
@@ -212,9 +212,9 @@ def test_demo_tells_its_commands(clustruct, monkeypatch, tmp_path):
         "Features: a short one",
         "diabetes",
         "csv",
-        ("--target", "progression", "--clusters", "3", "--alpha", "0.1", "--nonzero", "all"),
+        "--target progression --clusters 3 --alpha 0.1 --nonzero all",
     )
-    missing = demo.Job("Words: not here", "reviews", "jsonl", ())
+    missing = demo.Job("Words: not here", "reviews", "jsonl", "")
     monkeypatch.setattr(demo, "JOBS", (job, missing))
     monkeypatch.setenv("CLUSTRUCT_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -245,7 +245,7 @@ def test_long_values_are_looked_at_quickly():
     assert not written.are_dates
 
 
-def test_styles_do_not_depend_on_stretches():
+def test_styles_do_not_depend_on_batches():
     values = pd.Series(["2020", "01/02/2020", "$5", "1,234", "x"] * 5).sample(
         frac=1, random_state=0
     )

@@ -6,14 +6,16 @@ only with ``--debug``. Each command has a module of its own, which is named in `
 """
 
 import argparse
+import io
+import os
 import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from clustruct import __version__
-from clustruct._console import Console
 from clustruct.cli.commands import data, demo, fit, predict, report, reproduce
+from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.options import Command, add_common
 
@@ -33,56 +35,47 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; those of the process if None.
-
-    Returns
-    -------
-    int
-        The exit status. Bad usage that the parser sees raises ``SystemExit(2)`` instead.
-    """
+    """Run a command and return its exit status."""
     args = parser().parse_args(argv)
-    console = Console()
     command: Command = args.command
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every sign
     try:
         with warnings.catch_warnings():
             if not args.debug:
                 warnings.showwarning = _warn
-            command(args, console)
-        console.flush()
+            command(args, Console())
+        if sys.stdout is not None:
+            sys.stdout.flush()  # so that a closed pipe shows up here
     except BrokenPipeError:
-        console.abandon()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:
-        console.note("clustruct: interrupted; no file was left half-written")
+        _tell("clustruct: interrupted; no file was left half-written")
         return INTERRUPTED
     except BadUsage as error:
-        print(f"clustruct: {error}\nclustruct {args.name} --help says more.", file=sys.stderr)
+        _tell(f"clustruct: {error}\nclustruct {args.name} --help says more.")
         return BAD_USAGE
     except Exception as error:
         if args.debug:
             raise
-        _complain(error)
+        if isinstance(error, (ValueError, OSError, ImportError)):
+            _tell(f"clustruct: error: {error}")
+        else:  # no user can have caused it
+            _tell(f"clustruct: unexpected {type(error).__name__}: {error} (--debug shows where)")
         return BAD_DATA
     return 0
 
 
+def _tell(text: str) -> None:
+    """Print a line to standard error, unless that is closed."""
+    if sys.stderr is not None:
+        print(text, file=sys.stderr)
+
+
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """Say what a warning says, without the lines of code that people have not written."""
-    print(f"clustruct: warning: {message}", file=sys.stderr)
-
-
-def _complain(error: Exception) -> None:
-    """Say what is wrong; an error that no user can have caused is named and asks for a report."""
-    if isinstance(error, (ValueError, OSError, ImportError)):
-        print(f"clustruct: error: {error}", file=sys.stderr)
-    else:
-        name = type(error).__name__
-        print(f"clustruct: unexpected {name}: {error} (--debug shows where)", file=sys.stderr)
+    """Print a warning without the lines of code that raised it."""
+    _tell(f"clustruct: warning: {message}")
 
 
 def parser() -> argparse.ArgumentParser:

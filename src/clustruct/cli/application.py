@@ -9,51 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.preparing.columns import as_kind, check_missing, find
 from clustruct.cli.preparing.large import LargeFrame, frames_of
 from clustruct.cli.preparing.opening import open_data
-from clustruct.cli.reading.parts import PartedTable
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import Source, format_of
-from clustruct.cli.reading.tables import pandas, read_sparse, read_table
+from clustruct.cli.reading.tables import pandas, read_sparse
 from clustruct.persistence.model_files import read_model_file
 
-__all__ = ["Rows", "Saved", "load_model", "read_pieces", "read_some"]
+__all__ = ["Batch", "Saved", "load_model", "read_batches", "read_some"]
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A model that ``clustruct fit`` wrote, and what it remembers of its table.
-
-    Attributes
-    ----------
-    path : str
-    model : Pipeline
-    target : str
-    kind : str
-        "regression" or "classification".
-    columns : dict of str
-        Kinds of the columns that it needs, by name.
-    missing : str
-        "impute" or "refuse".
-    tasks : str or None
-        The column that tells tasks apart.
-    base : int or None
-        For libsvm, the number of the first column.
-    styles : dict of str
-        How numbers and dates of columns, and of the target, are written, by name.
-    """
+    """A model that ``clustruct fit`` wrote, and what it remembers of its table."""
 
     path: str
     model: Any
     target: str
-    kind: str
-    columns: dict[str, str]
-    missing: str
-    tasks: str | None
-    base: int | None
+    kind: str  # "regression" or "classification"
+    columns: dict[str, str]  # kinds of the columns that it needs, by name
+    missing: str  # "impute" or "refuse"
+    tasks: str | None  # the column that tells tasks apart
+    base: int | None  # for libsvm, the number of the first column
+    # How numbers and dates of columns, and of the target, are written, by name
     styles: dict[str, str] = field(default_factory=dict)
 
     def as_kind(self, series: Any, kind: str, source: str) -> Any:
@@ -69,28 +50,15 @@ class Saved:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A table that a model can be applied to.
-
-    Attributes
-    ----------
-    source : str
-    X : DataFrame or csr_matrix
-    y : ndarray or None
-        Answers, if the table has all of them.
-    tasks : ndarray or None
-    n_all : int
-        Rows of the table that these are from.
-    kept : DataFrame or None
-        Columns to write beside the answers.
-    """
+class Batch:
+    """Rows of a table that a model can be applied to."""
 
     source: str
     X: Any
-    y: NDArray[Any] | None
+    y: NDArray[Any] | None  # targets, if all rows have one
     tasks: NDArray[Any] | None
-    n_all: int
-    kept: Any = None
+    n_all: int  # rows of the whole table
+    kept: Any = None  # columns to write beside the predictions
 
 
 def load_model(path: str) -> Saved:
@@ -108,19 +76,21 @@ def load_model(path: str) -> Saved:
     return Saved(path, found.model, **found.notes)
 
 
-def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Rows:
-    """Rows of a table that have a target; some of them where they do not fit into memory."""
-    with Shelf() as shelf:
-        pieces = list(read_pieces(saved, args, shelf, console, most, with_target=True))
-    if len(pieces) == 1:
-        return pieces[0]
-    return Rows(
-        pieces[0].source,
-        pandas().concat([rows.X for rows in pieces], ignore_index=True),
-        _joined([rows.y for rows in pieces]),
-        _joined([rows.tasks for rows in pieces]),
-        pieces[0].n_all,
+def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Batch:
+    """Rows of a table that have a target; `most` of them where they do not fit into memory."""
+    with Scratch() as scratch:
+        batches = list(read_batches(saved, args, scratch, console, most, with_target=True))
+    return Batch(
+        batches[0].source,
+        batches[0].X if len(batches) == 1 else _below([batch.X for batch in batches]),
+        _joined([batch.y for batch in batches]),
+        _joined([batch.tasks for batch in batches]),
+        batches[0].n_all,
     )
+
+
+def _below(frames: Sequence[Any]) -> Any:
+    return pandas().concat(frames, ignore_index=True)
 
 
 def _joined(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
@@ -129,32 +99,19 @@ def _joined(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
     return np.concatenate(present) if len(present) == len(arrays) else None
 
 
-def read_pieces(
+def read_batches(
     saved: Saved,
     args: argparse.Namespace,
-    shelf: Shelf,
+    scratch: Scratch,
     console: Console,
     most: int | None = None,
     *,
     with_target: bool = False,
-) -> Iterator[Rows]:
-    """The table of a command line, piece by piece where it does not fit into memory.
+) -> Iterator[Batch]:
+    """Read the table of a command line: at once, or in batches where it does not fit into memory.
 
-    Parameters
-    ----------
-    saved : Saved
-    args : Namespace
-    shelf : Shelf
-        Where it is written anew, if it has to be.
-    console : Console
-    most : int, default=None
-        Rows to draw at random of a table that does not fit; all of them if not given.
-    with_target : bool, default=False
-        Whether to leave out rows whose target is missing.
-
-    Yields
-    ------
-    Rows
+    A copy of it, if there has to be one, is in `scratch`. With `most`, so many rows are drawn at
+    random of a table that does not fit. With `with_target`, rows without a target are left out.
     """
     texts = [name for name, kind in saved.columns.items() if kind != "number"]
     texts += [name for name, style in saved.styles.items() if style and name not in texts]
@@ -162,145 +119,74 @@ def read_pieces(
     kept = getattr(args, "keep", [])
     if (args.format or format_of(args.data)) in ("csv", "tsv"):  # where numbers would be rewritten
         texts += [name for name in kept if name not in saved.columns and name != saved.target]
-    with open_data(args, texts, shelf, console) as data:
+    with open_data(args, texts, scratch, console) as data:
+        is_sparse = isinstance(data, Source)
+        if is_sparse != (saved.base is not None):
+            wants = "a table with named columns" if is_sparse else "libsvm"
+            raise ValueError(
+                f"{data.name} is {data.format_name}, and {saved.path} was fitted to {wants}. "
+                "Give data of the same form."
+            )
         if isinstance(data, Source):
-            yield _read(saved, data, texts, args.encoding, console, kept, with_target)
+            if kept:
+                raise BadUsage(f"--keep names columns, and those of {data.name} have no names.")
+            yield _sparse_batch(saved, data)
             return
-        table = data.table
-        _check_form(saved, table.name, table.format_name, is_sparse=False)
-        if data.in_pieces:
-            numbers = _drawn(table.n_rows, most)
-            yield from _read_in_pieces(saved, table, numbers, console, kept, with_target)
-        else:
-            yield _understand(saved, data.frame, table.name, console, kept, with_target)
+        frame, name = data.load(), data.name
+        _check_columns(saved, frame, name, console, kept)
+        if with_target and saved.target in frame.columns:
+            frame = _with_target(saved, frame, name, console)
+        needed = list(saved.columns) if saved.missing == "refuse" else []
+        check_missing(frame, needed, name)
+        if saved.tasks is not None:
+            check_missing(frame, [saved.tasks], name, "the model of tasks")
+        new = _New(saved)
+        for part in _frames(saved, frame, kept, most):
+            batch = _batch(saved, part, name, len(frame), kept)
+            new.count(batch)
+            yield batch
+        new.tell(name, console)
 
 
-def _drawn(n_rows: int, most: int | None) -> NDArray[np.intp] | None:
-    """Numbers of some rows, ascending; None for all."""
-    if most is None or n_rows <= most:
-        return None
-    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
-
-
-def _read_in_pieces(
-    saved: Saved,
-    table: PartedTable,
-    numbers: NDArray[np.intp] | None,
-    console: Console,
-    kept: Sequence[str],
-    with_target: bool,
-) -> Iterator[Rows]:
-    """A table that does not fit into memory."""
-    _check_columns(saved, table, table.name, console, kept)
-    _check_missing(saved, LargeFrame(table), table.name)
-    kinds = (
-        dict(saved.columns) if saved.tasks is None else saved.columns | {saved.tasks: "category"}
-    )
-    columns = [name for name in (*kinds, saved.target) if name in table.columns]
+def _frames(saved: Saved, frame: Any, kept: Sequence[str], most: int | None) -> Iterator[Any]:
+    """A table in memory as it is; of one on disk the columns that are needed, in batches."""
+    if not isinstance(frame, LargeFrame):
+        yield frame
+        return
+    kinds = saved.columns | ({} if saved.tasks is None else {saved.tasks: "category"})
+    columns = [name for name in (*kinds, saved.target) if name in frame.columns]
     columns += [name for name in kept if name not in columns]
     # Missing numbers anywhere in a column change how its whole numbers are written.
     types = {
-        name: table.column(name).dtype
+        name: frame[name].dtype
         for name in columns
-        if (kinds.get(name) in ("category", "text") or name in kept) and not table.is_text(name)
+        if (kinds.get(name) in ("category", "text") or name in kept)
+        and not frame.table.is_text(name)
     }
-    n_rows = table.n_rows
-    if with_target and saved.target in columns:
-        n_rows = _note_left_out(saved, table.column(saved.target), table.name, console)
-    new = _NewCategories(saved)
-    tasks: set[str] = set()
-    for frame in frames_of(table, columns, numbers):
-        frame = _answered(saved, frame) if with_target else frame
-        rows = _rows(saved, frame.astype(types), table.name, n_rows, kept)
-        new.count(rows.X)
-        tasks.update(() if rows.tasks is None else np.unique(rows.tasks).tolist())
-        yield rows
-    new.tell(table.name, console)
-    _note_new_tasks(saved, tasks, table.name, console)
+    numbers = frame.index
+    if most is not None and numbers.size > most:
+        numbers = np.sort(np.random.default_rng(0).choice(numbers, most, replace=False))
+    for part in frames_of(frame.table, columns, numbers):
+        yield part.astype(types)
 
 
-def _check_form(saved: Saved, name: str, format_name: str, *, is_sparse: bool) -> None:
-    """Complain of data that are not of the form that the model was fitted to."""
-    if is_sparse != (saved.base is not None):
-        wants = "libsvm" if saved.base is not None else "a table with named columns"
-        raise ValueError(
-            f"{name} is {format_name}, and {saved.path} was fitted to {wants}. "
-            "Give data of the same form."
-        )
-
-
-def _read(
-    saved: Saved,
-    source: Source,
-    texts: Sequence[str],
-    encoding: str,
-    console: Console,
-    kept: Sequence[str],
-    with_target: bool,
-) -> Rows:
-    _check_form(saved, source.name, source.format_name, is_sparse=source.format == "svm")
-    if saved.base is not None:
-        if kept:
-            raise BadUsage(f"--keep names columns, and those of {source.name} have no names.")
-        return _sparse_rows(saved, source)
-    frame = read_table(source, texts, encoding)
-    return _understand(saved, frame, source.name, console, kept, with_target)
-
-
-def _understand(
-    saved: Saved,
-    frame: Any,
-    source: str,
-    console: Console,
-    kept: Sequence[str],
-    with_target: bool,
-) -> Rows:
-    """A table in memory, for a model."""
-    _check_columns(saved, frame, source, console, kept)
-    if with_target and saved.target in frame.columns:
-        _note_left_out(saved, frame[saved.target], source, console)
-        frame = _answered(saved, frame)
-    _check_missing(saved, frame, source)
-    rows = _rows(saved, frame, source, len(frame), kept)
-    tasks = set() if rows.tasks is None else set(rows.tasks.tolist())
-    _note_new_tasks(saved, tasks, source, console)
-    new = _NewCategories(saved)
-    new.count(rows.X)
-    new.tell(source, console)
-    return rows
-
-
-def _check_missing(saved: Saved, frame: Any, source: str) -> None:
-    """Complain of values that the model cannot do without."""
-    if saved.missing == "refuse":
-        check_missing(frame, list(saved.columns), source)
-    if saved.tasks is not None:
-        check_missing(frame, [saved.tasks], source, "the model of tasks")
-
-
-def _note_left_out(saved: Saved, target: Any, source: str, console: Console) -> int:
-    """Say how many rows are left out as they have no target; return how many have one."""
-    absent = int(target.isna().sum())
-    if absent == len(target):
+def _with_target(saved: Saved, frame: Any, source: str, console: Console) -> Any:
+    """Leave out the rows without a target, and say how many they are."""
+    absent = frame[saved.target].isna()
+    if absent.all():
         raise ValueError(
             f"{source}, column {saved.target!r}: the target has no values. Give a table with some."
         )
-    if absent:
-        console.note(
-            f"clustruct: {source}: {len(target):,} rows, {absent:,} left out because the target is "
-            "missing."
-        )
-    return len(target) - absent
-
-
-def _answered(saved: Saved, frame: Any) -> Any:
-    """The rows that have a target; all where there is no such column."""
-    if saved.target not in frame.columns:
+    if not absent.any():
         return frame
-    return frame[frame[saved.target].notna()].reset_index(drop=True)
+    console.note(
+        f"clustruct: {source}: {len(absent):,} rows, {absent.sum():,} left out because the target "
+        "is missing."
+    )
+    return frame[~absent]
 
 
-def _rows(saved: Saved, frame: Any, source: str, n_all: int, kept: Sequence[str]) -> Rows:
+def _batch(saved: Saved, frame: Any, source: str, n_all: int, kept: Sequence[str]) -> Batch:
     """Values as the model takes them."""
     X = pandas().DataFrame(
         {name: saved.as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
@@ -309,16 +195,17 @@ def _rows(saved: Saved, frame: Any, source: str, n_all: int, kept: Sequence[str]
     if saved.tasks is not None:
         tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
     carried = frame[list(kept)].reset_index(drop=True)
-    return Rows(source, X, _answers(saved, frame, source), tasks, n_all, carried)
+    y = _targets(saved, frame, source)
+    return Batch(source, X.reset_index(drop=True), y, tasks, n_all, carried)
 
 
-def _sparse_rows(saved: Saved, source: Source) -> Rows:
+def _sparse_batch(saved: Saved, source: Source) -> Batch:
     first = saved.model[0]
     table = read_sparse(source, int(first.n_features_in_), saved.base)
-    answers = table.y
+    y: NDArray[Any] = table.y
     if saved.kind == "classification" and np.asarray(saved.model.classes_).dtype.kind in "iu":
-        answers = answers.astype(np.int64)
-    return Rows(source.name, table.X, answers, None, table.X.shape[0])
+        y = y.astype(np.int64)
+    return Batch(source.name, table.X, y, None, table.X.shape[0])
 
 
 def _check_columns(
@@ -343,48 +230,46 @@ def _check_columns(
         )
 
 
-def _note_new_tasks(saved: Saved, tasks: set[str], source: str, console: Console) -> None:
-    """Tasks that the mean of all others answers."""
-    known = {str(task) for task in saved.model[-1].tasks_} if tasks else set()
-    new = sorted(tasks - known)
-    if new:
-        console.note(
-            f"clustruct: {source}, column {saved.tasks!r}: {len(new)} tasks were not in the fit, "
-            f"as {new[0]!r:.40}; the mean of all tasks answers for them."
-        )
-
-
-class _NewCategories:
-    """Counts values that no column of zeros and ones stands for."""
+class _New:
+    """Counts categories and tasks that were not in the fit, batch by batch."""
 
     def __init__(self, saved: Saved) -> None:
-        self._encoders = [
-            (names[0], encoder)
-            for _, encoder, names in saved.model[0].transformers_
-            if hasattr(encoder, "categories_")
-        ]
+        self._saved = saved
+        steps = saved.model[0].transformers_ if hasattr(saved.model[0], "transformers_") else ()
+        self._encoders = {
+            names[0]: encoder for _, encoder, names in steps if hasattr(encoder, "categories_")
+        }
         self._counts: dict[str, int] = {}
         self._examples: dict[str, Any] = {}
+        self._tasks: set[str] = set()
 
-    def count(self, X: Any) -> None:
-        """Those of some rows."""
-        for name, encoder in self._encoders:
-            new = X[name][~X[name].isin(encoder.categories_[0])]
+    def count(self, batch: Batch) -> None:
+        """Count those of some rows."""
+        for name, encoder in self._encoders.items():
+            new = batch.X[name][~batch.X[name].isin(encoder.categories_[0])]
             if len(new):
                 self._counts[name] = self._counts.get(name, 0) + len(new)
                 self._examples.setdefault(name, new.iloc[0])
+        if batch.tasks is not None:
+            self._tasks.update(np.unique(batch.tasks).tolist())
 
     def tell(self, source: str, console: Console) -> None:
-        """What was counted."""
-        for name, encoder in self._encoders:
-            if name in self._counts:
-                example = self._examples[name]
-                shown = "a missing one" if example != example else f"{example!r:.40}"
+        """Say what was counted."""
+        if self._tasks:
+            known = {str(task) for task in self._saved.model[-1].tasks_}
+            new = sorted(self._tasks - known)
+            if new:
                 console.note(
-                    f"clustruct: {source}, column {name!r}: {self._counts[name]} rows hold "
-                    f"categories that were not in the fit, as {shown}; they count as "
-                    f"{_counts_as(encoder)}."
+                    f"clustruct: {source}, column {self._saved.tasks!r}: {len(new)} tasks were not "
+                    f"in the fit, as {new[0]!r:.40}; they are predicted by the mean of all tasks."
                 )
+        for name, count in self._counts.items():
+            example = self._examples[name]
+            shown = "a missing one" if example != example else f"{example!r:.40}"
+            console.note(
+                f"clustruct: {source}, column {name!r}: {count} rows hold categories that were not "
+                f"in the fit, as {shown}; they count as {_counts_as(self._encoders[name])}."
+            )
 
 
 def _counts_as(encoder: Any) -> str:
@@ -395,7 +280,7 @@ def _counts_as(encoder: Any) -> str:
     return "none of them" if dropped is None else f"{encoder.categories_[0][dropped]!r}"
 
 
-def _answers(saved: Saved, frame: Any, source: str) -> NDArray[Any] | None:
+def _targets(saved: Saved, frame: Any, source: str) -> NDArray[Any] | None:
     """The targets, where the table has all of them."""
     if saved.target not in frame.columns or frame[saved.target].isna().any():
         return None

@@ -1,4 +1,4 @@
-"""Which model a command line stands for."""
+"""Which model the options of the command line mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,29 +29,15 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says of the model; None leaves a choice to the search.
+    """Options of the command line about the model; None leaves a choice to the search."""
 
-    Attributes
-    ----------
-    use : str
-        "features", "samples" or "tasks".
-    clusters : sequence of int or None
-        Numbers of groups to try.
-    nonzero : int or None
-        Most features with a weight; 0 for no limit.
-    alpha : float or None
-    loss : str or None
-    seed : int
-    best : bool
-        Whether the best mean score is chosen, instead of the fewest groups about as good.
-    """
-
-    use: str = "features"
-    clusters: Sequence[int] | None = None
-    nonzero: int | None = None
+    use: str = "features"  # "features", "samples" or "tasks"
+    clusters: Sequence[int] | None = None  # numbers of groups to try
+    nonzero: int | None = None  # most features with a weight; 0 for no limit
     alpha: float | None = None
     loss: str | None = None
     seed: int = 0
+    # Whether the best mean score is chosen, instead of the fewest groups about as good
     best: bool = False
 
 
@@ -63,25 +49,9 @@ def choose_model(
     blocks: NDArray[Any] | None,
     n_tasks: int | None = None,
 ) -> Any:
-    """The model that settings and samples call for, not fitted.
+    """Choose the model, not fitted, for a matrix of some `shape` and its targets.
 
-    Parameters
-    ----------
-    settings : Settings
-    kind : str
-        "regression" or "classification".
-    shape : tuple of int
-        Of the matrix of samples.
-    y : ndarray
-        Targets to fit to.
-    blocks : ndarray or None
-        Block of each column, for features.
-    n_tasks : int or None
-        Number of tasks, for tasks.
-
-    Returns
-    -------
-    estimator
+    For features, `blocks` is the block of each column in which weights are shared.
     """
     common: dict[str, Any] = {"random_state": settings.seed}
     if settings.loss is not None:
@@ -170,7 +140,7 @@ def _of_samples(settings: Settings, kind: str, y: NDArray[Any], common: dict[str
     if kind == "classification" and min(counts) > most:
         raise BadUsage(
             f"--clusters {min(counts)}: with {most + 1} classes there can be {most} experts at "
-            "most, as more could answer every class. Give fewer."
+            "most, as more could predict every class. Give fewer."
         )
     if min(counts) > y.size:
         raise BadUsage(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 
 __all__ = [
     "Command",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.preparing.columns import ZERO
 from clustruct.cli.preparing.preparation import STEPS
 from clustruct.cli.preparing.training import Trained
@@ -87,7 +87,7 @@ def _remark(edge: Edge, estimator: Any) -> str:
 
 
 def _importance(trained: Trained) -> Any:
-    """How much each feature moves the answers, by its mean size and weight."""
+    """How much each feature moves the predictions, by its mean size and weight."""
     matrix = trained.matrix
     size = abs(matrix).mean(axis=0)
     sizes = np.asarray(size.todense() if sparse.issparse(size) else size).reshape(-1)
@@ -200,7 +200,7 @@ def print_model(trained: Trained, console: Console) -> None:
     if gate is not None and len(values["groups"]) > 1:
         worth = "helps" if gate.helps else "does not help"
         console.say(
-            f"The gate, which tells from a row which expert answers, {worth}: mean loss "
+            f"The gate, which predicts the expert of a row, {worth}: mean loss "
             f"{gate.gated:.4g} on rows it had not seen, {gate.constant:.4g} without it, "
             f"{gate.best:.4g} if it always knew."
         )

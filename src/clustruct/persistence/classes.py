@@ -52,6 +52,7 @@ _FOREIGN = {
             "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer"
         ),
         "feature_selection": "VarianceThreshold",
+        "frozen": "FrozenEstimator",
         "impute": "MissingIndicator SimpleImputer",
         "linear_model": "LinearRegression LogisticRegression Ridge RidgeClassifier",
         "model_selection": (

@@ -1,5 +1,8 @@
 """Tables of results, in notebooks and as text."""
 
+import shutil
+import sys
+import textwrap
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -7,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._console import Console, plain_table
 from clustruct._html import MOST_ROWS, number, table
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "classes_note",
     "group_rows",
     "largest",
+    "plain_table",
     "plural",
     "plural_word",
     "scores_table",
@@ -25,6 +28,7 @@ __all__ = [
 ]
 
 MOST_MEMBERS = 20  # names of a group that a table shows
+_GAP = "  "
 
 Group = TypeVar("Group")
 
@@ -46,7 +50,7 @@ class GroupTable(list[Group]):
             half = MOST_ROWS // 2
             left_out = [*["..."] * (len(header) - 1), f"{len(cells) - 2 * half} more"]
             cells = [*cells[:half], left_out, *cells[-half:]]
-        return "\n".join([title, "", *plain_table(header, cells, Console().width)]).rstrip()
+        return "\n".join([title, "", *plain_table(header, cells, _width())]).rstrip()
 
 
 class ClassTable(GroupTable[Group]):
@@ -55,6 +59,28 @@ class ClassTable(GroupTable[Group]):
     def __init__(self, iterable: Iterable[Group] = (), classes: Iterable[str] = ()) -> None:
         super().__init__(iterable)
         self.classes = tuple(classes)
+
+
+def _width() -> int:
+    """Columns of text to fill: the terminal's, within reason, or 100 where there is no terminal."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return max(60, min(120, shutil.get_terminal_size().columns)) if is_terminal else 100
+
+
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The lines of a table in plain text, the last column wrapped and left-aligned."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)][:-1]
+    room = max(20, width - sum(widths) - len(_GAP) * len(widths))
+
+    def lines(row: Sequence[str]) -> Iterator[str]:
+        margin = _GAP.join(cell.rjust(size) for cell, size in zip(row, widths, strict=False))
+        for text in textwrap.wrap(row[-1], room) or [""]:
+            yield f"{margin}{_GAP}{text}".rstrip()
+            margin = " " * len(margin)
+
+    body = [line for row in rows for line in lines(row)]
+    rule = "-" * max(map(len, [*lines(header), *body]))
+    return [*lines(header), rule, *body, ""]
 
 
 def plural(count: int, thing: str) -> str:

@@ -15,32 +15,15 @@ __all__ = ["CATALOGUE", "Entry", "find_entry"]
 
 @dataclass(frozen=True)
 class Entry:
-    """A table that can be had by name.
-
-    Attributes
-    ----------
-    name : str
-    what : str
-        A phrase.
-    target : str
-        The column to predict.
-    load : callable
-        Gives the table as a data frame.
-    origin : str
-        Where it comes from, if not from a file.
-    files : tuple of DataFile
-        The files it comes from, any one of which will do.
-    options : str
-        What ``clustruct fit`` is best told of it, beside the target.
-    """
+    """A table that can be had by name."""
 
     name: str
-    what: str
-    target: str
-    load: Callable[[], Any]
-    origin: str = ""
-    files: tuple[DataFile, ...] = ()
-    options: str = ""
+    what: str  # A phrase
+    target: str  # the column to predict
+    load: Callable[[], Any]  # gives the table as a data frame
+    origin: str = ""  # where it comes from, if not from a file
+    files: tuple[DataFile, ...] = ()  # the files it comes from, any one of which will do
+    options: str = ""  # what ``clustruct fit`` is best told of it, beside the target
 
     @property
     def where(self) -> str:

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command, add_common, output, whole
 

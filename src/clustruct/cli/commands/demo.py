@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clustruct import __version__
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command
 
@@ -17,23 +17,12 @@ __all__ = ["add"]
 
 @dataclass(frozen=True)
 class Job:
-    """A table and what to do with it.
-
-    Attributes
-    ----------
-    title : str
-    dataset : str
-        Name in the catalogue.
-    ending : str
-        Of the file that the table is written to.
-    options : tuple of str
-        Of ``clustruct fit``.
-    """
+    """A table and what to do with it."""
 
     title: str
-    dataset: str
-    ending: str
-    options: tuple[str, ...]
+    dataset: str  # name in the catalogue
+    ending: str  # of the file that the table is written to
+    options: str  # of ``clustruct fit``
 
 
 JOBS = (
@@ -41,36 +30,25 @@ JOBS = (
         "Features: which measurements of a tumour count the same?",
         "breast-cancer",
         "csv",
-        ("--target", "diagnosis", "--clusters", "2:8", "--nonzero", "all"),
+        "--target diagnosis --clusters 2:8 --nonzero all",
     ),
     Job(
         "Samples: rows that follow three different rules, and nothing says which",
         "made-experts",
         "csv",
-        ("--target", "y", "--samples", "--clusters", "1:5"),
+        "--target y --samples --clusters 1:5",
     ),
     Job(
         "Tasks: 24 small problems, some of which are alike",
         "made-tasks",
         "csv",
-        ("--target", "y", "--tasks", "task", "--clusters", "1:5"),
+        "--target y --tasks task --clusters 1:5",
     ),
     Job(
         "Words: movie reviews, whose words share a few weights",
         "reviews",
         "jsonl",
-        (
-            "--target",
-            "rating",
-            "--text",
-            "review",
-            "--drop",
-            "critic",
-            "--clusters",
-            "5,10,15",
-            "--nonzero",
-            "all",
-        ),
+        "--target rating --text review --drop critic --clusters 5,10,15 --nonzero all",
     ),
 )
 
@@ -133,7 +111,7 @@ def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
     model, page = table.with_suffix(".clustruct"), table.with_suffix(".html")
     commands = [
         ["data", "show", job.dataset, "--out", str(table)],
-        ["fit", str(table), *job.options, "--out", str(model)],
+        ["fit", str(table), *job.options.split(), "--out", str(model)],
     ]
     if has_report():
         commands[1] += ["--report", str(page)]
@@ -157,13 +135,13 @@ def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _run(command: list[str], quiet: bool, console: Console) -> Any:
-    """Run a command of our own; its answer as plain values where it is not to be seen."""
+    """Run a command; return its result as plain values where it is not printed."""
     from clustruct.cli import parser
 
     args = parser().parse_args([*command, *(["--json"] if quiet else [])])
     if not quiet:
         args.command(args, console)
         return None
-    answer = io.StringIO()
-    args.command(args, Console(out=answer))
-    return json.loads(answer.getvalue())
+    result = io.StringIO()
+    args.command(args, Console(out=result))
+    return json.loads(result.getvalue())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clustruct import __version__
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, as_json
 from clustruct.cli.options import (
     add_command,
@@ -23,7 +23,7 @@ from clustruct.cli.options import (
 if TYPE_CHECKING:
     from clustruct.cli.preparing.problems import Problem, Wanted
     from clustruct.cli.preparing.training import Trained
-    from clustruct.cli.reading.shelf import Shelf
+    from clustruct.cli.reading.scratch import Scratch
 
 __all__ = ["add"]
 
@@ -78,7 +78,7 @@ def _add_uses(parser: argparse.ArgumentParser) -> None:
         dest="use",
         action="store_const",
         const="samples",
-        help="rows that share an expert: several linear models, each row answered by its best",
+        help="rows that share an expert: several linear models, each row predicted by its best",
     )
     uses.add_argument(
         "--tasks", metavar="COL", help="tasks that share a model; the column says which task"
@@ -170,18 +170,20 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Read, fit, save, print."""
     with console.progress("reading"):
         from clustruct.cli.commands.report import check_report
-        from clustruct.cli.reading.shelf import Shelf
+        from clustruct.cli.reading.scratch import Scratch
 
         wanted = _wanted(args)
         if args.report is not None:
             check_report()
-    with Shelf() as shelf:
+    with Scratch() as scratch:
         with console.progress("reading"):
-            problem = _read(args, wanted, shelf, console)
-        _fit(args, problem, shelf, console)
+            problem = _read(args, wanted, scratch, console)
+        _fit(args, problem, scratch, console)
 
 
-def _fit(args: argparse.Namespace, problem: "Problem", shelf: "Shelf", console: Console) -> None:
+def _fit(
+    args: argparse.Namespace, problem: "Problem", scratch: "Scratch", console: Console
+) -> None:
     """From a table to what is printed."""
     from clustruct.cli.models import Settings
 
@@ -196,11 +198,10 @@ def _fit(args: argparse.Namespace, problem: "Problem", shelf: "Shelf", console: 
         use, args.clusters, args.nonzero, args.alpha, args.loss, args.seed, args.best
     )
     options = {"scale": scale, "missing": args.missing, "test_size": args.test_size}
-    from clustruct.cli.preparing.training import (
-        train,  # the mathematics: loaded when the data are good
-    )
+    # The mathematics is loaded when the data are good.
+    from clustruct.cli.preparing.training import train
 
-    trained = train(problem, settings, console, shelf, **options)
+    trained = train(problem, settings, console, scratch, **options)
     _write(args, problem, trained, console)
     if args.json:
         console.say(as_json(_values(args, problem, trained)))
@@ -209,22 +210,22 @@ def _fit(args: argparse.Namespace, problem: "Problem", shelf: "Shelf", console: 
 
 
 def _read(
-    args: argparse.Namespace, wanted: "Wanted", shelf: "Shelf", console: Console
+    args: argparse.Namespace, wanted: "Wanted", scratch: "Scratch", console: Console
 ) -> "Problem":
     """The table, in memory or not."""
     from clustruct.cli.preparing.large import check_dask
     from clustruct.cli.preparing.opening import open_data
-    from clustruct.cli.preparing.problems import read_problem, understand, written_as_they_are
+    from clustruct.cli.preparing.problems import read_sparse_problem, understand, written_as_text
     from clustruct.cli.reading.streams import Source
 
-    texts = written_as_they_are(wanted)
-    with open_data(args, texts, shelf, console, wanted.target, check_dask) as data:
+    texts = written_as_text(wanted)
+    with open_data(args, texts, scratch, console, wanted.target, check_dask) as data:
         if isinstance(data, Source):
-            return read_problem(data, wanted)
-        table = data.table
-        if wanted.target is not None:
-            wanted = replace(wanted, target=table.column_for(wanted.target))
-        return understand(data.frame, table.name, table.format_name, wanted)
+            return read_sparse_problem(data, wanted)
+        if wanted.target is None:
+            raise BadUsage("--target is needed: the name of the column to predict.")
+        wanted = replace(wanted, target=data.column_for(wanted.target))
+        return understand(data.load(), data.name, data.format_name, wanted)
 
 
 def _wanted(args: argparse.Namespace) -> "Wanted":
@@ -233,9 +234,7 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
     kinds: dict[str, str] = {}
     for kind in ("text", "category", "number", "date"):
         for name in getattr(args, kind):
-            if kinds.get(name, kind) != kind:
-                raise BadUsage(f"--{kind} {name} and --{kinds[name]} {name} cannot both be meant.")
-            kinds[name] = kind
+            _claim(kinds, name, kind, kind)
     styles = _styles(args, kinds)
     return Wanted(
         target=args.target,
@@ -261,15 +260,17 @@ def _styles(args: argparse.Namespace, kinds: dict[str, str]) -> dict[str, str]:
         if not equals or not name:
             raise BadUsage(f"--date-format {text!r} names no column. Give COL=FORMAT.")
         styles[name] = check_date_form(form, f"--date-format {text!r}")
-        if kinds.setdefault(name, "date") != "date":
-            raise BadUsage(f"--date-format {name} and --{kinds[name]} {name} cannot both be meant.")
+        _claim(kinds, name, "date", "date-format")
     for name in args.decimal_comma:
         styles[name] = ","
-        if kinds.setdefault(name, "number") != "number":
-            raise BadUsage(
-                f"--decimal-comma {name} and --{kinds[name]} {name} cannot both be meant."
-            )
+        _claim(kinds, name, "number", "decimal-comma")
     return styles
+
+
+def _claim(kinds: dict[str, str], name: str, kind: str, option: str) -> None:
+    """Note the kind that an option gives a column; options must not contradict each other."""
+    if kinds.setdefault(name, kind) != kind:
+        raise BadUsage(f"--{option} {name} and --{kinds[name]} {name} cannot both be meant.")
 
 
 def _check_loss(loss: str | None, kind: str) -> None:

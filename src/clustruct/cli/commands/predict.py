@@ -1,15 +1,15 @@
-"""``clustruct predict``: answers of a saved model."""
+"""``clustruct predict``: predictions of a saved model."""
 
 import argparse
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
 
 if TYPE_CHECKING:
-    from clustruct.cli.application import Rows, Saved
+    from clustruct.cli.application import Batch, Saved
 
 __all__ = ["add"]
 
@@ -51,19 +51,19 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Load, read, predict, write."""
     args.keep = list(dict.fromkeys(args.keep))
     with console.progress("reading"):
-        from clustruct.cli.application import load_model, read_pieces
-        from clustruct.cli.reading.shelf import Shelf
+        from clustruct.cli.application import load_model, read_batches
+        from clustruct.cli.reading.scratch import Scratch
 
         saved = load_model(args.model)
-    with Shelf() as shelf:
-        _predict(args, saved, read_pieces(saved, args, shelf, console), console)
+    with Scratch() as scratch:
+        _predict(args, saved, read_batches(saved, args, scratch, console), console)
 
 
 def _predict(
-    args: argparse.Namespace, saved: "Saved", pieces: Iterable["Rows"], console: Console
+    args: argparse.Namespace, saved: "Saved", batches: Iterable["Batch"], console: Console
 ) -> None:
     tally = _Tally(saved)
-    frames = map(tally.answer, pieces)
+    frames = map(tally.predict, batches)
     values = None
     if args.out is not None:
         from clustruct.cli.writing import write_pieces
@@ -89,32 +89,32 @@ def _predict(
         console.say(f"Predictions of {tally.n_rows} rows: {args.out}")
     if scores:
         told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-        console.note(f"clustruct: {tally.source} has the answers, too: {told}.")
+        console.note(f"clustruct: {tally.source} has the targets, too: {told}.")
 
 
-def _answers(saved: "Saved", rows: "Rows") -> Any:
-    """A column with the answer, one for each class or expert where there are any."""
+def _predictions(saved: "Saved", batch: "Batch") -> Any:
+    """A column of predictions, and one for each class or expert where there are any."""
     from clustruct.cli.reading.tables import pandas
 
-    routed = {} if rows.tasks is None else {"tasks": rows.tasks}
-    columns = {"prediction": saved.model.predict(rows.X, **routed)}
+    routed = {} if batch.tasks is None else {"tasks": batch.tasks}
+    columns = {"prediction": saved.model.predict(batch.X, **routed)}
     estimator = saved.model[-1]
     if hasattr(estimator, "predict_experts"):
-        matrix = saved.model[:-1].transform(rows.X) if len(saved.model) > 1 else rows.X
-        for number, answers in enumerate(estimator.predict_experts(matrix).T):
-            columns[f"expert {number}"] = answers
+        matrix = saved.model[:-1].transform(batch.X) if len(saved.model) > 1 else batch.X
+        for number, predictions in enumerate(estimator.predict_experts(matrix).T):
+            columns[f"expert {number}"] = predictions
     elif saved.kind == "classification" and hasattr(saved.model, "predict_proba"):
-        chances = saved.model.predict_proba(rows.X, **routed)
+        chances = saved.model.predict_proba(batch.X, **routed)
         for name, chance in zip(saved.model.classes_, chances.T, strict=True):
             columns[f"probability {name}"] = chance
-    answers = pandas().DataFrame(columns)
-    if rows.kept is None or not rows.kept.shape[1]:
-        return answers
-    return pandas().concat([_renamed(rows.kept, columns), answers], axis=1)
+    predictions = pandas().DataFrame(columns)
+    if batch.kept is None or not batch.kept.shape[1]:
+        return predictions
+    return pandas().concat([_renamed(batch.kept, columns), predictions], axis=1)
 
 
 def _renamed(kept: Any, taken: Collection[str]) -> Any:
-    """Columns of a table, by names that no column of the answers has."""
+    """Columns of a table, by names that no column of the predictions has."""
     names = {name: name for name in kept.columns}
     for name in names:
         while names[name] in taken or list(names.values()).count(names[name]) > 1:
@@ -123,44 +123,38 @@ def _renamed(kept: Any, taken: Collection[str]) -> Any:
 
 
 class _Tally:
-    """Answers piece by piece, and how good they are where the table has the right ones.
-
-    Parameters
-    ----------
-    saved : Saved
-    """
+    """Predicts batch by batch, and scores the predictions where the table has the targets."""
 
     def __init__(self, saved: "Saved") -> None:
         self._saved = saved
         self.source = ""
-        self.n_rows = 0
-        self._n_true = 0
-        # Answers that are right, or squared errors; mean and squares of the right answers about it.
+        self.n_rows = self._n_known = 0
+        # Right predictions, or squared errors; mean of the targets, and squares about it.
         self._sum = self._mean = self._squares = 0.0
 
-    def answer(self, rows: "Rows") -> Any:
-        """The answers of a piece, as a frame."""
-        frame = _answers(self._saved, rows)
-        self.source = rows.source
+    def predict(self, batch: "Batch") -> Any:
+        """The predictions of a batch, as a frame."""
+        frame = _predictions(self._saved, batch)
+        self.source = batch.source
         self.n_rows += len(frame)
-        if rows.y is not None:
-            self._compare(rows.y, frame["prediction"].to_numpy())
+        if batch.y is not None:
+            self._compare(batch.y, frame["prediction"].to_numpy())
         return frame
 
-    def _compare(self, y: Any, answers: Any) -> None:
-        before, self._n_true = self._n_true, self._n_true + y.shape[0]
+    def _compare(self, y: Any, predictions: Any) -> None:
+        before, self._n_known = self._n_known, self._n_known + y.shape[0]
         if self._saved.kind == "classification":
-            self._sum += float((y == answers).sum())
+            self._sum += float((y == predictions).sum())
             return
-        self._sum += float(((y - answers) ** 2).sum())
-        apart, share = float(y.mean()) - self._mean, y.shape[0] / self._n_true
+        self._sum += float(((y - predictions) ** 2).sum())
+        apart, share = float(y.mean()) - self._mean, y.shape[0] / self._n_known
         self._squares += float(((y - y.mean()) ** 2).sum()) + before * share * apart**2
         self._mean += share * apart
 
     def scores(self) -> dict[str, float]:
-        """Accuracy, or R2; none where a right answer is missing."""
-        if not self._n_true or self._n_true < self.n_rows:
+        """Accuracy, or R2; none where a target is missing."""
+        if not self._n_known or self._n_known < self.n_rows:
             return {}
         if self._saved.kind == "classification":
-            return {"accuracy": self._sum / self._n_true}
+            return {"accuracy": self._sum / self._n_known}
         return {"R2": 1.0 - self._sum / self._squares} if self._squares > 0.0 else {}

@@ -5,12 +5,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json, needs_extra
 from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
 
 if TYPE_CHECKING:
-    from clustruct.cli.application import Rows
+    from clustruct.cli.application import Batch
 
 __all__ = ["add", "check_report", "has_report"]
 
@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
         commands,
         "report",
         run,
-        "write an HTML report about a saved model and a table with answers",
+        "write an HTML report about a saved model and a table with targets",
         "clustruct report flats.clustruct flats.csv --out flats.html",
     )
     parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     if rows.y is None:
         raise ValueError(
             f"{rows.source} has no column {saved.target!r}, which the model predicts and the "
-            "report compares with. Give a table with the answers."
+            "report compares with. Give a table with the targets."
         )
     with console.progress("writing the report"):
         from clustruct.reporting.build import report
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
         console.say(f"Report: {args.out}")
 
 
-def _title(target: str, rows: "Rows") -> str:
+def _title(target: str, rows: "Batch") -> str:
     """It says so if some rows only are shown."""
     n_rows = rows.X.shape[0]
     some = f" ({n_rows:,} of {rows.n_all:,} rows, drawn at random)" if n_rows < rows.n_all else ""

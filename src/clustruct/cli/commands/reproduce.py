@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clustruct import __version__
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean
 from clustruct.cli.options import add_command
 

@@ -25,7 +25,7 @@ __all__ = [
     "infinite_number",
     "rare_below",
     "recognise",
-    "stretches",
+    "batches_of",
     "text_in_a_number",
 ]
 
@@ -55,42 +55,21 @@ def rare_below(n_rows: int) -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, as it was understood.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        One of `KINDS`, or "left out".
-    n_missing : int
-    n_distinct : int
-    example : str
-        Its first value.
-    reason : str
-        Why it is left out.
-    n_rows : int
-    style : str
-        How its values are written: for numbers the decimal mark, empty for plain ones; for dates
-        the form, empty for dates that are no text.
-    levels : tuple of str
-        Its values, in order, if there are two at most.
-    has_rare : bool
-        Whether some of its values are too rare to be levels of a category.
-    remark : str
-        What a person should know of it, or decide.
-    """
+    """A column of a table, as it was recognised."""
 
     name: str
-    kind: str
+    kind: str  # one of `KINDS`, or "left out"
     n_missing: int
     n_distinct: int
-    example: str
-    reason: str = ""
+    example: str  # its first value
+    reason: str = ""  # why it is left out
     n_rows: int = 0
+    # How its values are written: for numbers the decimal mark, empty for plain ones; for dates
+    # the form, empty for dates that are no text
     style: str = ""
-    levels: tuple[str, ...] = ()
-    has_rare: bool = False
-    remark: str = ""
+    levels: tuple[str, ...] = ()  # its values, in order, if there are two at most
+    has_rare: bool = False  # whether some of its values are too rare to be levels of a category
+    remark: str = ""  # what the user should know or decide
 
     @property
     def used(self) -> bool:
@@ -126,35 +105,15 @@ def recognise(
     styles: Mapping[str, str] | None = None,
     n_left_out: int = 0,
 ) -> list[Column]:
-    """The kinds of some columns.
+    """Recognise the kinds of the columns `names`, or raise if one has values of several kinds.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    names : sequence of str
-        Its columns to look at.
-    wishes : mapping
-        Kinds that were asked for, by the name of the column.
-    source : str
-        Name of the file, for messages.
-    styles : mapping, default=None
-        How numbers or dates are written that were asked for, by the name of the column.
-    n_left_out : int, default=0
-        Rows of the file that are not in the frame, and leave gaps in numbers of rows.
-
-    Returns
-    -------
-    list of Column
-
-    Raises
-    ------
-    ValueError
-        If a column is neither one thing nor the other.
+    `wishes` and `styles` hold kinds and styles that were asked for, by the name of the column.
+    `n_left_out` rows of the file are not in the frame, and leave gaps in numbers of rows.
     """
     columns = []
     for name in names:
         look = _Look(name, source, wishes.get(name, ""))
-        for series in stretches(frame, name):
+        for series in batches_of(frame, name):
             look.add(series)
         seen = look.column()
         if reason := _useless(seen, look, n_left_out):
@@ -170,24 +129,16 @@ def recognise(
     return columns
 
 
-def stretches(frame: Any, name: str) -> Iterable[Any]:
-    """A column as one series; as several where it is text and the table is not in memory."""
+def batches_of(frame: Any, name: str) -> Iterable[Any]:
+    """A column as one series; in batches where it is text and the table is not in memory."""
     if isinstance(frame, pandas().DataFrame):
         return [frame[name]]
-    found: Iterable[Any] = frame.stretches(name)
+    found: Iterable[Any] = frame.batches(name)
     return found
 
 
 class _Look:
-    """What is to be known of a column, from one stretch of it after the other.
-
-    Parameters
-    ----------
-    name, source : str
-        For messages.
-    wish : str
-        The kind that was asked for, or an empty string.
-    """
+    """Looks at a column batch by batch: number of values, levels, how they are written."""
 
     def __init__(self, name: str, source: str, wish: str) -> None:
         self._name, self._source, self._wish = name, source, wish
@@ -202,7 +153,7 @@ class _Look:
         self._n_sampled = self._n_words = 0
 
     def add(self, series: Any) -> None:
-        """The next stretch."""
+        """Look at the next batch."""
         present = series.dropna()
         self._n_rows += len(series)
         if not len(present):
@@ -375,7 +326,7 @@ def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
 
 def _too_many(column: Column, look: _Look, are_codes: bool) -> str:
     """Why a column of text with so many different values is left out."""
-    many = f"it has {column.n_distinct} different values in {look.n_present} rows"
+    many = f"it has {column.n_distinct} distinct values in {look.n_present} rows"
     signs = look.written.signs
     if are_codes and not look.written.numbers.wrong:
         return (
@@ -390,7 +341,7 @@ def _too_many(column: Column, look: _Look, are_codes: bool) -> str:
 
 
 def _either_way(look: _Look, column: Column) -> str:
-    """The question that the values of a column leave open, with how it was answered."""
+    """What the values of a column leave open, and how it was decided."""
     written, value = look.written, column.example
     if column.kind == "number" and column.style and written.may_have_a_decimal_comma:
         return (
@@ -419,17 +370,17 @@ def _mostly_missing(column: Column) -> str:
 def text_in_a_number(
     source: str, name: str, value: Any, row: int, count: int, otherwise: str = ""
 ) -> str:
-    """The complaint about values that are no numbers, with what else may be done about them."""
+    """The error about values that are not numbers, with other remedies."""
     rows = "rows" if count > 1 else "row"
     return (
-        f"{source}, column {name!r}: {count} of its values are no numbers, as "
+        f"{source}, column {name!r}: {count} of its values are not numbers, such as "
         f"{value!r:.40} in row {row + 1}. Mend the {rows} (leave the field "
         f"empty where the number is not known){otherwise}."
     )
 
 
 def infinite_number(source: str, name: str, row: int) -> str:
-    """The complaint about a number that is not finite."""
+    """The error about a number that is not finite."""
     return (
         f"{source}, column {name!r}: row {row + 1} is infinite. "
         "Give a finite number, or leave the field empty."
@@ -444,22 +395,7 @@ def _example(value: Any, largest: float) -> str:
 
 
 def as_kind(series: Any, kind: str, source: str, style: str = "") -> Any:
-    """The values of a column as the transformers of its kind take them.
-
-    Parameters
-    ----------
-    series : Series
-    kind : str
-        One of `KINDS`.
-    source : str
-        Name of the file, for messages.
-    style : str, default=""
-        How numbers and dates are written, as `Column` has it.
-
-    Returns
-    -------
-    Series
-    """
+    """Convert the values of a column to those that the transformers of its kind take."""
     if kind == "number":
         numbers = read_numbers(series, style)
         wrong = series[numbers.isna() & series.notna()]
@@ -491,7 +427,7 @@ def check_missing(
 ) -> None:
     """Refuse missing values: as was asked for, or in columns that something needs."""
     for name in names:
-        missing = np.concatenate([s.index[s.isna()] for s in stretches(frame, name)])
+        missing = np.concatenate([s.index[s.isna()] for s in batches_of(frame, name)])
         if missing.size:
             where = listed((index + 1 for index in missing), most=3)
             because = (

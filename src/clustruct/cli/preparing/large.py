@@ -9,9 +9,8 @@ import numpy as np
 from clustruct._typing import Indices
 from clustruct.cli.messages import needs_extra
 from clustruct.cli.preparing.columns import Column, as_kind
-from clustruct.cli.reading.memory import free_bytes, size_in_words
-from clustruct.cli.reading.parts import Part, PartedTable
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch, free_bytes, size_in_words
+from clustruct.cli.reading.stored import StoredTable
 from clustruct.cli.reading.tables import pandas
 
 __all__ = [
@@ -32,17 +31,9 @@ PIECE_BYTES = 1 << 26
 
 
 def takes_pieces(n_bytes: float, wanted: str) -> str:
-    """Why a table is read in pieces; an empty string where it is not.
+    """Why a table of about so many bytes is read in pieces; empty where it is not.
 
-    Parameters
-    ----------
-    n_bytes : float
-        What it takes in memory, about.
-    wanted : {"auto", "yes", "no"}
-
-    Returns
-    -------
-    str
+    `wanted` is what the option says: "auto", "yes" or "no".
     """
     if wanted != "auto":
         return "as asked for" if wanted == "yes" else ""
@@ -60,18 +51,13 @@ def check_dask(name: str) -> None:
 
 
 class LargeFrame:
-    """A table of which one column at a time is in memory: what is asked of a frame to know it.
+    """A table of which one column at a time is in memory; of columns of text, a batch at a time.
 
-    Of columns that are stored as text it is a stretch at a time.
-
-    Parameters
-    ----------
-    table : PartedTable
-    index : ndarray of int, default=None
-        Numbers of the rows in use; all of them if not given.
+    It has those methods of a data frame with which columns are recognised. `index` holds the
+    numbers of the rows in use, all of them if not given.
     """
 
-    def __init__(self, table: PartedTable, index: Indices | None = None) -> None:
+    def __init__(self, table: StoredTable, index: Indices | None = None) -> None:
         self.table = table
         self.index = np.arange(table.n_rows) if index is None else index
         self.columns = table.columns
@@ -86,8 +72,8 @@ class LargeFrame:
         series = self.table.column(key)
         return series if len(self) == len(series) else series.loc[self.index]
 
-    def stretches(self, name: str) -> Iterator[Any]:
-        """A column at once, or in stretches if it is stored as text."""
+    def batches(self, name: str) -> Iterator[Any]:
+        """A column at once, or in batches if it is stored as text."""
         if not self.table.is_text(name):
             yield self[name]
             return
@@ -96,13 +82,7 @@ class LargeFrame:
 
 
 class LargeColumns:
-    """The columns that a model sees, with values as it takes them.
-
-    Parameters
-    ----------
-    frame : LargeFrame
-    columns : sequence of Column
-    """
+    """The columns that a model sees, with values as it takes them."""
 
     def __init__(self, frame: LargeFrame, columns: Sequence[Column]) -> None:
         self._frame = frame
@@ -123,50 +103,48 @@ class LargeColumns:
         """Some rows of a column, as a frame."""
         series = self._frame[name]
         self._types[name] = series.dtype
-        values = self._as_kind(series)
-        return values.iloc[rows].to_frame()
+        return self._as_kind(series).iloc[rows].to_frame()
 
-    def stretches(self, name: str, rows: Indices) -> Iterator[Any]:
-        """The same, with rows in ascending order, in as many frames as the column has stretches."""
+    def batches(self, name: str, rows: Indices) -> Iterator[Any]:
+        """The same for ascending rows, in batches if the column is stored as text."""
         if not self._frame.table.is_text(name):
             yield self.column(name, rows)
             return
         for frame in frames_of(self._frame.table, [name], self._frame.index[rows]):
             yield self._as_kind(frame[name]).to_frame()
 
-    def take(self, rows: Indices) -> Any:
-        """Some rows, in ascending order, as a frame."""
-        return pandas().concat(list(self.frames(rows)), ignore_index=True)
+    def take(self, rows: Indices, names: Sequence[str] | None = None) -> Any:
+        """Some rows, in ascending order, as a frame of some columns or all of them."""
+        return pandas().concat(list(self.frames(rows, names)), ignore_index=True)
 
-    def frames(self, rows: Indices) -> Iterator[Any]:
+    def frames(self, rows: Indices, names: Sequence[str] | None = None) -> Iterator[Any]:
         """The same in frames of limited size."""
-        for frame in frames_of(self._frame.table, list(self._kinds), self._frame.index[rows]):
+        columns = list(self._kinds if names is None else names)
+        for frame in frames_of(self._frame.table, columns, self._frame.index[rows]):
             yield self._as_kinds(frame)
 
-    def pieces(self, rows: Indices, width: int) -> Iterator[tuple[list[Part], Indices]]:
-        """Parts of the table that make a piece each, and the numbers of the rows wanted of it.
+    def pieces(self, rows: Indices, width: int) -> Iterator[tuple[int, int, Indices]]:
+        """Divide ascending rows into pieces that make matrices of `width` columns and limited size.
 
-        Parameters
-        ----------
-        rows : ndarray of int
-            Ascending.
-        width : int
-            Columns of the matrix that is made of a piece.
+        Yields the bounds of a piece in the table, and the numbers of the rows that are wanted.
         """
-        numbers = self._frame.index[rows]
-        for parts in _pieces_of(self._frame.table, width):
-            first, last = parts[0].first, parts[-1].first + parts[-1].n_rows
-            mine = numbers[slice(*np.searchsorted(numbers, [first, last]))]
-            if mine.size:
-                yield parts, mine
+        numbers, bounds = self._frame.index[rows], self._frame.table.bounds
+        most = max(1, PIECE_BYTES // (8 * max(1, width)))
+        first = 0
+        for stop, after in zip(bounds[1:], [*bounds[2:], np.inf], strict=True):
+            if after - first > most:
+                mine = numbers[slice(*np.searchsorted(numbers, [first, stop]))]
+                if mine.size:
+                    yield first, stop, mine
+                first = stop
 
-    def read(self, parts: Sequence[Part], numbers: Indices) -> Any:
-        """Rows of some parts, by their numbers in the table."""
-        return self._as_kinds(self._frame.table.frame(parts, list(self._kinds)).loc[numbers])
+    def read(self, first: int, stop: int, numbers: Indices) -> Any:
+        """Rows between two bounds, by their numbers in the table."""
+        return self._as_kinds(self._frame.table.read(first, stop, list(self._kinds)).loc[numbers])
 
     def _as_kinds(self, frame: Any) -> Any:
-        frame = frame.astype(self._types)
-        return pandas().DataFrame({name: self._as_kind(frame[name]) for name in self._kinds})
+        frame = frame.astype({name: t for name, t in self._types.items() if name in frame.columns})
+        return pandas().DataFrame({name: self._as_kind(frame[name]) for name in frame.columns})
 
     def _as_kind(self, series: Any) -> Any:
         name = series.name
@@ -174,22 +152,10 @@ class LargeColumns:
 
 
 def frames_of(
-    table: PartedTable, columns: Sequence[str], numbers: Indices | None = None
+    table: StoredTable, columns: Sequence[str], numbers: Indices | None = None
 ) -> Iterator[Any]:
-    """Some columns of a table from its first row to its last, in frames of limited size.
-
-    Parameters
-    ----------
-    table : PartedTable
-    columns : sequence of str
-    numbers : ndarray of int, default=None
-        Rows that are wanted, ascending; all of them if not given.
-
-    Yields
-    ------
-    DataFrame
-    """
-    for frame in table.stretches(columns, PIECE_BYTES):
+    """Read some columns in frames of limited size; only ascending `numbers` of rows, if given."""
+    for frame in table.batches(columns, PIECE_BYTES):
         if numbers is None:
             yield frame
             continue
@@ -201,54 +167,31 @@ def frames_of(
             return
 
 
-def _pieces_of(table: PartedTable, width: int) -> Iterator[list[Part]]:
-    """Parts that follow each other, until they make a matrix of so many columns large enough."""
-    most = max(1, PIECE_BYTES // (8 * max(1, width)))
-    waiting: list[Part] = []
-    for part in table.parts:
-        if waiting and sum(one.n_rows for one in waiting) + part.n_rows > most:
-            yield waiting
-            waiting = []
-        waiting.append(part)
-    yield waiting
-
-
 def in_pieces(columns: LargeColumns, rows: Indices, steps: Any, width: int) -> Any:
-    """The matrix of some rows, made piece by piece when it is read.
+    """A Dask array of ascending rows, of which a piece is made whenever it is read.
 
-    Parameters
-    ----------
-    columns : LargeColumns
-    rows : ndarray of int
-        Ascending.
-    steps : ColumnTransformer
-        Fitted.
-    width : int
-        Columns that it makes.
-
-    Returns
-    -------
-    dask.array.Array
+    The fitted transformer `steps` makes a matrix of `width` columns.
     """
     import dask
     import dask.array as da
 
-    def make(parts: Sequence[Part], numbers: Indices) -> Any:
-        matrix = steps.transform(columns.read(parts, numbers))
+    def make(first: int, stop: int, numbers: Indices) -> Any:
+        matrix = steps.transform(columns.read(first, stop, numbers))
         return matrix.to_numpy() if hasattr(matrix, "to_numpy") else matrix
 
     delayed = dask.delayed(make, pure=False, traverse=False)
     pieces = list(columns.pieces(rows, width))
-    meta = make(pieces[0][0], pieces[0][1][:1])[:0]
+    first, stop, numbers = pieces[0]
+    meta = make(first, stop, numbers[:1])[:0]
     arrays = [
-        da.from_delayed(delayed(parts, mine), (mine.size, width), meta.dtype, meta=meta)
-        for parts, mine in pieces
+        da.from_delayed(delayed(*piece), (piece[-1].size, width), meta.dtype, meta=meta)
+        for piece in pieces
     ]
     return da.concatenate(arrays, axis=0)
 
 
-def in_kept_pieces(columns: LargeColumns, rows: Indices, steps: Any, shelf: Shelf) -> Any:
-    """The same, made once and kept on a shelf: text takes longer to prepare than to read again."""
+def in_kept_pieces(columns: LargeColumns, rows: Indices, steps: Any, scratch: Scratch) -> Any:
+    """The same, made once and kept as scratch: text takes longer to prepare than to read again."""
     import dask.array as da
 
-    return da.concatenate([shelf.put(steps.transform(frame)) for frame in columns.frames(rows)])
+    return da.concatenate([scratch.put(steps.transform(frame)) for frame in columns.frames(rows)])

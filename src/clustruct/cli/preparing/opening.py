@@ -4,14 +4,16 @@ import argparse
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from clustruct._console import Console
+from clustruct.cli.console import Console
 from clustruct.cli.preparing.large import LargeFrame, takes_pieces
 from clustruct.cli.reading.conversion import as_parquet
-from clustruct.cli.reading.parts import PartedTable, find_table
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch
+from clustruct.cli.reading.stored import StoredTable, find_table
 from clustruct.cli.reading.streams import Source, open_source
+from clustruct.cli.reading.tables import read_table
 
 __all__ = ["Opened", "open_data"]
 
@@ -21,54 +23,28 @@ TIMES_THE_FILE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A table of which parts can be read.
+    """A table that can be loaded as a frame: a `DataFrame`, or a `LargeFrame` if out of core."""
 
-    Attributes
-    ----------
-    table : PartedTable
-    in_pieces : bool
-        Whether it is read piece by piece.
-    """
-
-    table: PartedTable
-    in_pieces: bool
-
-    @property
-    def frame(self) -> Any:
-        """Its columns, in memory or not."""
-        return LargeFrame(self.table) if self.in_pieces else self.table.load()
+    name: str  # for messages, as is the name of the format
+    format_name: str
+    load: Callable[[], Any]
+    column_for: Callable[[str], str] = str  # the column that `--target` names
 
 
 @contextmanager
 def open_data(
     args: argparse.Namespace,
     as_text: Collection[str],
-    shelf: Shelf,
+    scratch: Scratch,
     console: Console,
     target: str | None = None,
     check: Callable[[str], None] | None = None,
 ) -> Iterator[Source | Opened]:
-    """The table that a command line names.
+    """Open the table that a command line names; yield the source itself if that is libsvm.
 
-    Parameters
-    ----------
-    args : Namespace
-        With `data`, `format`, `encoding` and, unless the table is to be in memory, `out_of_core`.
-    as_text : collection of str
-        Columns whose values stay as they are written.
-    shelf : Shelf
-        Where a table is written anew whose parts cannot be read.
-    console : Console
-        Is told of tables that are read piece by piece.
-    target : str or None
-        For an array, the file with the target, if it is in one.
-    check : callable, default=None
-        Is called with the name of a table that is read piece by piece, before work is done on it.
-
-    Yields
-    ------
-    Source or Opened
-        A source is to be read from beginning to end, into memory.
+    The copy of a table whose parts cannot be read is in `scratch`. `as_text` names columns whose
+    values stay as they are written, and `target` may be a file that goes with an array. `check` is
+    called with the name of a table that is read out of core, before work is done on it.
     """
     wanted = getattr(args, "out_of_core", "no")
     table = find_table(args.data, args.format, target)
@@ -76,17 +52,24 @@ def open_data(
     if table is not None and (why or not table.is_stream):
         if why:
             _announce(args.data, f"piece by piece: {why}", console, check)
-        yield Opened(table, bool(why))
+        yield _opened(table, in_pieces=bool(why))
         return
     with open_source(args.data, args.format) as source:
         if table is None and not (source.format == "svm" and wanted == "auto"):
             why = takes_pieces(TIMES_THE_FILE * source.n_bytes, wanted)
         if not why:
-            yield source
+            load = partial(read_table, source, as_text, args.encoding)
+            is_sparse = source.format == "svm"
+            yield source if is_sparse else Opened(source.name, source.format_name, load)
             return
         _announce(source.name, f"from a copy that is written first: {why}", console, check)
-        table = as_parquet(source, as_text, args.encoding, shelf)
-    yield Opened(table, in_pieces=True)
+        table = as_parquet(source, as_text, args.encoding, scratch)
+    yield _opened(table, in_pieces=True)
+
+
+def _opened(table: StoredTable, in_pieces: bool) -> Opened:
+    load = partial(LargeFrame, table) if in_pieces else table.load
+    return Opened(table.name, table.format_name, load, table.column_for)
 
 
 def _announce(name: str, how: str, console: Console, check: Callable[[str], None] | None) -> None:

@@ -25,6 +25,7 @@ from clustruct.cli.preparing.columns import KINDS, MOST_LEVELS, Column, rare_bel
 from clustruct.cli.preparing.large import LargeColumns
 from clustruct.cli.preparing.styles import date_words
 from clustruct.cli.preparing.words import fit_words
+from clustruct.cli.reading.tables import pandas
 from clustruct.estimators.columns.transformers import (
     DateToDays,
     FilledText,
@@ -77,8 +78,6 @@ def how(column: Column, scale: str, missing: str) -> str:
 
 def _read_example(column: Column) -> str:
     """What the example of a column is read as."""
-    from clustruct.cli.reading.tables import pandas
-
     return f"{read_numbers(pandas().Series([column.example]), column.style)[0]:.12g}"
 
 
@@ -97,23 +96,7 @@ def _how_levels(column: Column) -> str:
 def fit_columns(
     frame: Any, columns: Sequence[Column], scale: str, missing: str, source: str
 ) -> Any:
-    """The transformer that makes a matrix of the columns, fitted.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Its values are as `as_kind` gives them.
-    columns : sequence of Column
-        Those to use.
-    scale, missing : str
-        As on the command line.
-    source : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    ColumnTransformer
-    """
+    """The transformer that makes a matrix of the columns, fitted."""
     parts, sparse = _parts(columns, scale, missing, len(frame))
     words = [column for column in columns if column.kind == "text"]
     return _fitted(_assembled(parts, sparse), frame, words, source)
@@ -122,38 +105,24 @@ def fit_columns(
 def fit_columns_apart(
     table: LargeColumns, rows: NDArray[np.intp], columns: Sequence[Column], scale: str, missing: str
 ) -> Any:
-    """The same for a table of which one column at a time is in memory.
-
-    Parameters
-    ----------
-    table : LargeColumns
-    rows : ndarray of int
-        Rows to learn from, ascending.
-    columns : sequence of Column
-        Those to use.
-    scale, missing : str
-        As on the command line.
-
-    Returns
-    -------
-    ColumnTransformer
-    """
+    """The same for a table of which one column at a time is in memory."""
     parts, sparse = _parts(columns, scale, missing, rows.size)
-    _assembled(parts, sparse)  # tells the parts what to make
+    _assembled(parts, sparse)  # tells the parts whether to make data frames
     learnt = []
     for name, transformer, names in parts:
         if _is_of_text(transformer):
-            transformer = FrozenEstimator(_fit_text(clone(transformer), table, rows, names[0]))
+            transformer = _fit_text(clone(transformer), table, rows, names[0])
+        elif isinstance(transformer, Pipeline):
+            transformer = _fit_steps(transformer, table, rows, names)
         elif transformer != "passthrough":
-            fits = [clone(transformer).fit(table.column(one, rows)) for one in names]
-            transformer = FrozenEstimator(_side_by_side(fits))
+            transformer = clone(transformer).fit(table.column(names[0], rows))
+        if transformer != "passthrough":  # the few rows that show what is made teach it nothing
+            transformer = FrozenEstimator(transformer)
         learnt.append((name, transformer, names))
-    made = _fitted(_assembled(learnt, sparse), table.take(rows[:FEW_ROWS]), (), table.name)
-    # What was frozen against a second fit is, in the end, what a fit to all rows would have left.
-    made.transformers = parts
-    made.transformers_ = [(name, _thawed(step), names) for name, step, names in made.transformers_]
-    made.sparse_output_ = sparse  # as all rows decide, which are never without zeros then
-    return made
+    few = table.take(rows[:FEW_ROWS])
+    # A text without words, so that the matrix is seen to have zeros.
+    few.loc[few.index[-1], [column.name for column in columns if column.kind == "text"]] = np.nan
+    return _fitted(_assembled(learnt, sparse), few, (), table.name)
 
 
 def _is_of_text(transformer: Any) -> bool:
@@ -163,38 +132,56 @@ def _is_of_text(transformer: Any) -> bool:
 def _fit_text(
     pipeline: Pipeline, table: LargeColumns, rows: NDArray[np.intp], name: str
 ) -> Pipeline:
-    """What is learnt of a column of text that is read in stretches."""
+    """Fit the words of a column of text that is read in batches."""
     filler, vectorizer = pipeline[0], pipeline[-1]
 
     def texts() -> Iterator[Any]:
-        for frame in table.stretches(name, rows):
+        for frame in table.batches(name, rows):
             yield filler.fit(frame).transform(frame)
 
     try:
         fitted = fit_words(vectorizer, texts, f"{table.name}, column {name!r}")
     except ValueError as error:
         raise _no_words(error, table.name, name) from error
-    pipeline.steps[-1] = (pipeline.steps[-1][0], fitted)
-    return pipeline
+    return Pipeline([pipeline.steps[0], (pipeline.steps[-1][0], fitted)])
 
 
-def _thawed(step: Any) -> Any:
-    return step.estimator if isinstance(step, FrozenEstimator) else step
+def _fit_steps(
+    pipeline: Pipeline, table: LargeColumns, rows: NDArray[np.intp], names: Sequence[str]
+) -> Pipeline:
+    """Fit steps to columns of numbers or dates, of which one at a time is in memory.
+
+    Medians and quartiles are learnt from the quartiles of each column, which are the same as those
+    of all values; means and deviations from one batch of rows after the other.
+    """
+    few = table.take(rows[:FEW_ROWS], names)
+    fitted: list[tuple[str, Any]] = []
+    for place, (title, step) in enumerate(pipeline.steps):
+        step = clone(step)
+        if hasattr(step, "partial_fit"):
+            for frame in table.frames(rows, names):
+                step.partial_fit(_after(fitted, frame))
+        elif isinstance(step, SimpleImputer | RobustScaler):
+            before = pipeline[:place]
+            columns = [_quartiles(before, table.column(name, rows)) for name in names]
+            values, given = np.column_stack(columns), _after(fitted, few)
+            is_frame = hasattr(given, "columns")
+            step.fit(pandas().DataFrame(values, columns=given.columns) if is_frame else values)
+        else:  # reads numbers or dates, or tells where they are missing
+            step.fit(_after(fitted, few))
+        fitted.append((title, step))
+    return Pipeline(fitted)
 
 
-def _side_by_side(fits: Sequence[Any]) -> Any:
-    """What was learnt of each of some columns, as if of all of them at once."""
-    first = fits[0]
-    if len(fits) == 1:
-        return first
-    if isinstance(first, Pipeline):
-        steps = zip(*(fit.steps for fit in fits), strict=True)
-        return Pipeline([(step[0][0], _side_by_side([one for _, one in step])) for step in steps])
-    for name, value in vars(first).items():
-        if isinstance(value, np.ndarray) and value.shape == (1,):
-            setattr(first, name, np.concatenate([vars(fit)[name] for fit in fits]))
-    first.n_features_in_ = len(fits)
-    return first
+def _after(fitted: list[tuple[str, Any]], frame: Any) -> Any:
+    return Pipeline(fitted).transform(frame) if fitted else frame
+
+
+def _quartiles(steps: Pipeline, column: Any) -> NDArray[np.float64]:
+    """Minimum, quartiles and maximum of a column, after some steps."""
+    values = clone(steps).fit_transform(column) if len(steps) else column
+    quartiles: NDArray[np.float64] = np.nanpercentile(np.asarray(values), [0, 25, 50, 75, 100])
+    return quartiles
 
 
 def _parts(
@@ -307,6 +294,7 @@ def blocks_of(transformer: Any) -> NDArray[np.object_] | None:
     ids = column_blocks(transformer)
     for name, step, _ in transformer.transformers_:
         place = transformer.output_indices_[name]
+        step = step.estimator if isinstance(step, FrozenEstimator) else step
         last = step[-1] if isinstance(step, Pipeline) else step
         is_level = isinstance(last, LevelEncoder)
         if isinstance(last, MissingFlag) or (is_level and place.stop - place.start == 1):

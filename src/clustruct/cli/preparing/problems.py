@@ -12,85 +12,44 @@ from clustruct.cli.preparing.columns import Column, as_kind, check_missing, find
 from clustruct.cli.preparing.large import LargeColumns, LargeFrame
 from clustruct.cli.preparing.targets import Target, recognise_target
 from clustruct.cli.reading.streams import Source
-from clustruct.cli.reading.tables import pandas, read_sparse, read_table
+from clustruct.cli.reading.tables import pandas, read_sparse
 
-__all__ = ["Problem", "Wanted", "read_problem", "understand", "written_as_they_are"]
+__all__ = ["Problem", "Wanted", "read_sparse_problem", "understand", "written_as_text"]
 
 LABEL = "the number before each row"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line says of the columns.
+    """Options of the command line about columns."""
 
-    Attributes
-    ----------
-    target : str or None
-        Needed but for libsvm.
-    kind : str or None
-        "regression" or "classification"; None to tell from the values.
-    only, drop : sequence of str
-        Columns to use, and not to use; all if there are none.
-    kinds : mapping
-        Kinds of columns, by name.
-    styles : mapping
-        How numbers or dates of columns are written, by name, as `Column` has it.
-    weights, tasks : str or None
-        Columns with weights of rows, and with tasks.
-    missing : str
-        "impute" or "refuse".
-    encoding : str
-        Of text files.
-    """
-
-    target: str | None = None
-    kind: str | None = None
-    only: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None  # needed unless the table is libsvm
+    kind: str | None = None  # "regression" or "classification"; None to tell from the values
+    only: Sequence[str] = ()  # columns to use; all if there are none
+    drop: Sequence[str] = ()  # columns to leave out
+    kinds: Mapping[str, str] = field(default_factory=dict)  # kinds of columns, by name
+    # How numbers or dates of columns are written, by name, as `Column.style`
     styles: Mapping[str, str] = field(default_factory=dict)
-    weights: str | None = None
-    tasks: str | None = None
-    missing: str = "impute"
-    encoding: str = "utf-8"
+    weights: str | None = None  # column of the weights of rows
+    tasks: str | None = None  # column of the tasks
+    missing: str = "impute"  # "impute" or "refuse"
+    encoding: str = "utf-8"  # of text files
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What to predict, and from what.
+    """A table that was read: the target, and the columns to predict it from."""
 
-    Attributes
-    ----------
-    source : str
-        Name of the file.
-    format_name : str
-    X : DataFrame, LargeColumns or csr_matrix
-        Samples; of a frame, the columns in use, as `as_kind` gives them.
-    target : Target
-    columns : list of Column
-        All columns, with their kinds; empty for libsvm.
-    remarks : list of str
-        What was left out, and why.
-    weights : ndarray or None
-        Of the rows.
-    tasks : ndarray or None
-        Task of each row.
-    base : int or None
-        For libsvm, the number of the first column.
-    left_out : dict of int
-        Numbers of rows that are not used, by the reason.
-    """
-
-    source: str
+    source: str  # name of the file
     format_name: str
-    X: Any
+    X: Any  # samples; of a frame, the columns in use, as `as_kind` gives them
     target: Target
-    columns: list[Column]
-    remarks: list[str]
-    weights: NDArray[np.float64] | None = None
-    tasks: NDArray[Any] | None = None
-    base: int | None = None
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    columns: list[Column]  # all columns, with their kinds; empty for libsvm
+    remarks: list[str]  # what was left out, and why
+    weights: NDArray[np.float64] | None = None  # of the rows
+    tasks: NDArray[Any] | None = None  # task of each row
+    base: int | None = None  # for libsvm, the number of the first column
+    left_out: Mapping[str, int] = field(default_factory=dict)  # rows left out, by the reason
 
     @property
     def used(self) -> list[Column]:
@@ -117,45 +76,9 @@ class Problem:
         return isinstance(self.X, LargeColumns)
 
 
-def read_problem(source: Source, wanted: Wanted) -> Problem:
-    """Read a table and understand its columns.
-
-    Parameters
-    ----------
-    source : Source
-    wanted : Wanted
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError
-        If a column is missing or is not what it should be.
-    """
-    if source.format == "svm":
-        return _read_svm(source, wanted)
-    _check_target(wanted)
-    frame = read_table(source, written_as_they_are(wanted), wanted.encoding)
-    return understand(frame, source.name, source.format_name, wanted)
-
-
 def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Problem:
-    """What the columns of a table are for.
-
-    Parameters
-    ----------
-    frame : DataFrame or LargeFrame
-    source, format_name : str
-        For messages.
-    wanted : Wanted
-
-    Returns
-    -------
-    Problem
-    """
-    name = _check_target(wanted)
+    """Recognise target and columns of a table, which is a `DataFrame` or a `LargeFrame`."""
+    name = str(wanted.target)
     roles = _check_names(frame, wanted, source)
     frame, left_out = _with_target(frame, name, wanted.missing, source)
     target = recognise_target(frame[name], name, wanted.kind, source)
@@ -209,12 +132,6 @@ def _rare_rows(target: Target) -> dict[str, int]:
     return {f"{one} ({listed(target.rare)})": len(target.rare)}
 
 
-def _check_target(wanted: Wanted) -> str:
-    if wanted.target is None:
-        raise BadUsage("--target is needed: the name of the column to predict.")
-    return wanted.target
-
-
 def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
     """The columns that the model sees; where they do not fit into memory, they are read later."""
     if isinstance(frame, LargeFrame):
@@ -223,7 +140,7 @@ def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
     return pandas().DataFrame(values).reset_index(drop=True)
 
 
-def written_as_they_are(wanted: Wanted) -> list[str]:
+def written_as_text(wanted: Wanted) -> list[str]:
     """Columns whose values stay text, even where they look like numbers."""
     kept = [name for name, kind in wanted.kinds.items() if kind != "number"]
     kept += [name for name in wanted.styles if name not in kept]
@@ -295,8 +212,8 @@ def _tasks(frame: Any, name: str, source: str) -> NDArray[Any]:
     return tasks
 
 
-def _read_svm(source: Source, wanted: Wanted) -> Problem:
-    """A libsvm file has no names, and so nothing to choose from."""
+def read_sparse_problem(source: Source, wanted: Wanted) -> Problem:
+    """Read a libsvm file, which has no names and so nothing to choose from."""
     named = (wanted.target, wanted.weights, wanted.tasks, wanted.only, wanted.drop, wanted.kinds)
     if any(named):
         raise BadUsage(

@@ -43,15 +43,10 @@ PERCENT = "%"
 
 
 class Styles:
-    """How many values are written in each of some styles, from some values after the others.
+    """Counts batch by batch how many values are written in each of some styles.
 
-    Parameters
-    ----------
-    suits : callable
-        Which of the values of a series are written in a style.
-    styles : sequence of str
-        Styles to look for, but for those that the first value of the column is not written in. Of
-        two that suit as many values the first is the better one.
+    A style is looked for if the first value of the column is written in it. Of two styles with as
+    many values the first one is better.
     """
 
     def __init__(self, suits: Callable[[Any, str], Any], styles: Sequence[str]) -> None:
@@ -98,15 +93,9 @@ class Styles:
 
 
 class Written:
-    """How values of a column are written, from some of them after the others.
+    """Looks at how the values of a column are written, batch by batch.
 
-    Attributes
-    ----------
-    numbers, dates : Styles
-        Styles of numbers are the decimal mark, or empty for plain numbers; those of dates are
-        forms.
-    has_leading_zeros : bool
-        Whether a number has a zero before it: then it is a code.
+    Styles of numbers are the decimal mark, or empty for plain numbers; those of dates are forms.
     """
 
     def __init__(self) -> None:

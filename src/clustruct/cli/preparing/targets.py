@@ -19,35 +19,18 @@ REGRESSION, CLASSIFICATION = "regression", "classification"
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is to be predicted.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        "regression" or "classification".
-    values : ndarray
-        Numbers, or classes.
-    reason : str
-        Why it was taken for that.
-    question : str
-        What a person is asked about that, with the option that answers it; mostly empty.
-    style : str
-        The decimal mark of numbers that are written with other signs, as `Column` has it.
-    kept : ndarray of bool or None
-        Rows that the values are of; None for all.
-    rare : tuple of str
-        Classes whose only row is left out.
-    """
+    """What is to be predicted."""
 
     name: str
-    kind: str
-    values: NDArray[Any]
-    reason: str
+    kind: str  # "regression" or "classification"
+    values: NDArray[Any]  # numbers, or classes
+    reason: str  # why it was taken for that
+    # What only the user can decide, with the option that decides it; mostly empty
     question: str = ""
+    # The decimal mark of numbers that are written with other signs, as `Column` has it
     style: str = ""
-    kept: NDArray[np.bool_] | None = None
-    rare: tuple[str, ...] = ()
+    kept: NDArray[np.bool_] | None = None  # rows that the values are of; None for all
+    rare: tuple[str, ...] = ()  # classes whose only row is left out
 
     @property
     def is_classes(self) -> bool:
@@ -56,21 +39,7 @@ class Target:
 
 
 def recognise_target(series: Any, name: str, wanted: str | None, source: str) -> Target:
-    """Whether a column, without missing values, holds numbers or classes.
-
-    Parameters
-    ----------
-    series : Series
-    name : str
-    wanted : str or None
-        What was asked for.
-    source : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    Target
-    """
+    """Whether a column, without missing values, holds numbers or classes."""
     if len(series) < 2:
         raise ValueError(
             f"{source}, column {name!r}: there is one row with a target, and nothing to learn from "
@@ -100,18 +69,7 @@ def recognise_target(series: Any, name: str, wanted: str | None, source: str) ->
 
 
 class _Numbers:
-    """The numbers of a column, if all of its values are finite ones.
-
-    Attributes
-    ----------
-    values : ndarray or None
-    style : str
-        Their decimal mark, where they are written with other signs.
-    share : float
-        The part of the values that are numbers.
-    are_codes : bool
-        Whether some have zeros before them.
-    """
+    """The numbers of a column, with their style; `values` is None unless all are finite."""
 
     def __init__(self, series: Any) -> None:
         types = pandas().api.types
@@ -134,18 +92,18 @@ class _Numbers:
 def _kind(numbers: NDArray[np.float64] | None, distinct: int) -> tuple[str, str, str]:
     """What a target is, why, and what to ask about it."""
     if numbers is None:
-        return CLASSIFICATION, f"{distinct} different values that are no numbers", ""
+        return CLASSIFICATION, f"{distinct} distinct non-numeric values", ""
     if distinct == 2:
-        return CLASSIFICATION, "2 different numbers; --regression takes them as such", ""
+        return CLASSIFICATION, "2 distinct numbers; --regression predicts them as numbers", ""
     if distinct > FEW or not np.array_equal(numbers, np.round(numbers)):
-        return REGRESSION, f"{distinct} different numbers", ""
+        return REGRESSION, f"{distinct} distinct numbers", ""
     values = [f"{value:g}" for value in np.unique(numbers)]
     shown = listed(values, most=FEW)
     question = (
         f"a count or a rating, or classes? Its values ({shown}) are predicted as numbers; "
         "--classification takes them for classes, --regression says that this is meant."
     )
-    return REGRESSION, f"{distinct} different whole numbers ({shown})", question
+    return REGRESSION, f"{distinct} distinct whole numbers ({shown})", question
 
 
 def _classes(series: Any, numbers: NDArray[np.float64] | None) -> NDArray[Any]:

@@ -10,16 +10,15 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
-from clustruct._console import Console
 from clustruct._typing import Indices
+from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
 from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.preparing.problems import Problem
-from clustruct.cli.progress import fit_with_progress
-from clustruct.cli.reading.memory import size_in_words
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch, size_in_words
+from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import MOST_ROWS, Comparison, Data, compare
 
 __all__ = ["Trained", "train"]
@@ -37,30 +36,14 @@ SPARSE_SCALERS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fitted model, and how well it does.
+    """A fitted model, and how well it does."""
 
-    Attributes
-    ----------
-    model : Pipeline
-        Takes the table as it is.
-    matrix : array, DataFrame or sparse matrix
-        What the last step was fitted to.
-    feature_names : list of str
-        Of its columns.
-    data : Data
-        Rows fitted to.
-    comparison : Comparison or None
-        Scores on the rows held out.
-    in_blocks : bool
-        Whether weights are shared in blocks of columns only.
-    """
-
-    model: Pipeline
-    matrix: Any
-    feature_names: list[str]
-    data: Data
-    comparison: Comparison | None
-    in_blocks: bool
+    model: Pipeline  # takes the table as it is
+    matrix: Any  # what the last step was fitted to
+    feature_names: list[str]  # of its columns
+    data: Data  # rows fitted to
+    comparison: Comparison | None  # scores on the rows held out
+    in_blocks: bool  # whether weights are shared in blocks of columns only
 
     @property
     def estimator(self) -> Any:
@@ -72,41 +55,26 @@ def train(
     problem: Problem,
     settings: Settings,
     console: Console,
-    shelf: Shelf,
+    scratch: Scratch,
     *,
     scale: str,
     missing: str,
     test_size: float,
 ) -> Trained:
-    """Fit the model that settings stand for.
+    """Hold rows out, prepare columns, fit the model and compare it with others.
 
-    Parameters
-    ----------
-    problem : Problem
-    settings : Settings
-    console : Console
-        For progress.
-    shelf : Shelf
-        Where what is made of a large table is kept, for as long as the model is used.
-    scale, missing : str
-        How columns are prepared.
-    test_size : float
-        Share of the rows to hold out.
-
-    Returns
-    -------
-    Trained
+    What is made of a large table is kept in `scratch`, for as long as the model is used.
     """
     fitted, held = _split(problem, test_size, settings.seed)
     with console.progress("preparing columns"):
         ready = (
-            _prepare_in_pieces(problem, fitted, scale, missing, settings.seed, shelf)
+            _prepare_in_pieces(problem, fitted, scale, missing, settings.seed, scratch)
             if problem.is_large
             else _prepare(problem, fitted, scale, missing)
         )
-    if shelf.bytes_on_disk:
+    if scratch.bytes_on_disk:
         console.note(
-            f"clustruct: the words of {problem.source} take {size_in_words(shelf.bytes_on_disk)} "
+            f"clustruct: the words of {problem.source} take {size_in_words(scratch.bytes_on_disk)} "
             f"in {gettempdir()} until the end; the variable TMPDIR names another folder."
         )
     estimator = _fit(problem, settings, console, fitted, ready)
@@ -132,8 +100,8 @@ def _fit(
     if problem.weights is not None:
         routed["sample_weight"] = problem.weights[rows]
     text = f"fitting {shape[0]} rows of {shape[1]} features"
-    fit_with_progress(console, text, estimator, lambda: estimator.fit(ready.matrix, y, **routed))
-    return estimator
+    with console.progress(text) as tell, reporting_to(tell):
+        return estimator.fit(ready.matrix, y, **routed)
 
 
 def _compare(
@@ -204,13 +172,13 @@ def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Read
 
 
 def _prepare_in_pieces(
-    problem: Problem, rows: Indices, scale: str, missing: str, seed: int, shelf: Shelf
+    problem: Problem, rows: Indices, scale: str, missing: str, seed: int, scratch: Scratch
 ) -> _Ready:
     """A table on disk: some rows are shown."""
     steps = fit_columns_apart(problem.X, rows, problem.used, scale, missing)
     names = _names(steps)
     matrix = (
-        in_kept_pieces(problem.X, rows, steps, shelf)
+        in_kept_pieces(problem.X, rows, steps, scratch)
         if problem.X.has_text
         else in_pieces(problem.X, rows, steps, len(names))
     )

@@ -1,4 +1,4 @@
-"""TF-IDF of texts that are read stretch by stretch: the words that a fit in memory would find."""
+"""TF-IDF of texts that are read in batches: the words that a fit in memory would find."""
 
 import warnings
 from collections import Counter
@@ -31,32 +31,13 @@ class _Counts(NamedTuple):
 
 
 def fit_words(vectorizer: TfidfVectorizer, texts: Texts, where: str) -> TfidfVectorizer:
-    """What a vectorizer learns from texts of which a stretch at a time is in memory.
+    """Fit a vectorizer to texts of which a batch at a time is in memory.
 
     One pass counts words. Where there are more than can be counted at a time, those that were rare
     until then are forgotten, again and again, and a second pass counts what is left anew. A word
     that was forgotten whenever it came cannot have come more often than the limits say, at which it
     was forgotten, add up to: as long as all words that are taken came more often, they are those of
     a count of all.
-
-    Parameters
-    ----------
-    vectorizer : TfidfVectorizer
-        With limits of document frequency, and with or without a limit of words.
-    texts : callable
-        Returns the texts in stretches, from the first one, whenever it is called.
-    where : str
-        Where they are, for messages.
-
-    Returns
-    -------
-    TfidfVectorizer
-        Fitted. Its weights are those of a fit to all texts at once, bit for bit.
-
-    Raises
-    ------
-    ValueError
-        If no words are left, as `TfidfVectorizer` does.
     """
     counts = _count(vectorizer, texts())
     if counts.lost:
@@ -64,7 +45,7 @@ def fit_words(vectorizer: TfidfVectorizer, texts: Texts, where: str) -> TfidfVec
     words, frequencies, least = _choose(vectorizer, counts)
     if counts.lost >= least:
         warnings.warn(
-            f"{where}: there are more than {MOST_COUNTED:,} different words, and some that occur "
+            f"{where}: there are more than {MOST_COUNTED:,} distinct words, and some that occur "
             f"up to {counts.lost} times may have been missed.",
             stacklevel=2,
         )
@@ -73,7 +54,7 @@ def fit_words(vectorizer: TfidfVectorizer, texts: Texts, where: str) -> TfidfVec
 
 def _count(
     vectorizer: TfidfVectorizer,
-    stretches: Iterable[Iterable[str]],
+    batches: Iterable[Iterable[str]],
     known: Container[str] | None = None,
 ) -> _Counts:
     """All words or known ones; where they are too many, those that were never rare for long."""
@@ -81,8 +62,8 @@ def _count(
     often: Counter[str] = Counter()
     texts: Counter[str] = Counter()
     n_texts = lost = 0
-    for stretch in stretches:
-        for text in stretch:
+    for batch in batches:
+        for text in batch:
             words = analyze(text)
             if known is not None:
                 words = [word for word in words if word in known]
@@ -136,14 +117,8 @@ def _in_texts(vectorizer: TfidfVectorizer, name: str, n_texts: int) -> float:
 def _fitted(
     vectorizer: TfidfVectorizer, words: list[str], texts: NDArray[np.float64], n_texts: int
 ) -> TfidfVectorizer:
-    """A vectorizer that knows these words, in every attribute as if it had found them."""
-    limits = {name: getattr(vectorizer, name) for name in ("min_df", "max_df", "max_features")}
-    fitted = clone(vectorizer).set_params(
-        min_df=1, max_df=1.0, max_features=None, vocabulary={w: j for j, w in enumerate(words)}
-    )
-    fitted.fit([""])
-    fitted.set_params(vocabulary=None, **limits)
-    fitted.fixed_vocabulary_ = False
+    """A vectorizer of these words, which are in so many of all texts."""
+    fitted = clone(vectorizer).set_params(vocabulary=words).fit([""])
     smooth: Any = int(vectorizer.smooth_idf)
     fitted.idf_ = np.log((n_texts + smooth) / (texts + smooth)) + 1.0
     return fitted

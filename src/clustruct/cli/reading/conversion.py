@@ -1,16 +1,13 @@
-"""Tables that can only be read from beginning to end, written anew so that parts can be read."""
+"""Tables that can only be read from beginning to end, copied so that parts of them can be read."""
 
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import chain
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from clustruct.cli.messages import BadUsage
-from clustruct.cli.reading.parquet import ParquetTable
-from clustruct.cli.reading.shelf import Shelf
+from clustruct.cli.reading.scratch import Scratch
+from clustruct.cli.reading.stored import ParquetTable
 from clustruct.cli.reading.streams import Source
 from clustruct.cli.reading.tables import codes_in, pandas, read_lines
 
@@ -21,24 +18,12 @@ PIECE_BYTES = 1 << 26
 
 
 def as_parquet(
-    source: Source, as_text: Collection[str], encoding: str, shelf: Shelf
+    source: Source, as_text: Collection[str], encoding: str, scratch: Scratch
 ) -> ParquetTable:
-    """A table as Parquet, in the folder of a shelf.
+    """Copy a table to Parquet files in a temporary folder.
 
-    Columns have the types that they have when the whole table is read: lines are read twice, as
-    only the last one tells.
-
-    Parameters
-    ----------
-    source : Source
-        Of any format but libsvm.
-    as_text, encoding
-        As `read_table` takes them.
-    shelf : Shelf
-
-    Returns
-    -------
-    ParquetTable
+    Columns have the types that they have when the whole table is read. The columns `as_text` and
+    the `encoding` are those of `read_table`.
     """
     if source.format == "svm":
         raise BadUsage(
@@ -46,141 +31,118 @@ def as_parquet(
             "Leave the option out."
         )
     pandas()
-    with shelf.writing() as folder:
-        path = folder / "table.parquet"
+    with scratch.writing() as folder:
         if source.format == "parquet":
-            with path.open("wb") as stream:
+            with (folder / "table.parquet").open("wb") as stream:
                 shutil.copyfileobj(source.stream, stream)
         elif source.format == "arrow":
-            _write(path, _record_batches(source))
+            _copy_arrow(source, folder)
         else:
-            _write(path, _lines(source, as_text, encoding))
-    return ParquetTable(source.name, [path], source.format_name)
+            _copy_lines(source, [*as_text, *codes_in(source, encoding)], encoding, folder)
+        files = sorted(folder.glob("*.parquet"))
+    return ParquetTable(source.name, files, source.format_name)
 
 
-def _write(path: Path, tables: Iterable[Any]) -> None:
-    """Tables with the same columns below each other, a row group for each."""
-    import pyarrow.parquet as pq
-
-    rest = iter(tables)
-    first = next(rest)
-    with pq.ParquetWriter(path, first.schema, compression="lz4") as writer:
-        for table in chain([first], rest):
-            writer.write_table(table)
-
-
-def _record_batches(source: Source) -> Iterator[Any]:
-    """The content of an Arrow file."""
+def _copy_arrow(source: Source, folder: Path) -> None:
     import pyarrow as pa
+    from pyarrow import dataset
 
     try:
         reader = pa.ipc.open_file(source.stream)
-        yield reader.schema.empty_table()
-        for number in range(reader.num_record_batches):
-            yield pa.Table.from_batches([reader.get_batch(number)])
-    except (OSError, ValueError) as error:
+        batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+        # Threads would change the order of the rows.
+        dataset.write_dataset(
+            batches, folder, schema=reader.schema, format="parquet", use_threads=False
+        )
+    except (OSError, pa.ArrowException) as error:
         raise ValueError(
             f"{source.name} cannot be read as Arrow: {str(error).splitlines()[0]}. "
             "Get an undamaged copy."
         ) from error
 
 
-def _lines(source: Source, as_text: Collection[str], encoding: str) -> Iterator[Any]:
-    """The content of a file of lines, in columns of the types that all of their values have."""
-    import pyarrow as pa
+def _copy_lines(source: Source, texts: Collection[str], encoding: str, folder: Path) -> None:
+    """Write a file for each piece of a table of lines.
+
+    A column may hold numbers in one piece and text in another. As the text of numbers is lost once
+    they are read, the table is then read again from the start with the column as text.
+    """
+    known = dict.fromkeys(texts, "string")
+    while conflict := _write_pieces(source, known, encoding, folder):
+        known |= conflict
+        source.stream.seek(0)
+
+
+def _write_pieces(
+    source: Source, known: dict[str, str], encoding: str, folder: Path
+) -> dict[str, str]:
+    """Write the pieces, or return the kind of a column that is not the same in all of them."""
+    import pyarrow.parquet as pq
 
     ends = b"}" if source.format == "json" else b"\n"
-    line = len(source.start) / max(1, source.start.count(ends))
-    n_rows = max(1, int(PIECE_BYTES / line))
-    as_text = [*as_text, *codes_in(source, encoding)]
-    kinds = _kinds(read_lines(source, as_text, encoding, n_rows))
-    if not kinds:
-        raise ValueError(f"{source.name} has no rows. Give a table with rows.")
-    schema = pa.schema([(name, _types()[kind]) for name, kind in kinds.items()])
-    texts = {*as_text, *(name for name, kind in kinds.items() if kind == "text")}
-    source.stream.seek(0)
-    for frame in read_lines(source, texts, encoding, n_rows):
-        frame = frame.reindex(columns=list(kinds))
-        for name, kind in kinds.items():
-            if kind in _OBJECTS:
-                frame[name] = _OBJECTS[kind](frame[name].astype(object))
-        yield pa.Table.from_pandas(frame, schema, preserve_index=False, safe=False)
-
-
-def _kinds(frames: Iterable[Any]) -> dict[str, str]:
-    """The kinds of columns, of which a frame need not have all."""
-    found: dict[str, _Values] = {}
-    before = 0
-    for frame in frames:
+    n_rows = max(1, int(PIECE_BYTES * max(1, source.start.count(ends)) / len(source.start)))
+    texts = [name for name, kind in known.items() if kind == "string"]
+    schemas: dict[Path, Any] = {}
+    kinds: dict[str, set[str]] = {}
+    for number, frame in enumerate(read_lines(source, texts, encoding, n_rows)):
         for name in frame.columns:
-            found.setdefault(name, _Values(before)).add(frame[name])
-        before += len(frame)
-    return {name: values.kind(before) for name, values in found.items()}
+            found = kinds.setdefault(name, set())
+            found |= {known.get(name) or _kind(frame[name])} - {""}
+            if len(found) > 1 or "mixed" in found or found == {"list"} != {known.get(name)}:
+                return {name: "list" if "list" in found else "string"}
+        path = folder / f"{number:06}.parquet"
+        table = _as_arrow(frame, known)
+        pq.write_table(table, path, compression="lz4")
+        schemas[path] = table.schema
+    if not schemas:
+        raise ValueError(f"{source.name} has no rows. Give a table with rows.")
+    _give_same_columns(schemas)
+    return {}
 
 
-def _types() -> dict[str, Any]:
+def _kind(series: Any) -> str:
+    """What the values of a piece of a column are; empty if all are missing."""
+    present = series.dropna()
+    if not len(present):
+        return ""
+    if present.dtype.kind in "if":
+        return "number"
+    kind: str = pandas().api.types.infer_dtype(present)
+    if kind == "mixed" and present.map(lambda value: isinstance(value, list | dict)).any():
+        return "list"
+    return kind if kind in ("boolean", "string") else "mixed"
+
+
+def _as_arrow(frame: Any, known: dict[str, str]) -> Any:
+    """A piece as a table; what is missing in all of its rows has no type yet.
+
+    Lists are kept as such, so that they are complained of where they are used.
+    """
     import pyarrow as pa
 
-    return {
-        "whole": pa.int64(),
-        "number": pa.float64(),
-        "truth": pa.bool_(),
-        "text": pa.string(),
-        "list": pa.list_(pa.string()),
-    }
+    arrays = {}
+    for name in frame.columns:
+        values = frame[name]
+        if known.get(name) == "list":
+            values = values.astype(object).map(lambda value: [str(value)], na_action="ignore")
+        is_nothing = values.dtype in (object, float) and values.isna().all()
+        arrays[name] = pa.nulls(len(frame)) if is_nothing else pa.array(values, from_pandas=True)
+    return pa.table(arrays)
 
 
-# Columns that stay columns of objects: what is missing in all rows of a frame has no type, and
-# lists are kept as such, so that they are complained of where they are used.
-_OBJECTS: dict[str, Callable[[Any], Any]] = {
-    "truth": lambda values: values.where(values.notna(), None),
-    "list": lambda values: values.map(lambda value: [str(value)], na_action="ignore"),
-}
+def _give_same_columns(schemas: dict[Path, Any]) -> None:
+    """Write pieces again that lack a column, or have one of another type than others have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-
-class _Values:
-    """What all values of a column have in common, from some of them after the other.
-
-    Parameters
-    ----------
-    n_before : int
-        Rows that did not name the column.
-    """
-
-    def __init__(self, n_before: int) -> None:
-        self._kinds: set[str] = set()
-        self._some_missing = n_before > 0
-        self._n_rows = n_before
-
-    def add(self, series: Any) -> None:
-        """The next ones."""
-        present = series.dropna()
-        self._n_rows += len(series)
-        self._some_missing |= len(present) < len(series)
-        if len(present):
-            self._kinds.add(_kind_of(present))
-
-    def kind(self, n_rows: int) -> str:
-        """What they are read as, if all rows are read together."""
-        if self._kinds <= {"whole", "number"}:
-            complete = not self._some_missing and self._n_rows == n_rows
-            return "whole" if self._kinds == {"whole"} and complete else "number"
-        if "list" in self._kinds:
-            return "list"
-        return "truth" if self._kinds == {"truth"} else "text"
-
-
-def _kind_of(present: Any) -> str:
-    """The type of values of which none is missing."""
-    types = pandas().api.types
-    if types.is_bool_dtype(present.dtype):
-        return "truth"
-    if present.dtype == np.int64:
-        return "whole"
-    if types.is_float_dtype(present.dtype):
-        return "number"
-    inferred = types.infer_dtype(present)
-    if inferred == "boolean":
-        return "truth"
-    is_list = inferred == "mixed" and present.map(lambda v: isinstance(v, list | dict)).any()
-    return "list" if is_list else "text"
+    every = pa.unify_schemas(list(schemas.values()), promote_options="permissive")
+    for place, field in enumerate(every):
+        if pa.types.is_null(field.type):
+            every = every.set(place, field.with_type(pa.float64()))
+    for path, schema in schemas.items():
+        if schema != every:
+            table = pq.read_table(path)
+            for name in set(every.names) - set(schema.names):
+                table = table.append_column(name, pa.nulls(len(table)))
+            table = table.select(every.names).cast(every, safe=False)
+            pq.write_table(table, path, compression="lz4")

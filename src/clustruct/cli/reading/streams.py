@@ -75,27 +75,13 @@ PACKED_TIMES = 4.0
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table is read from.
+    """Where a table is read from."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    format : str
-        One of `FORMATS`.
-    stream : binary stream
-        The content, unpacked; it can be read from the start again.
-    start : bytes
-        The first of it.
-    n_bytes : float
-        Length of the content; about, where it is packed.
-    """
-
-    name: str
-    format: str
-    stream: IO[bytes]
-    start: bytes
-    n_bytes: float = 0.0
+    name: str  # for messages
+    format: str  # one of `FORMATS`
+    stream: IO[bytes]  # the content, unpacked; it can be read from the start again
+    start: bytes  # the first bytes of it
+    n_bytes: float = 0.0  # length of the content; about, where it is packed
 
     @property
     def format_name(self) -> str:
@@ -113,23 +99,7 @@ def format_of(name: str) -> str | None:
 
 @contextmanager
 def open_source(name: str, wanted: str | None = None) -> Iterator[Source]:
-    """Open a file, or standard input for ``-``.
-
-    Parameters
-    ----------
-    name : str
-    wanted : str, optional
-        The format, where the name does not tell.
-
-    Yields
-    ------
-    Source
-
-    Raises
-    ------
-    ValueError
-        If the content is not what it should be.
-    """
+    """Open a file, or standard input for ``-``; with `wanted`, it is of that format."""
     known = wanted or format_of(name)
     if name == STDIN and known is None:
         raise BadUsage(
@@ -137,7 +107,8 @@ def open_source(name: str, wanted: str | None = None) -> Iterator[Source]:
         )
     label = "standard input" if name == STDIN else name
     with _raw(name) as raw:
-        n_bytes = _length(raw)
+        n_bytes = float(raw.seek(0, io.SEEK_END))
+        raw.seek(0)
         with _unpacked(raw, label) as stream:
             n_bytes *= 1.0 if stream is raw else PACKED_TIMES
             start = _start(stream, label)
@@ -153,8 +124,12 @@ def _raw(name: str) -> IO[bytes]:
     if path.is_dir():
         raise IsADirectoryError(f"{name} is a folder. Name a file in it.")
     if not path.exists():
-        near = _near_files(path)
-        raise FileNotFoundError(f"{name} does not exist. {near}".rstrip())
+        folder = path.parent
+        near = did_you_mean(
+            path.name, (p.name for p in folder.iterdir()) if folder.is_dir() else ()
+        )
+        remedy = near if near.startswith("Did") else "Mend the name."
+        raise FileNotFoundError(f"{name} does not exist. {remedy}")
     return path.open("rb")
 
 
@@ -168,22 +143,6 @@ def _copied(stream: Any) -> IO[bytes]:
         raise
     copy.seek(0)
     return cast(IO[bytes], copy)
-
-
-def _length(stream: IO[bytes]) -> float:
-    """Bytes of a stream, which is at its beginning."""
-    stream.seek(0, io.SEEK_END)
-    n_bytes = stream.tell()
-    stream.seek(0)
-    return float(n_bytes)
-
-
-def _near_files(path: Path) -> str:
-    """Files in the same folder that may have been meant."""
-    folder = path.parent
-    names = [found.name for found in folder.iterdir()] if folder.is_dir() else []
-    text = did_you_mean(path.name, names)
-    return text if text.startswith("Did") else "Mend the name."
 
 
 def _unpacked(raw: IO[bytes], label: str) -> IO[bytes]:
@@ -246,7 +205,9 @@ def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:
             )
         return found
     assert said is not None
-    said = _kind_of_json(said, start)
+    if said in ("json", "jsonl"):  # both are called either, and the first sign tells
+        first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        said = {b"[": "json", b"{": "jsonl"}.get(first, said)
     other = next((what for magic, what in OTHER_MAGIC.items() if start.startswith(magic)), None)
     if other is None and said in TABLE_MAGIC.values():
         other = "something else"
@@ -258,11 +219,3 @@ def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:
             f"{label} is no {NAMES[said]} file but {other}. {remedy}, or save the table as CSV."
         )
     return said
-
-
-def _kind_of_json(said: str, start: bytes) -> str:
-    """JSON lines, or one array of records: both are called either, and the first sign tells."""
-    if said not in ("json", "jsonl"):
-        return said
-    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    return {b"[": "json", b"{": "jsonl"}.get(first, said)

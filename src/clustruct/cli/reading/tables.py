@@ -42,25 +42,9 @@ def pandas() -> Any:
 
 
 def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "utf-8") -> Any:
-    """A table as a data frame with unique names of columns.
+    """Read a table, of any format but libsvm, as a data frame with unique names of columns.
 
-    Parameters
-    ----------
-    source : Source
-        Of any format but libsvm.
-    as_text : collection of str
-        Columns whose values stay as they are written, be they numbers or not.
-    encoding : str
-        Of CSV and TSV.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ValueError
-        If the content is not a table of the format.
+    Values of columns `as_text` stay as they are written. The encoding is that of CSV and TSV.
     """
     readers: dict[str, Callable[[], Any]] = {
         "parquet": lambda: _read_arrow(source, "read_parquet"),
@@ -80,19 +64,9 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
 def read_lines(
     source: Source, as_text: Collection[str], encoding: str, n_rows: int | None = None
 ) -> Iterator[Any]:
-    """A table of one row after the other: CSV, TSV, JSON lines or a JSON array of records.
+    """Read CSV, TSV or JSON in frames of `n_rows`, or at once if that is None.
 
-    Parameters
-    ----------
-    source, as_text, encoding
-        As `read_table` takes them.
-    n_rows : int, default=None
-        Rows of a frame; all of them if not given.
-
-    Yields
-    ------
-    DataFrame
-        Rows that follow each other; the type of a column is that of its values in these.
+    The type of a column in a frame is that of its values in these rows.
     """
     frames = (
         _read_json(source, as_text, n_rows)
@@ -125,68 +99,41 @@ def _check_names(name: str, columns: list[str]) -> None:
 def _read_csv(
     source: Source, as_text: Collection[str], encoding: str, n_rows: int | None
 ) -> Iterator[Any]:
-    header, parse = _csv_parser(source, as_text, encoding)
-    parse = partial(parse, chunksize=n_rows)
-    parsed = _parsed(source.name, encoding, len(header), parse)
-    if n_rows is None:
-        yield parsed
-        return
-    with parsed:
-        while (
-            frame := _parsed(source.name, encoding, len(header), partial(next, parsed, None))
-        ) is not None:
-            yield frame
-
-
-def _csv_parser(
-    source: Source, as_text: Collection[str], encoding: str
-) -> tuple[list[str], Callable[..., Any]]:
-    """The names of the columns, and what reads the rows."""
+    """Read CSV or TSV with pandas, in frames of `n_rows` or at once."""
     header, separator = _header(source, encoding)
     _check_names(source.name, header)
     _check_header(source.name, header)
-    known = [name for name in as_text if name in header]
-    comma = separator == ";" and len(DECIMAL_COMMA.findall(source.start)) > len(
-        DECIMAL_POINT.findall(source.start)
-    )
+    points, commas = (len(form.findall(source.start)) for form in (DECIMAL_POINT, DECIMAL_COMMA))
     parse = partial(
         pandas().read_csv,
         source.stream,
         sep=separator,
-        decimal="," if comma else ".",
-        dtype=dict.fromkeys(known, str),
+        decimal="," if separator == ";" and commas > points else ".",
+        dtype=dict.fromkeys(set(as_text) & set(header), str),
         encoding=_with_mark(encoding),
         index_col=False,
         low_memory=False,
         skipinitialspace=True,
+        chunksize=n_rows,
     )
-    return header, parse
+    parsed = _parsed(source.name, encoding, len(header), parse)
+    if n_rows is None:
+        yield parsed
+        return
+    read_on = partial(_parsed, source.name, encoding, len(header), partial(next, parsed, None))
+    with parsed:
+        while (frame := read_on()) is not None:
+            yield frame
 
 
 def codes_in(source: Source, encoding: str) -> list[str]:
-    """Columns of CSV and TSV with zeros before numbers, such as 04554, which a number would lose.
-
-    Parameters
-    ----------
-    source : Source
-        At its beginning, where it is again afterwards.
-    encoding : str
-
-    Returns
-    -------
-    list of str
-    """
+    """Columns of CSV and TSV with codes such as 04554, which lose their zeros as numbers."""
     if source.format not in ("csv", "tsv") or not _may_have_codes(source):
         return []
-    header, parse = _csv_parser(source, (), encoding)
     found: dict[str, None] = {}
-    reader = _parsed(
-        source.name, encoding, len(header), partial(parse, chunksize=CODE_ROWS, dtype=object)
-    )
-    read_on = partial(_parsed, source.name, encoding, len(header), partial(next, reader, None))
-    while (frame := read_on()) is not None:
+    for frame in _read_csv(source, _header(source, encoding)[0], encoding, CODE_ROWS):
         for name in frame.columns:
-            values = frame[name].drop_duplicates().dropna().astype(str)
+            values = frame[name].drop_duplicates().dropna()
             if name not in found and values.str.fullmatch(CODE).any():
                 found[str(name)] = None
     source.stream.seek(0)
@@ -335,40 +282,17 @@ def _read_arrow(source: Source, reader: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SparseTable:
-    """The content of a libsvm file.
+    """The content of a libsvm file."""
 
-    Attributes
-    ----------
-    X : csr_matrix
-        Samples.
-    y : ndarray
-        The number before each sample.
-    base : int
-        The number of the first column in the file, 0 or 1.
-    """
-
-    X: Any
-    y: NDArray[np.float64]
-    base: int
+    X: Any  # samples
+    y: NDArray[np.float64]  # the number before each sample
+    base: int  # the number of the first column in the file, 0 or 1
 
 
 def read_sparse(
     source: Source, n_features: int | None = None, base: int | None = None
 ) -> SparseTable:
-    """A libsvm file.
-
-    Parameters
-    ----------
-    source : Source
-    n_features : int, optional
-        Columns that there must be; as many as the file has if not given.
-    base : int, optional
-        Number of the first column; 1 if not given, unless column 0 occurs.
-
-    Returns
-    -------
-    SparseTable
-    """
+    """Read a libsvm file, with so many columns and numbered from `base` if these are given."""
     from sklearn.datasets import load_svmlight_file
 
     try:

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from clustruct._typing import Floats
 from clustruct.estimators.features.grid import Method, fit_grid
 from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.arguments import counter
 from clustruct.estimators.search.folds import Divided, FoldWork
+from clustruct.estimators.search.progress import counter
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Solution

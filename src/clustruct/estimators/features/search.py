@@ -25,10 +25,11 @@ from clustruct.estimators.features.grid import (
 )
 from clustruct.estimators.features.plan import Plan
 from clustruct.estimators.features.selection import bic, partition_price, select
-from clustruct.estimators.intake.arguments import check_groups, conclude, counter, watcher
+from clustruct.estimators.intake.arguments import check_groups, conclude, watcher
 from clustruct.estimators.search.fold_local import LocalSamples
 from clustruct.estimators.search.fold_placed import PlacedSamples
 from clustruct.estimators.search.folds import Divided, make_folds
+from clustruct.estimators.search.progress import counter
 from clustruct.grouping.constraints import Free
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective

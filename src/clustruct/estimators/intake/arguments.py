@@ -1,7 +1,5 @@
 """From what users pass to what solvers take: matrices, weights, classes, starts."""
 
-import sys
-import time
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -28,7 +26,6 @@ __all__ = [
     "class_targets",
     "class_weights",
     "conclude",
-    "counter",
     "names_of_features",
     "printer",
     "total_weight",
@@ -207,37 +204,6 @@ def watcher(verbose: int | bool, callback: Callback | None) -> Callback:
         return enough
 
     return watch
-
-
-def counter(verbose: int | bool, thing: str, total: int) -> Callable[[], None]:
-    """What to call whenever one of several things is done: it tells how far that is, or nothing.
-
-    Parameters
-    ----------
-    verbose : int or bool
-    thing : str
-        What there are several of, such as "fold".
-    total : int
-
-    Returns
-    -------
-    callable
-        Writes a line to standard error, with the time spent and the time that is left.
-    """
-    if not verbose:
-        return lambda: None
-    begin = time.perf_counter()
-    done = 0
-
-    def tell() -> None:
-        nonlocal done
-        done += 1
-        seconds = time.perf_counter() - begin
-        left = seconds / done * (total - done)
-        line = f"{thing} {done} of {total}: {seconds:.1f} s, {left:.1f} s left"
-        print(line, file=sys.stderr, flush=True)
-
-    return tell
 
 
 def conclude(verbose: int | bool, status: Status, certificate: Certificate) -> None:

@@ -25,9 +25,10 @@ from sklearn.utils.validation import _check_sample_weight
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.estimators.intake.arguments import check_matrix, conclude, counter
+from clustruct.estimators.intake.arguments import check_matrix, conclude
 from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
+from clustruct.estimators.search.progress import counter
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.samples.noise import noise_of
 from clustruct.results import CountSelection

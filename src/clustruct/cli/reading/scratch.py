@@ -1,34 +1,44 @@
-"""Where what took work to make of a large table is kept until the end of a command."""
+"""Free memory, and a temporary place for what is made of a large table."""
 
 import errno
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.sparse import load_npz, save_npz
 
-from clustruct.cli.reading.memory import free_bytes
-
-__all__ = ["Shelf"]
+__all__ = ["Scratch", "free_bytes", "size_in_words"]
 
 # The part of the memory, free in the beginning, that is filled before a file is written.
 PART_OF_MEMORY = 0.5
 
 
-class Shelf:
+def free_bytes() -> float:
+    """Free memory; infinite where it is not known."""
+    if find_spec("psutil") is not None:
+        import psutil
+
+        return float(psutil.virtual_memory().available)
+    names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
+    if "SC_AVPHYS_PAGES" in names:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return np.inf
+
+
+def size_in_words(n_bytes: float) -> str:
+    """Bytes for a message."""
+    return f"{n_bytes / 1e9:.3g} GB"
+
+
+class Scratch:
     """Sparse pieces, in memory while there is room and in a temporary folder from then on.
 
     It is a context: the folder is gone at its end, however that comes.
-
-    Examples
-    --------
-    >>> from scipy.sparse import eye_array
-    >>> from clustruct.cli.reading.shelf import Shelf
-    >>> with Shelf() as shelf:
-    ...     shelf.put(eye_array(3, format="csr")).compute().nnz
-    3
     """
 
     def __init__(self) -> None:
@@ -37,7 +47,7 @@ class Shelf:
         self._n_files = 0
         self.bytes_on_disk = 0
 
-    def __enter__(self) -> "Shelf":
+    def __enter__(self) -> "Scratch":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -45,17 +55,7 @@ class Shelf:
             self._folder.cleanup()
 
     def put(self, matrix: Any) -> Any:
-        """Keep a piece.
-
-        Parameters
-        ----------
-        matrix : sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        dask.array.Array
-            Of one chunk, which is read when it is needed.
-        """
+        """Keep a sparse matrix; return a Dask array of one chunk, which is read lazily."""
         import dask
         import dask.array as da
 

@@ -1,0 +1,86 @@
+"""What commands print with: results, tables, notes and progress."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from clustruct.cli.messages import needs_extra
+
+__all__ = ["Console"]
+
+# Columns of text that a table fills: the terminal's within these limits, or so many without one.
+NARROWEST, WIDEST, NO_TERMINAL = 60, 120, 100
+
+
+class Console:
+    """Print results to standard output, and notes and progress to standard error.
+
+    A standard stream may be None, as when it was closed before Python started; what is written to
+    it is dropped. With `out`, results are printed there instead of to standard output.
+    """
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        try:
+            from rich.console import Console as Screen
+        except ImportError:
+            raise needs_extra("rich", "the command line", "cli") from None
+
+        class Screens(Screen):
+            def on_broken_pipe(self) -> None:
+                raise
+
+        plain: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
+        self._out = out
+        self._screen = Screens(file=out, **plain)
+        is_terminal, width = self._screen.is_terminal, self._screen.width
+        self._screen.width = max(NARROWEST, min(WIDEST, width)) if is_terminal else NO_TERMINAL
+        self._errors = Screens(stderr=True, **plain)
+
+    def say(self, text: str = "") -> None:
+        """Print a line as it is."""
+        print(text, file=self._out)
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+        """Print a table, the last column wrapped and left-aligned, the others right-aligned."""
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD)
+        for name in header[:-1]:
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(header[-1])
+        for row in rows:
+            table.add_row(*row)
+        if title:
+            self.say(title)
+        self._screen.print(table)
+
+    def note(self, text: str) -> None:
+        """Print a line to standard error: for people, and no part of the result."""
+        if sys.stderr is not None:
+            print(text, file=sys.stderr)
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Callable[[int, int], None]]:
+        """Show on a terminal what is being done while the block runs.
+
+        Yields a function that moves a bar, called with the jobs that are done and their number.
+        """
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        name = TextColumn("{task.description}", markup=False)
+        with Progress(
+            *(SpinnerColumn(), name, BarColumn(), TimeElapsedColumn()),
+            console=self._errors,
+            transient=True,
+            redirect_stdout=False,
+            disable=not self._errors.is_terminal,
+        ) as bar:
+            task = bar.add_task(text, total=None)
+
+            def tell(done: int, total: int) -> None:
+                # One more than the search has: the fit to all rows, or its gate, comes last.
+                bar.update(task, completed=done, total=total + 1)
+
+            yield tell
