@@ -15,13 +15,15 @@ which takes more than one look at the scores, is found at the end.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from clustruct._finite import require_finite
 from clustruct._typing import Floats
-from clustruct.objectives.point import Point
+
+if TYPE_CHECKING:
+    from clustruct.objectives.linear import Point
 
 __all__ = ["Expansion", "Line", "minimise"]
 
@@ -53,7 +55,7 @@ class Expansion(Protocol):
         """The weights moved, and the intercept with them."""
         ...
 
-    def settled(self) -> Point:
+    def settled(self) -> "Point":
         """The point with these weights and the best intercept."""
         ...
 
@@ -76,11 +78,11 @@ class SmoothObjective(Protocol):
 
     quadratic: bool
 
-    def at(self, W: Floats, near: Point | None = None) -> Point:
+    def at(self, W: Floats, near: "Point | None" = None) -> "Point":
         """Value and what belongs to it at ``W``."""
         ...
 
-    def around(self, W: Floats, near: Point) -> Expansion:
+    def around(self, W: Floats, near: "Point") -> Expansion:
         """The function around ``W`` and the intercept of a point."""
         ...
 
@@ -92,11 +94,11 @@ class SmoothObjective(Protocol):
 def minimise(
     objective: SmoothObjective,
     start: Floats,
-    near: Point | None = None,
+    near: "Point | None" = None,
     *,
     tol: float,
     max_steps: int = 100,
-) -> Point:
+) -> "Point":
     """The point where the gradient is ``tol`` times as large as at zero, or smaller.
 
     Parameters

@@ -20,21 +20,14 @@ from typing import Protocol
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct._typing import Floats, Labels
 from clustruct.design import assignment
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
-from clustruct.relaxations.hull import Hull, PlainEnergy, Relaxation
+from clustruct.relaxations.hull import SETTINGS, Hull, PlainEnergy, Relaxation, solve_columns
 
 __all__ = ["Factor", "Mixture", "factor_of", "hull_of"]
-
-
-# Up to this many rows the matrix ``I + R M R'/alpha`` is formed, r x r.
-DENSE_ROWS = 1500
-SOLVE_TOL = 1e-8
-SOLVE_STEPS = 500
 
 
 class Factor(Relaxation, Protocol):
@@ -151,7 +144,7 @@ class Mixture:
 def hull_of(factor: Factor, labels: Labels, n_groups: int) -> Hull:
     """The projector of one grouping."""
     mixture = Mixture((), (), np.empty(0)).with_grouping(labels, n_groups, 1.0)
-    if factor.target.shape[0] <= DENSE_ROWS:
+    if factor.target.shape[0] <= SETTINGS.dense_rows:
         return DenseHull(factor, mixture, _projected_rows(factor, labels, n_groups))
     return IterativeHull(factor, mixture)
 
@@ -194,12 +187,7 @@ class IterativeHull:
 
     def solve(self) -> Floats:
         """One column after the other."""
-        rows = self.factor.target.shape[0]
-        operator = LinearOperator((rows, rows), matvec=self._apply, dtype=np.float64)
-        columns = [
-            cg(operator, t, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS)[0] for t in self.factor.target.T
-        ]
-        return np.stack(columns, axis=1)
+        return solve_columns(self._apply, self.factor.target)
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeHull]":
         """One grouping more."""

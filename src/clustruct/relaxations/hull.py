@@ -1,13 +1,40 @@
 """What conditional gradient needs of a relaxation, whatever the rows that are grouped."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct._typing import Floats, Labels
 
-__all__ = ["Hull", "Mixing", "PlainEnergy", "Relaxation", "dual_bound"]
+__all__ = [
+    "SETTINGS",
+    "Hull",
+    "Mixing",
+    "PlainEnergy",
+    "Relaxation",
+    "RelaxationSettings",
+    "dual_bound",
+    "solve_columns",
+]
+
+
+@dataclass(frozen=True)
+class RelaxationSettings:
+    """How the systems of a relaxation are solved."""
+
+    # Up to this many rows the matrix of the system is formed and factorised.
+    dense_rows: int = 1500
+    # Relative residual of conjugate gradients: lower bounds hold for any residual.
+    solve_tol: float = 1e-8
+    solve_steps: int = 500
+    # Systems of tasks are conditioned worse, even when preconditioned.
+    task_steps: int = 1000
+
+
+SETTINGS = RelaxationSettings()
 
 
 class Mixing(Protocol):
@@ -70,6 +97,14 @@ class PlainEnergy:
     def energy(self, B: Floats) -> float:
         """``||B||^2``."""
         return float(np.vdot(B, B))
+
+
+def solve_columns(apply: Callable[[Floats], Floats], target: Floats) -> Floats:
+    """Solve a positive definite system for each column of the target by conjugate gradients."""
+    n = target.shape[0]
+    operator = LinearOperator((n, n), matvec=apply, dtype=np.float64)
+    tol, most = SETTINGS.solve_tol, SETTINGS.solve_steps
+    return np.stack([cg(operator, t, rtol=tol, maxiter=most)[0] for t in target.T], axis=1)
 
 
 def dual_bound(factor: Relaxation, B: Floats, explained: float) -> float:

@@ -25,21 +25,14 @@ from itertools import combinations
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import namespace
 from clustruct.design import Rows
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.relaxations.hull import PlainEnergy
+from clustruct.relaxations.hull import SETTINGS, PlainEnergy, solve_columns
 
 __all__ = ["SampleFactor", "slope_gram"]
-
-
-# Up to this many samples the matrix ``X X' o N`` is formed, n x n.
-DENSE_ROWS = 1500
-SOLVE_TOL = 1e-8
-SOLVE_STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +106,7 @@ class SampleFactor(PlainEnergy):
     def hull(self, labels: Labels, n_groups: int) -> "DenseSampleHull | IterativeSampleHull":
         """The projector of one grouping."""
         mixture = SampleMixture((), np.empty(0)).with_grouping(self.columns(labels, n_groups), 1.0)
-        if self.target.shape[0] <= DENSE_ROWS:
+        if self.target.shape[0] <= SETTINGS.dense_rows:
             return DenseSampleHull(self, mixture, self.matrix(labels, n_groups))
         return IterativeSampleHull(self, mixture)
 
@@ -165,12 +158,7 @@ class IterativeSampleHull:
 
     def solve(self) -> Floats:
         """One column after the other."""
-        n = self.factor.target.shape[0]
-        operator = LinearOperator((n, n), matvec=self._apply, dtype=np.float64)
-        columns = [
-            cg(operator, t, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS)[0] for t in self.factor.target.T
-        ]
-        return np.stack(columns, axis=1)
+        return solve_columns(self._apply, self.factor.target)
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeSampleHull]":
         """One grouping more."""

@@ -30,12 +30,11 @@ from clustruct.grouping.constraints import Clustered
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.features import Mixture
+from clustruct.relaxations.hull import SETTINGS
 
 __all__ = ["Spreads", "TaskFactor", "residual_bound"]
 
 
-SOLVE_TOL = 1e-8
-SOLVE_STEPS = 1000
 # Directions of a task's rows with less than this share of its largest variance are rounding.
 ROUNDING = 1e-13
 # Stretches of the slopes that are tried at a time.
@@ -205,7 +204,7 @@ class TaskHull:
     mixture: Mixture
 
     def solve(self) -> Floats:
-        """``B``, to a relative residual of `SOLVE_TOL`; bounds hold for any."""
+        """``B``, to a relative residual of `solve_tol`; bounds hold for any ``B``."""
         size = self.factor.target.size
         operator = LinearOperator(
             (size, size),
@@ -219,7 +218,8 @@ class TaskHull:
             dtype=np.float64,
         )
         target = self.factor.target[:, 0]
-        solved = cg(operator, target, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS, M=scaled)[0]
+        tol, most = SETTINGS.solve_tol, SETTINGS.task_steps
+        solved = cg(operator, target, rtol=tol, maxiter=most, M=scaled)[0]
         return solved[:, None]
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], TaskHull]":

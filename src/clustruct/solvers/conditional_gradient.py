@@ -15,9 +15,7 @@ from clustruct._typing import Floats
 from clustruct.grouping.constraints import Constraint
 from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import refit
-from clustruct.solvers.protocols import Objective, require, require_refits
+from clustruct.solvers.driver import Objective, Solution, refit, require, require_refits
 
 __all__ = ["ConditionalGradient", "Relaxed"]
 

@@ -1,29 +1,55 @@
-"""The loop: budget, tolerance, trace and status of every solver live here, and only here.
+"""The loop that runs every solver, what solvers ask of objectives, and what a fit reports.
 
-A solver has a start and a step. It is asked for steps until it says that nothing is left to gain,
-until a step gains less than the tolerance, or until the budget is spent. It knows nothing of the
-rest.
+A solver has a start and a step. `drive` asks it for steps until it reports that nothing is left to
+gain, until a step gains less than the tolerance, or until the budget is spent. Budget, tolerance,
+trace and status live here; solvers know nothing of them.
 """
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from clustruct._finite import REMEDY, NotFinite, require_finite
-from clustruct.objectives.point import Point
-from clustruct.results import Iteration
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import Constraint
+from clustruct.objectives.linear import Point
+from clustruct.results import Certificate, Iteration, Projection, Status
 
-__all__ = ["Solution", "Budget", "Callback", "Run", "Solver", "State", "drive"]
+__all__ = [
+    "Attempt",
+    "Budget",
+    "Callback",
+    "Foresighted",
+    "Grouped",
+    "Objective",
+    "Outcome",
+    "Run",
+    "Solution",
+    "Solver",
+    "State",
+    "best_of",
+    "certify",
+    "drive",
+    "may_refit",
+    "refit",
+    "require",
+    "require_member",
+    "require_refits",
+    "search",
+    "status_of",
+]
 
-# Is told of a step, and says True where no further one is wanted.
+# Called after each iteration; returns True to stop the solver.
 Callback = Callable[[Iteration], bool | None]
+# Relative distance from a set up to which a point counts as one of it: rounding of projections.
+OUTSIDE = 1e-6
 
 
 class State(Protocol):
@@ -55,13 +81,13 @@ class Solution:
     """A feasible point and the group of each row, -1 for zero."""
 
     point: Point
-    labels: NDArray[np.intp]
+    labels: Labels
 
 
 S = TypeVar("S", bound=State)
 T = TypeVar("T")
 # What has to be finite, by name.
-_Numbers = Mapping[str, float | NDArray[np.float64]]
+_Numbers = Mapping[str, float | Floats]
 
 
 class Solver(Protocol[S]):
@@ -147,6 +173,22 @@ class Run(Generic[S]):
         return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
 
 
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A feasible point and its groups, as an iterate."""
+
+    point: Point
+    labels: Labels
+    step: float
+    gain: float
+    done: bool
+
+    @property
+    def objective(self) -> float:
+        """Objective at the point."""
+        return self.point.value
+
+
 def drive(solver: Solver[S], budget: Budget) -> Run[S]:
     """Run a solver to its end.
 
@@ -223,3 +265,240 @@ def _numbers_of_state(state: State) -> _Numbers:
 def _numbers_of_solution(solution: Solution) -> _Numbers:
     """What has to be finite in an solution."""
     return {"the objective": float(solution.point.value), "a weight": solution.point.W}
+
+
+# ---- What solvers need of an objective and a constraint.
+
+
+class Objective(Protocol):
+    """A smooth function of ``W`` that can be minimised for given groups."""
+
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """Value, and what belongs to it, at a projected point as it is."""
+        ...
+
+    def rows(self, point: Point) -> Floats:
+        """What the constraint is about: the weights, or rows that stand for them."""
+        ...
+
+    def gradient(self, point: Point) -> Floats:
+        """Gradient by these rows."""
+        ...
+
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Curvature: the second derivative along a direction of these rows."""
+        ...
+
+    def refit(
+        self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
+    ) -> Point:
+        """The best weights for given groups."""
+        ...
+
+
+@runtime_checkable
+class Foresighted(Protocol):
+    """An objective that computes trials together for less than one after the other."""
+
+    def foresee(self, trials: Sequence[Projection]) -> None:
+        """Prepare for the refits that may come next."""
+        ...
+
+
+def may_refit(constraint: Constraint) -> bool:
+    """Whether groups may get any values: so it is where a constraint does not say otherwise."""
+    return getattr(constraint, "refits", True)
+
+
+def require_refits(asker: str, constraint: Constraint) -> None:
+    """Complain of a set that is not a union of subspaces, for solvers that need one."""
+    if not may_refit(constraint):
+        raise ValueError(
+            f"{asker} gives groups their best values, which would lead out of the set of "
+            f"{type(constraint).__name__} (refits = False). Choose solver='pg' without relax."
+        )
+
+
+def require_member(objective: Objective, constraint: Constraint, point: Point) -> None:
+    """Complain of a point outside the set that it should be in.
+
+    A set that says that it is a union of subspaces holds whatever values its groups have.
+    """
+    if getattr(constraint, "refits", False):
+        return
+    rows = objective.rows(point)
+    size, distance = float(np.vdot(rows, rows)), constraint.project(rows).sq_distance
+    if distance > OUTSIDE**2 * size:
+        raise ValueError(
+            f"The solution is not in the set of {type(constraint).__name__}: its distance is "
+            f"{np.sqrt(distance / size):.2g} of its length. If groups must not get arbitrary "
+            "values, give the class the attribute refits = False; otherwise check its `project`."
+        )
+
+
+def require(solver: str, owner: object, methods: tuple[str, ...]) -> None:
+    """Complain of what a solver needs and its objective or constraint does not have."""
+    missing = [name for name in methods if not hasattr(owner, name)]
+    if missing:
+        raise TypeError(
+            f"solver {solver!r} needs {', '.join(missing)} of {type(owner).__name__}, "
+            "which does not have it. Choose another solver, or add the method."
+        )
+
+
+def refit(objective: Objective, nearest: Projection, tol: float) -> Point:
+    """The best point with the groups of a projection, whose values are the start."""
+    return objective.refit(nearest.labels, nearest.centers.shape[0], tol, start=nearest.centers)
+
+
+# ---- Several starts, several attempts.
+
+
+def search(
+    solve_from: Callable[[int], Run[Any]],
+    n_starts: int | None,
+    *,
+    least: int,
+    most: int,
+    slack: Callable[[float], float],
+    n_jobs: int | None,
+) -> list[Run[Any]]:
+    """Solutions from one start after the other, until the best one was reached twice.
+
+    Good solutions are found again, poor ones differ. Starts run in parallel, and those after the
+    last one needed are forgotten: the solution does not depend on ``n_jobs``.
+
+    Parameters
+    ----------
+    solve_from : callable
+        Solves from the start of that number.
+    n_starts : int or None
+        Exactly so many starts, instead of as many as it takes.
+    least, most : int
+        Limits where ``n_starts`` is None.
+    slack : callable
+        How far from the best objective another one may be to count as the same.
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of Run
+        In the order of their starts.
+    """
+    count = most if n_starts is None else n_starts
+    width = effective_n_jobs(n_jobs)
+    found: list[Run[Any]] = []
+    for first in range(0, count, width):
+        numbers = range(first, min(first + width, count))
+        if width == 1:
+            batch = [solve_from(number) for number in numbers]
+        else:
+            batch = Parallel(n_jobs=width, prefer="threads")(
+                delayed(solve_from)(i) for i in numbers
+            )
+        for run in batch:
+            found.append(run)
+            if run.stopped:
+                return found
+            if n_starts is None and len(found) >= least and _reached_twice(found, slack):
+                return found
+    return found
+
+
+def _reached_twice(found: list[Run[Any]], slack: Callable[[float], float]) -> bool:
+    values = sorted(run.state.objective for run in found)
+    return len(values) > 1 and values[1] - values[0] <= slack(values[0])
+
+
+def best_of(found: list[Run[Any]]) -> tuple[Run[Any], str]:
+    """The best of several solutions, the first among equals, and what to tell of them."""
+    best = min(found, key=lambda run: run.state.objective)
+    return best, f"best of {len(found)} start{'s' * (len(found) != 1)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The best solution, and how it was found.
+
+    Attributes
+    ----------
+    solution : Solution
+    trace : tuple of Iteration
+        Of the solver whose solution was kept.
+    status : Status
+    certificate : Certificate
+    """
+
+    solution: Solution
+    trace: tuple[Iteration, ...]
+    status: Status
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """What one recipe did: its solutions, the last of which counts, and its lower bound.
+
+    A remark says what the solutions do not tell, such as how many starts there were.
+    """
+
+    name: str
+    solutions: tuple[Run[Any], ...]
+    bound: float = -np.inf
+    remark: str = ""
+
+    @property
+    def solution(self) -> Solution:
+        """Of the last solver."""
+        return self.solutions[-1].solution
+
+    @property
+    def trace(self) -> tuple[Iteration, ...]:
+        """Of all its solvers."""
+        return tuple(iteration for run in self.solutions for iteration in run.trace)
+
+
+def certify(
+    objective: float, bounds: Mapping[str, float], scale: Callable[[], float]
+) -> Certificate:
+    """The certificate of the largest of several lower bounds.
+
+    Parameters
+    ----------
+    objective : float
+    bounds : mapping from str to float
+        Where each of them came from.
+    scale : callable
+        Size of what they were computed from; asked for only where a bound is above the objective.
+
+    Returns
+    -------
+    Certificate
+    """
+    for source, bound in bounds.items():
+        if np.isnan(bound):
+            require_finite(bound, f"the lower bound ({source})")
+    source = max(bounds, key=lambda name: bounds[name])
+    size = scale() if bounds[source] > objective else 0.0
+    return Certificate.of(objective, bounds[source], source, scale=size)
+
+
+def status_of(attempts: list[Attempt], best: Attempt) -> Status:
+    """What was tried and kept, and how it ended."""
+    return Status(
+        solver=best.name,
+        converged=best.solutions[-1].converged,
+        n_iter=max(1, sum(run.trace[-1].number for run in best.solutions)),
+        objectives=tuple((a.name, a.solution.point.value) for a in attempts),
+        message=_message(attempts, best),
+    )
+
+
+def _message(attempts: list[Attempt], best: Attempt) -> str:
+    """What was tried and kept, in words."""
+    told = "; ".join(
+        f"{', then '.join(run.message for run in attempt.solutions)} "
+        f"{attempt.remark and f'({attempt.remark}) '}(objective {attempt.solution.point.value:.6g})"
+        for attempt in attempts
+    )
+    return told if len(attempts) == 1 else f"{told}. Kept {best.name}."

@@ -13,18 +13,25 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.grouping.constraints import FeatureConstraint, Free
 from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.relaxations.features import factor_of
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.conditional_gradient import ConditionalGradient
-from clustruct.solvers.driver import Budget, Run, Solution, drive
+from clustruct.solvers.driver import (
+    Attempt,
+    Budget,
+    Run,
+    Solution,
+    certify,
+    drive,
+    may_refit,
+    require_refits,
+    status_of,
+)
 from clustruct.solvers.greedy import Greedy
-from clustruct.solvers.outcome import Attempt, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
-from clustruct.solvers.protocols import may_refit, require_refits
-from clustruct.solvers.search.soft import Soft
-from clustruct.solvers.search.soft_search import Effort
+from clustruct.solvers.search.soft import Effort, Soft
 
 __all__ = [
     "FeatureOutcome",

@@ -1,34 +1,23 @@
 """Fit without constraint, then group the weights (the paper's LSK), then refit the groups."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct.grouping.constraints import Constraint
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.results import Projection
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.protocols import Objective, may_refit, require, require_member
+from clustruct.solvers.driver import (
+    Grouped,
+    Objective,
+    Solution,
+    may_refit,
+    refit,
+    require,
+    require_member,
+)
 
-__all__ = ["Greedy", "Grouped", "refit"]
-
-
-@dataclass(frozen=True, eq=False)
-class Grouped:
-    """A feasible point and its groups, as an iterate."""
-
-    point: Point
-    labels: NDArray[np.intp]
-    step: float
-    gain: float
-    done: bool
-
-    @property
-    def objective(self) -> float:
-        """Objective at the point."""
-        return self.point.value
+__all__ = ["Greedy"]
 
 
 class Greedy:
@@ -88,8 +77,3 @@ class Greedy:
     def verify(self, solution: Solution) -> None:
         """Check that it is in the set."""
         require_member(self._objective, self._constraint, solution.point)
-
-
-def refit(objective: Objective, nearest: Projection, tol: float) -> Point:
-    """The best point with the groups of a projection, whose values are the start."""
-    return objective.refit(nearest.labels, nearest.centers.shape[0], tol, start=nearest.centers)

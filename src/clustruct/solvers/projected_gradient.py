@@ -10,14 +10,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from clustruct._finite import require_finite
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Constraint
-from clustruct.objectives.point import Point
-from clustruct.objectives.ray import Ray
+from clustruct.objectives.linear import Point
 from clustruct.results import Projection
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import Grouped, refit
-from clustruct.solvers.protocols import Foresighted, Objective, may_refit, require, require_member
+from clustruct.solvers.driver import (
+    Foresighted,
+    Grouped,
+    Objective,
+    Solution,
+    may_refit,
+    refit,
+    require,
+    require_member,
+)
 
 __all__ = ["ProjectedGradient", "same_groups"]
 
@@ -68,7 +75,7 @@ class ProjectedGradient:
         shortest: float = 1e-5,
         tol: float = 1e-10,
     ) -> None:
-        require(self.name, objective, ("keep", "ray", "refit"))
+        require(self.name, objective, ("keep", "rows", "gradient", "bend", "refit"))
         require(self.name, constraint, ("project",))
         self._objective = objective
         self._constraint = constraint
@@ -87,20 +94,28 @@ class ProjectedGradient:
 
     def advance(self, state: Grouped) -> Grouped:
         """The first trial that lowers the objective; none if the shortest step does not."""
-        ray = self._objective.ray(state.point)
-        longest = self._longest * ray.unit
+        rows, gradient = self._objective.rows(state.point), self._objective.gradient(state.point)
+        unit = self._unit_step(state.point, gradient)
+        longest = self._longest * unit
         grown = state.step / self._shrink
         first = longest if self._refit or state.step == 0.0 else grown
-        for step, nearest in self._projections(ray, first, self._shortest * longest):
+        for step, nearest in self._projections(rows, gradient, first, self._shortest * longest):
             if self._refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
             gain = (state.objective - trial.value) / max(abs(state.objective), TINY)
             if gain > ROUNDING and self._plain:
-                gain = self._plain_gain(state, trial, nearest.point, step, ray.unit)
+                gain = self._plain_gain(state, trial, nearest.point, step, unit)
             if gain > ROUNDING:
                 return Grouped(trial, nearest.labels, step, gain, done=False)
         return Grouped(state.point, state.labels, state.step, 0.0, done=True)
+
+    def _unit_step(self, point: Point, gradient: Floats) -> float:
+        """The best step without constraint and third derivative, ``||g||^2 / g'Hg``."""
+        bend = self._objective.bend(point, gradient)
+        length = float(np.vdot(gradient, gradient))
+        require_finite(length + bend, "the gradient or the curvature along it")
+        return length / bend if bend > 0.0 else 0.0
 
     def _plain_gain(
         self, state: Grouped, trial: Point, rows: Floats, step: float, unit: float
@@ -119,14 +134,14 @@ class ProjectedGradient:
         return (unit / step) ** 2 * (length / size)
 
     def _projections(
-        self, ray: Ray, step: float, shortest: float
+        self, rows: Floats, gradient: Floats, step: float, shortest: float
     ) -> Iterator[tuple[float, Projection]]:
         """Steps from the longest down, projected; all at once where that saves passes."""
         steps = []
         while step > 0.0 and step >= shortest:
             steps.append(step)
             step *= self._shrink
-        projections = ((step, self._constraint.project(ray.at(step))) for step in steps)
+        projections = ((step, self._constraint.project(rows - step * gradient)) for step in steps)
         if not (self._refit and isinstance(self._objective, Foresighted)):
             yield from projections
             return

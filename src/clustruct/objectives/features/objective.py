@@ -9,10 +9,9 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, namespace
 from clustruct.design import Design, GroupedDesign, Operator, Rows, assignment
 from clustruct.losses import Loss
-from clustruct.objectives.linear import LinearObjective, Response
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import LinearObjective, Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
-from clustruct.objectives.readings import linear_objective
+from clustruct.objectives.streamed import linear_objective
 
 __all__ = ["FeatureObjective"]
 

@@ -6,10 +6,9 @@ from typing import cast
 from clustruct._typing import Floats, Labels
 from clustruct.design import Rows, StreamedDesign, assignment
 from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.linear import Response
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.objectives.readings import ReadingObjective
+from clustruct.objectives.streamed import ReadingObjective
 from clustruct.results import Projection
 
 __all__ = ["StreamedFeatureObjective"]

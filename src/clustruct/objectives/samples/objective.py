@@ -28,19 +28,20 @@ from clustruct.arrays import (
 )
 from clustruct.design import Design, Rows, as_design
 from clustruct.losses import Loss, MultinomialLoss
-from clustruct.objectives.linear import Response
-from clustruct.objectives.moments import moments_of_weightings
-from clustruct.objectives.point import Point
-from clustruct.objectives.quadratic import objective_of, quadratic_objective
-from clustruct.objectives.ray import Ray
-from clustruct.objectives.readings import linear_objective
+from clustruct.objectives.linear import Point, Response
+from clustruct.objectives.quadratic import (
+    GRAM_ALWAYS,
+    gram_pays,
+    moments_of_weightings,
+    objective_of,
+    quadratic_objective,
+)
+from clustruct.objectives.streamed import linear_objective
 from clustruct.results import Projection
 
 __all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
 
 
-# With at most this many columns, the squared loss of an expert is solved by its Gram matrix.
-GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
 # Samples with less than this share of an expert's largest weight do not change it.
 NEGLIGIBLE = 1e-12
 # Where few samples are left out, leaving them out costs more than it saves.
@@ -51,7 +52,7 @@ IMPOSSIBLE = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Panel(Point):
-    """Experts, and which of them answers each sample.
+    """Experts, and the assignment of samples to them.
 
     Attributes
     ----------
@@ -145,8 +146,7 @@ class SampleObjective:
         if isinstance(response.loss, MultinomialLoss) and response.fit_intercept:
             return self._fit_classes(design, mine, tol, start)
         penalties = np.full(self.shape[0], self.alpha)
-        n, d = design.shape
-        if self.quadratic and (d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d <= n)):
+        if self.quadratic and gram_pays(*design.shape):
             best = quadratic_objective(design, mine, penalties).minimum(tol)
         else:
             best = linear_objective(design, mine, penalties).minimum(tol, start)
@@ -373,8 +373,8 @@ class SampleObjective:
         """Value at projected rows as they are."""
         return self.panel(*self._unstack(nearest.centers), nearest.labels)
 
-    def ray(self, point: Point) -> Ray:
-        """The rows along the negative gradient.
+    def gradient(self, point: Point) -> Floats:
+        """Gradient by the rows.
 
         In ``W~`` with rows ``sqrt(s_i) w_i`` the objective is
         ``sum_i s_i loss(y_i, x_i' w~_i / sqrt(s_i)) + alpha/2 ||W~||^2``, the intercept being the
@@ -385,19 +385,18 @@ class SampleObjective:
         ridge = self.alpha * point.W.transpose(0, 2, 1)
         gradient = self._stack_rows(point.slope / roots)
         gradient += roots * self._stack(ridge, np.zeros_like(point.intercept))[point.labels]
-        unit = float(np.vdot(gradient, gradient)) / self._bend(point, gradient)
-        here = self.rows(point)
-        return Ray(unit, lambda step: here - step * gradient)
+        return gradient
 
-    def _bend(self, point: Panel, gradient: Floats) -> float:
-        """``g' H g``."""
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Curvature along a direction of the rows, ``g' H g``."""
+        assert isinstance(point, Panel)
         n, n_outputs = point.slope.shape
         x = self._stack_rows(np.ones((n, 1)))
         d = self.shape[0]
-        weights = gradient[:, : d * n_outputs].reshape(n, n_outputs, d)
+        weights = direction[:, : d * n_outputs].reshape(n, n_outputs, d)
         along = np.einsum("ikd,id->ik", weights, x[:, :d])
         if self.response.fit_intercept:
-            along += gradient[:, d * n_outputs :]
+            along += direction[:, d * n_outputs :]
         along /= self.roots[:, None]
         everyone = np.arange(n)
         scores = self.scores(point.W, point.intercept)[everyone, point.labels]

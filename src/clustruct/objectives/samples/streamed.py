@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from clustruct._typing import Floats
 from clustruct.design import LocalDesign, Rows
-from clustruct.objectives.moments import Moments
-from clustruct.objectives.quadratic import objective_of
-from clustruct.objectives.samples.objective import GRAM_ALWAYS, GRAM_IF_TALL, Panel, SampleObjective
+from clustruct.objectives.quadratic import Moments, gram_pays, objective_of
+from clustruct.objectives.samples.objective import Panel, SampleObjective
 
 __all__ = ["StreamedSampleObjective"]
 
@@ -88,8 +87,8 @@ class StreamedSampleObjective(SampleObjective):
     def _gathers(self, n_experts: int) -> bool:
         """Whether experts are fitted by their samples' moments, and those are small enough."""
         n, d = self.design.shape
-        by_moments = d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d * n_experts <= n)
-        return self.quadratic and by_moments and n_experts * d**2 <= MOST_GATHERED
+        small = n_experts * d**2 <= MOST_GATHERED
+        return self.quadratic and small and gram_pays(n, d, n_experts)
 
 
 def _judge_and_gather(

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clustruct._typing import Floats, Labels
-from clustruct.objectives.linear import SINGLE
-from clustruct.objectives.point import Point
-from clustruct.objectives.ray import Ray
+from clustruct.objectives.linear import SINGLE, Point
 from clustruct.objectives.tasks.blocks import (
     Profile,
     Strengths,
@@ -299,8 +297,8 @@ class TaskObjective:
         assert isinstance(point, TaskPoint)
         return point.rows
 
-    def ray(self, point: Point) -> Ray:
-        """The centroids' rows along the negative gradient.
+    def gradient(self, point: Point) -> Floats:
+        """Gradient by the centroids' rows.
 
         By the envelope theorem the derivative of a task at its best is that of its loss and ridge.
         """
@@ -309,10 +307,11 @@ class TaskObjective:
         mean = rows.mean(axis=0)
         gradient = point.slope + strengths.ridge * point.W
         gradient += strengths.between * (rows - mean) + strengths.mean * mean
-        center = gradient.mean(axis=0)
-        bend = np.einsum("ti,tij,tj->", gradient, self.profile(point.W).H, gradient)
-        bend += float((np.square(gradient - center) @ strengths.between).sum())
-        bend += self.shape[0] * float(np.square(center) @ strengths.mean)
-        length = float(np.vdot(gradient, gradient))
-        unit = length / bend if bend > 0.0 else 0.0
-        return Ray(unit, lambda step: rows - step * gradient)
+        return gradient
+
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Curvature along a direction of the centroids' rows."""
+        center = direction.mean(axis=0)
+        bend = np.einsum("ti,tij,tj->", direction, self.profile(point.W).H, direction)
+        bend += float((np.square(direction - center) @ self.strengths.between).sum())
+        return float(bend + self.shape[0] * float(np.square(center) @ self.strengths.mean))

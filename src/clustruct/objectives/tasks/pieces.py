@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss, SquaredLoss
-from clustruct.objectives.tasks.data import Expansion, Part, Quadratics
-from clustruct.objectives.tasks.rows import TaskTargets, arrange
+from clustruct.objectives.tasks.data import Expansion, Part, Quadratics, TaskTargets, arrange
 
 __all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of"]
 

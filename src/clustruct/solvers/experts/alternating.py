@@ -13,11 +13,9 @@ import numpy as np
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import namespace, totals_by_code
 from clustruct.design import Design, Rows
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import Grouped
-from clustruct.solvers.protocols import require
+from clustruct.solvers.driver import Grouped, Solution, require
 
 __all__ = ["AlternatingMinimisation"]
 

@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 from clustruct._typing import Floats
 from clustruct.objectives.samples.noise import Noise
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.experts.evidence import n_weights
+from clustruct.solvers.experts.mixture import n_weights
 
 __all__ = ["COUNT_CRITERIA", "count_bic", "count_icl"]
 

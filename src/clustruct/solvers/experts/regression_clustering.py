@@ -15,8 +15,7 @@ import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.protocols import require
+from clustruct.solvers.driver import Solution, require
 
 __all__ = ["RegressionClustering", "Soft"]
 

@@ -25,14 +25,13 @@ from clustruct._typing import Floats
 from clustruct.design import DenseDesign
 from clustruct.objectives.samples.noise import Noise
 from clustruct.objectives.samples.objective import SampleObjective, without_negligible
-from clustruct.solvers.driver import Solution
+from clustruct.solvers.driver import Solution, require
 from clustruct.solvers.experts.mixture import (
     SMALLEST_SHARE,
     cooling_factors,
     log_likelihood,
     responsibilities,
 )
-from clustruct.solvers.protocols import require
 
 __all__ = ["Posterior", "RelevanceEM"]
 

@@ -9,11 +9,9 @@ it otherwise. Neither step can raise the objective.
 import numpy as np
 
 from clustruct._typing import Floats, Labels
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import Grouped
-from clustruct.solvers.protocols import require
+from clustruct.solvers.driver import Grouped, Solution, require
 
 __all__ = ["TaskAlternation", "point_of"]
 

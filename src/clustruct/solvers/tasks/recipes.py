@@ -17,10 +17,19 @@ from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
 from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
-from clustruct.solvers.driver import Budget, Run, Solution, drive
-from clustruct.solvers.outcome import Attempt, Outcome, certify, status_of
+from clustruct.solvers.driver import (
+    Attempt,
+    Budget,
+    Outcome,
+    Run,
+    Solution,
+    best_of,
+    certify,
+    drive,
+    search,
+    status_of,
+)
 from clustruct.solvers.projected_gradient import ProjectedGradient
-from clustruct.solvers.starts import best_of, search
 from clustruct.solvers.tasks.alternation import TaskAlternation, point_of
 
 __all__ = ["OPTIONS", "RECIPES", "TaskProblem", "attempt", "solve"]

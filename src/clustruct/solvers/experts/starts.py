@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg
 
+from clustruct._finite import SMALLEST
 from clustruct._typing import Floats, Labels
 from clustruct.design import as_design
 from clustruct.losses import SquaredLoss
@@ -27,9 +28,8 @@ from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
 from clustruct.solvers.experts.mixture import MixtureEM
-from clustruct.solvers.starts import draw_experts
 
-__all__ = ["Screening", "views"]
+__all__ = ["Screening", "draw_experts", "views"]
 
 
 # Ridge on standard columns: for fits on all of them, and for fits on few.
@@ -42,6 +42,45 @@ N_COLUMNS = (16, 32, 8)
 SMALL = Budget(100, 1e-4, lambda iteration: None, quiet=True)
 # Of a mixture in few directions, which is but the start of one with all features.
 MIXED = Budget(50, 1e-5, lambda iteration: None, quiet=True)
+
+
+def draw_experts(
+    objective: SampleObjective,
+    pooled: Panel,
+    noise: Noise,
+    n_experts: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Experts whose scores differ from the pooled ones about as much as the solutions do.
+
+    Parameters
+    ----------
+    objective : SampleObjective
+    pooled : Panel
+        One expert for all samples.
+    noise : Noise
+    n_experts : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    tuple of ndarray
+        Weights (Q, d, K) and intercepts (Q, K).
+    """
+    d, n_outputs = objective.shape
+    means, variances = objective.design.moments(objective.response.shares)
+    squares = variances if objective.response.fit_intercept else variances + means**2
+    spread = noise.spread(pooled.value)
+    # Weights that make a difference on smaller columns could not be squared.
+    seen = squares > SMALLEST**2
+    scales = np.divide(spread, np.sqrt(d * squares), where=seen, out=np.zeros(d))
+    away = scales[:, None] * rng.standard_normal((n_experts, d, n_outputs))
+    shift = np.zeros((n_experts, n_outputs))
+    if objective.response.fit_intercept:
+        # Moved at the centre of the samples, not at the origin.
+        shift = 0.5 * spread * rng.standard_normal(shift.shape)
+        shift -= np.einsum("d,qdk->qk", means, away)
+    return pooled.W + away, pooled.intercept + shift
 
 
 def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:

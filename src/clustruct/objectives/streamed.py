@@ -9,9 +9,7 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.design import Design, GroupedDesign, Operator, Rows
 from clustruct.losses import Loss, mean_hessian
-from clustruct.objectives.expansions import ROUNDING, inverse
-from clustruct.objectives.linear import LinearObjective, Response
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import ROUNDING, LinearObjective, Point, Response, inverse
 
 __all__ = ["ReadExpansion", "ReadPoint", "Reading", "ReadingObjective", "linear_objective"]
 
