@@ -34,15 +34,9 @@ __all__ = [
 class Places:
     """Where each row may go, for searches that move single rows.
 
-    Attributes
-    ----------
-    labels : ndarray of intp, shape (d,)
-        A grouping to begin with, -1 for zero.
-    n_groups : int
-    first, last : ndarray of intp, shape (d,), or None
-        A row may be in the groups ``first <= q < last``; None for all groups.
-    n_nonzero : int or None
-        How many rows may be outside the zero group; None if there is no zero group.
+    labels (d,): a grouping to begin with, -1 for zero.
+    first, last (d,): a row may be in the groups ``first <= q < last``; None for all groups.
+    n_nonzero: how many rows may be outside the zero group; None if there is no zero group.
     """
 
     labels: Labels
@@ -55,13 +49,10 @@ class Places:
 class Constraint(Protocol):
     """A set of matrices with a few distinct rows.
 
-    Attributes
-    ----------
-    refits : bool
-        Whether the set is a union of subspaces, one for each grouping, so that groups may get any
-        values without leaving it. If not, as for weights with a sign, solvers do not refit groups
-        but keep projected points as they are. Where it is missing, groups are refitted and the
-        answer is projected once more, to see whether it is in the set.
+    refits: whether the set is a union of subspaces, one for each grouping, so that groups may get
+        any values without leaving it. If not, as for weights with a sign, solvers do not refit
+        groups but keep projected points as they are. Where it is missing, groups are refitted and
+        the answer is projected once more, to see whether it is in the set.
     """
 
     refits: bool
@@ -104,11 +95,7 @@ class Free:
 class Clustered:
     """At most ``n_clusters`` distinct rows.
 
-    Parameters
-    ----------
-    n_clusters : int
-    cluster : callable
-        Exact k-means of numbers, where that is fastest.
+    cluster: exact k-means of numbers, where that is fastest.
     """
 
     refits = True
@@ -146,11 +133,7 @@ class ScaledClustered:
     Weighted samples live here: with the root of a sample's weight as its number, plain distances
     are weighted ones.
 
-    Parameters
-    ----------
-    n_clusters : int
-    scales : ndarray of shape (n,)
-        Positive.
+    scales (n,): positive.
     """
 
     refits = True
@@ -175,11 +158,7 @@ class ScaledClustered:
 class SparseClustered:
     """At most ``n_nonzero`` rows that are not zero, with at most ``n_clusters`` distinct ones.
 
-    Parameters
-    ----------
-    n_clusters : int or None
-        None sets no limit: plain sparsity.
-    n_nonzero : int
+    n_clusters: none sets no limit: plain sparsity.
     """
 
     refits = True
@@ -214,12 +193,8 @@ class SparseClustered:
 class BlockClustered:
     """Rows share weights only inside their block; rows outside all blocks are left alone.
 
-    Parameters
-    ----------
-    blocks : ndarray of intp, shape (d,)
-        Block of each row, 0 to B - 1, or -1 for rows left alone.
-    n_clusters : int or ndarray of intp, shape (B,)
-        Groups in all blocks together, shared out as is best, or for each block.
+    blocks (d,): block of each row, 0 to B - 1, or -1 for rows left alone.
+    n_clusters (B,): groups in all blocks together, shared out as is best, or for each block.
     """
 
     refits = True
@@ -277,15 +252,7 @@ def cheapest_shares(costs: list[Floats], total: int) -> Labels:
     ``best[b][q]`` is the least cost of the first ``b`` blocks with ``q`` groups at most; a block
     takes from 1 to as many groups as its list is long.
 
-    Parameters
-    ----------
-    costs : list of ndarray
-        ``costs[b][q - 1]`` is the cost of block ``b`` with ``q`` groups.
-    total : int
-
-    Returns
-    -------
-    ndarray of intp
+    costs: ``costs[b][q - 1]`` is the cost of block ``b`` with ``q`` groups.
     """
     best = np.zeros(total + 1)
     choices = []

@@ -31,20 +31,10 @@ MOST_SMALL = 127
 def cluster_on_device(x: Array, n_clusters: int) -> tuple[Labels, Floats, Labels, float]:
     """Exact k-means of numbers in any order, as `kernels.kmeans1d.cluster_values` has it.
 
-    Parameters
-    ----------
-    x : array of shape (n,)
-        Finite, of double precision, of any library that speaks the array API.
-    n_clusters : int
-        At least 1.
+    x (n,): finite, of double precision, of any library that speaks the array API.
+    n_clusters: at least 1.
 
-    Returns
-    -------
-    labels : ndarray of intp, shape (n,)
-        In the order of the centres.
-    centers : ndarray of float64, shape (q,)
-    sizes : ndarray of intp, shape (q,)
-    inertia : float
+    Returns labels (n,): in the order of the centres; centers (q,); sizes (q,).
     """
     xp = namespace(x)
     ordered = xp.sort(x)

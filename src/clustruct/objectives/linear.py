@@ -38,15 +38,10 @@ FLAT = 1e-100
 class Point:
     """Weights, the objective there, and what its gradient is made of.
 
-    Attributes
-    ----------
-    W : ndarray of shape (d, K)
-    value : float
-    intercept : ndarray of shape (K,)
-        The best one for these weights.
-    slope : ndarray
-        Derivative of the loss: by the scores (``n x K``, weighted) where ``X`` is at hand, by the
-        weights (``d x K``) where only the Gram matrix is.
+    Shapes: W (d, K).
+    intercept (K,): the best one for these weights.
+    slope: derivative of the loss: by the scores (``n x K``, weighted) where ``X`` is at hand, by
+        the weights (``d x K``) where only the Gram matrix is.
     """
 
     W: Floats
@@ -59,15 +54,9 @@ class Point:
 class Response:
     """What the scores are held against.
 
-    Attributes
-    ----------
-    target : rows of shape (n, K) or (n,)
-    loss : Loss
-    n_outputs : int
-        ``K``, the number of columns of the scores.
-    shares : rows of shape (n,)
-        Weights of the rows, which sum to one.
-    fit_intercept : bool
+    Shapes: target (n, K) or (n,).
+    n_outputs: ``K``, the number of columns of the scores.
+    shares (n,): weights of the rows, which sum to one.
     """
 
     target: Rows
@@ -80,12 +69,8 @@ class Response:
 class LinearObjective:
     """Mean loss plus ridge, by products with ``X``.
 
-    Parameters
-    ----------
-    design : Operator
-    response : Response
-    penalties : ndarray of shape (d,)
-        Strength of the ridge on each row of ``W``: alpha, or alpha times the size of a group.
+    penalties (d,): strength of the ridge on each row of ``W``: alpha, or alpha times the size of a
+        group.
     """
 
     def __init__(self, design: Operator, response: Response, penalties: Floats) -> None:
@@ -210,15 +195,6 @@ class LinearObjective:
         for ``0 <= tau <= 1``, where ``explained`` is the most that a subspace holds of
         ``||X' g||^2`` (weighted). The best intercept makes the slopes sum to zero, as it must be;
         what rounding leaves of that sum counts at the intercept, not at zero, which may be far.
-
-        Parameters
-        ----------
-        point : Point
-        explained : float
-
-        Returns
-        -------
-        float
         """
         response = self.response
         alpha = float(self.penalties.min())
@@ -255,13 +231,8 @@ class RowsExpansion:
     With ``r`` and ``H`` its derivatives by the scores, ``u = 1'r``, ``T = 1'H 1`` and
     ``C_k = X'H e_k``, which need not be formed.
 
-    Parameters
-    ----------
-    objective : LinearObjective
-    W : ndarray of shape (d, K)
-    intercept : ndarray of shape (K,)
-    scores : rows of shape (n, K)
-        Without intercept.
+    Shapes: W (d, K), intercept (K,).
+    scores (n, K): without intercept.
     """
 
     def __init__(
@@ -349,15 +320,9 @@ class RowsExpansion:
 class RowsLine:
     """Expansions along a move, whose scores are known.
 
-    Attributes
-    ----------
-    begin : RowsExpansion
-    move : ndarray of shape (d, K)
-    moved : rows of shape (n, K)
-        ``X`` times the move.
-    shift : ndarray of shape (K,)
-        What the intercept moves by.
-    slope : float
+    Shapes: move (d, K).
+    moved (n, K): ``X`` times the move.
+    shift (K,): what the intercept moves by.
     """
 
     begin: RowsExpansion

@@ -101,19 +101,9 @@ def minimise(
 ) -> "Point":
     """The point where the gradient is ``tol`` times as large as at zero, or smaller.
 
-    Parameters
-    ----------
-    objective : SmoothObjective
-    start : ndarray of shape (d, K)
-    near : Point, default=None
-        A point there, or near it, that is known.
-    tol : float
-    max_steps : int, default=100
-        Newton steps at most.
-
-    Returns
-    -------
-    Point
+    Shapes: start (d, K).
+    near: a point there, or near it, that is known.
+    max_steps: Newton steps at most.
     """
     scale = 1.0 / np.maximum(objective.curvatures(), np.finfo(np.float64).tiny)[:, None]
     zero = objective.at(np.zeros_like(start))

@@ -46,21 +46,12 @@ SAME_TOTAL = 1e-9
 class Moments:
     """Weighted sums about a centre: all that squared loss needs to know of some rows.
 
-    Attributes
-    ----------
-    weight : float
-        Sum of the weights.
-    x_center : ndarray of shape (d,)
-    y_center : ndarray of shape (K,)
-    x_sum : ndarray of shape (d,)
-        Sum of ``x - x_center``.
-    y_sum : ndarray of shape (K,)
-    gram : ndarray of shape (d, d)
-        Sum of ``(x - x_center)(x - x_center)'``.
-    moment : ndarray of shape (d, K)
-        The same of ``x`` and ``y``.
-    squares : ndarray of shape (K,)
-        The same of each output.
+    Shapes: x_center (d,), y_center (K,), y_sum (K,).
+    weight: sum of the weights.
+    x_sum (d,): sum of ``x - x_center``.
+    gram (d, d): sum of ``(x - x_center)(x - x_center)'``.
+    moment (d, K): the same of ``x`` and ``y``.
+    squares (K,): the same of each output.
     """
 
     weight: float
@@ -194,20 +185,11 @@ def moments_of_parts(
 ) -> list[Moments]:
     """Moments of several parts of the rows, for one reading of ``X``.
 
-    Parameters
-    ----------
-    design : Design
-    target : rows of shape (n, K)
-    weights : rows of shape (n,)
-    counts : ndarray of int, shape (n, n_parts)
-        How often each part has each row.
-    centred : bool
-        Whether those of each part are about its means, or about zero.
+    Shapes: target (n, K), weights (n,).
+    counts (n, n_parts): how often each part has each row.
+    centred: whether those of each part are about its means, or about zero.
 
-    Returns
-    -------
-    list of Moments
-        They can be joined.
+    Returns they can be joined.
     """
     about = Moments.about_mean if centred else Moments.about_zero
 
@@ -226,18 +208,9 @@ def moments_of_weightings(
 ) -> list[Moments]:
     """Moments of the same rows by several weightings, each as if its weights summed to one.
 
-    Parameters
-    ----------
-    design : DenseDesign
-    target : ndarray of shape (n, K)
-    weigh : callable
-        The weights of some rows, ``Q x m``.
-    centred : bool
-        Whether they are about the means of each weighting, or about zero.
-
-    Returns
-    -------
-    list of Moments
+    Shapes: target (n, K).
+    weigh: the weights of some rows, ``Q x m``.
+    centred: whether they are about the means of each weighting, or about zero.
     """
     totals, means, grams = design.weighted_grams(target, weigh, centred=centred)
     grams /= totals[:, None, None]
@@ -271,18 +244,11 @@ class QuadraticObjective:
 
     ``f(W) = 1/2 tr W'(G + alpha) W - tr C'W + constant``
 
-    Parameters
-    ----------
-    gram : ndarray of shape (d, d)
-        ``G``, weighted by shares and centred if there is an intercept.
-    moment : ndarray of shape (d, K)
-        ``C``, the same of ``X'y``.
-    constant : float
-        Half the mean square of the (centred) targets.
-    penalties : ndarray of shape (d,)
-    x_means : ndarray of shape (d,)
-        What the columns of ``X`` were centred by, zeros without intercept.
-    y_means : ndarray of shape (K,)
+    Shapes: penalties (d,), y_means (K,).
+    gram (d, d): ``G``, weighted by shares and centred if there is an intercept.
+    moment (d, K): ``C``, the same of ``X'y``.
+    constant: half the mean square of the (centred) targets.
+    x_means (d,): what the columns of ``X`` were centred by, zeros without intercept.
     """
 
     quadratic = True
@@ -415,15 +381,7 @@ def quadratic_objective(
 ) -> QuadraticObjective:
     """The squared loss of a design, by its Gram matrix.
 
-    Parameters
-    ----------
-    design : Design
-    response : Response
-    penalties : ndarray of shape (d,)
-
-    Returns
-    -------
-    QuadraticObjective
+    Shapes: penalties (d,).
     """
     moments = Moments.about_mean if response.fit_intercept else Moments.about_zero
     about = design.sweep(moments, response.target, response.shares, combine=Moments.joined)
@@ -450,16 +408,8 @@ def remaining_objective(
 ) -> QuadraticObjective | None:
     """The squared loss of the rows that are not in a part, or None where digits would be lost.
 
-    Parameters
-    ----------
-    whole, part : Moments
-        Of all rows and of those to leave out, about the same centres.
-    fit_intercept : bool
-    penalties : ndarray of shape (d,)
-
-    Returns
-    -------
-    QuadraticObjective or None
+    Shapes: penalties (d,).
+    whole, part: of all rows and of those to leave out, about the same centres.
     """
     rest = whole.without(part)
     mean = rest.centred() if fit_intercept else rest.averaged()

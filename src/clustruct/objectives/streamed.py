@@ -24,25 +24,14 @@ REMEMBERED = 2
 class Reading:
     """What a pass told of the mean loss, without the ridge, at weights and an intercept.
 
-    Attributes
-    ----------
-    response : Response
-        Whose loss it is.
-    W : ndarray of shape (d, K)
-    intercept : ndarray of shape (K,)
-    scores : rows of shape (n, K)
-        Without intercept.
-    loss : float
-    slope : ndarray of shape (K,)
-        ``u``, the derivative by the intercept.
-    inner : ndarray of shape (K, K)
-        ``T^-1``, of its second derivative; zero where there is no intercept.
-    gradient : ndarray of shape (d, K)
-        ``X'r - C T^-1 u``.
-    tilts : ndarray of shape (K, d, K)
-        ``C_k``, how the gradient changes with the intercept.
-    bent : ndarray of shape (d, d) or None
-        ``X'HX - C T^-1 C'``, where it was formed.
+    Shapes: W (d, K), intercept (K,).
+    response: whose loss it is.
+    scores (n, K): without intercept.
+    slope (K,): ``u``, the derivative by the intercept.
+    inner (K, K): ``T^-1``, of its second derivative; zero where there is no intercept.
+    gradient (d, K): ``X'r - C T^-1 u``.
+    tilts (K, d, K): ``C_k``, how the gradient changes with the intercept.
+    bent (d, d): ``X'HX - C T^-1 C'``, where it was formed.
     """
 
     response: Response
@@ -67,11 +56,7 @@ class ReadPoint(Point):
 class ReadingObjective(LinearObjective):
     """The same problem with a pass for each step of Newton's method.
 
-    Parameters
-    ----------
-    design : Operator
-    response : Response
-    penalties : ndarray of shape (d,)
+    Shapes: penalties (d,).
     """
 
     _origin: Reading | None = None
@@ -136,13 +121,7 @@ class ReadingObjective(LinearObjective):
 
 
 class ReadExpansion:
-    """What a pass told, with a ridge, see `newton`.
-
-    Parameters
-    ----------
-    objective : ReadingObjective
-    reading : Reading
-    """
+    """What a pass told, with a ridge, see `newton`."""
 
     def __init__(self, objective: ReadingObjective, reading: Reading) -> None:
         self._objective = objective
@@ -191,14 +170,8 @@ class ReadExpansion:
 class ReadLine:
     """Expansions along a move, for a pass each.
 
-    Attributes
-    ----------
-    objective : ReadingObjective
-    begin : Reading
-    move : ndarray of shape (d, K)
-    shift : ndarray of shape (K,)
-        What the intercept moves by.
-    slope : float
+    Shapes: move (d, K).
+    shift (K,): what the intercept moves by.
     """
 
     objective: ReadingObjective

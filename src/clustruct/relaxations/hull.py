@@ -65,13 +65,8 @@ class Hull(Protocol):
 class Relaxation(Protocol):
     """``psi(M) = 1/2 <t, B> + rest``, convex, with negative gradient ``P P' / (2 alpha)``.
 
-    Attributes
-    ----------
-    target : ndarray of shape (r, K)
-        ``t``.
-    rest : float
-        What no weights can change.
-    alpha : float
+    target (r, K): ``t``.
+    rest: what no weights can change.
     """
 
     target: Floats

@@ -57,10 +57,7 @@ class SampleMixture:
 class SampleFactor(PlainEnergy):
     """``X`` and ``t``, with the rows ``[b_i1 x_i, ...]`` as ``P``.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-        With squared loss and positive alpha.
+    objective: with squared loss and positive alpha.
     """
 
     rest = 0.0
@@ -178,15 +175,9 @@ def slope_gram(objective: SampleObjective, panel: Panel) -> Floats:
     They are not formed: a pair of outputs ``k, l`` takes a Gram matrix weighted by
     ``(b_k + b_l)^2``, as weights must not be negative, less those of ``k`` and of ``l``.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    panel : Panel
-        With slopes.
+    panel: with slopes.
 
-    Returns
-    -------
-    ndarray of shape (K d, K d)
+    Returns shape (K d, K d).
     """
     d, n_outputs = objective.shape
     shares, about = objective.response.shares, np.zeros(d)

@@ -45,9 +45,7 @@ TRIALS = 9
 class Spreads:
     """``sw``, ``sb`` and ``sm`` for each coordinate, infinite where there is no price.
 
-    Attributes
-    ----------
-    within, between, mean : ndarray of shape (width,)
+    Shapes: within, between, mean (width,).
     """
 
     within: Floats
@@ -92,16 +90,6 @@ def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) 
         objective >= -sum_i s_i loss*(tau g_i) - tau^2 / 2 max_M tr(P' Sigma(M) P),
 
     with the slopes ``g_i`` and ``P`` the derivative of the loss by the weights.
-
-    Parameters
-    ----------
-    objective : TaskObjective
-    point : TaskPoint
-    n_clusters : int
-
-    Returns
-    -------
-    float
     """
     spreads = Spreads.of(objective.strengths)
     if not spreads.finite:
@@ -138,10 +126,7 @@ def _most(function: Callable[[Floats], Floats]) -> float:
 class TaskFactor:
     """``R`` and ``t`` of all tasks, each at most as many rows as there are coordinates.
 
-    Parameters
-    ----------
-    objective : TaskObjective
-        With squared loss, and a price in every direction.
+    objective: with squared loss, and a price in every direction.
     """
 
     alpha = 1.0  # strengths are in the rows

@@ -1,8 +1,11 @@
-"""Conditional gradient on the convex relaxation, algorithm 2 of the paper.
+"""Conditional gradient on the convex relaxation (algo:condGrad).
 
-An iterate is a convex combination of groupings. The oracle groups the rows of ``P``: exact k-means
-for one output. Every oracle yields a lower bound of the original problem, and the last one its
-rounding; so do the relaxed weights ``M P / alpha``, whose groups are mostly the better ones.
+    M_{t+1} = M_t + share * (oracle - M_t),    oracle = argmin over N of <N, grad psi(M_t)>.
+
+An iterate is a convex combination of groupings. The oracle (eq:oracle) is k-means of the rows of
+``P`` (eq:kmeans), exact for one output. Every oracle yields a lower bound of the original problem.
+The solution is the better of two roundings: the groups of the last oracle, as in the paper, and
+those of the relaxed weights ``M P / alpha``, which are mostly better.
 """
 
 from collections.abc import Callable
@@ -25,19 +28,12 @@ ROOT_TOL = 5e-3
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """A mixture of groupings, as an iterate.
+    """An iterate: a mixture of groupings.
 
-    Attributes
-    ----------
-    number : int
-        How many groupings were mixed in.
-    hull : Hull
-    objective : float
-        ``psi``, the value of the relaxation.
-    oracle : Projection
-        The grouping that the gradient asks for.
-    bound : float
-        The best lower bound so far.
+    number: of groupings that were mixed in.
+    objective: ``psi``, the value of the relaxation.
+    oracle: the grouping that minimises the linear model of ``psi``.
+    bound: the best lower bound so far.
     """
 
     number: int
@@ -51,21 +47,13 @@ class Relaxed:
 
 
 class ConditionalGradient:
-    """Mix in the grouping that the gradient asks for.
+    """Mixes in the grouping that minimises the linear model, step by step.
 
-    Parameters
-    ----------
-    objective : Objective
-    constraint : Constraint
-    factor : Relaxation
-        The relaxation of the objective: ``R`` and ``t`` for features, say.
-    start : ndarray
-        Rows that the first grouping is made of; weights without constraint are a good choice.
-    step : {"line_search", "classic"}
-        The best share of the new grouping, or ``2 / (t + 2)`` as in the paper. Where the classic
+    factor: the relaxation of the objective: ``R`` and ``t`` for features, say.
+    start: rows that the first grouping is made of; weights without constraint are a good choice.
+    step: the best share of the new grouping, or ``2 / (t + 2)`` as in the paper. Where the classic
         step would raise the objective, the best share is taken.
-    tol : float
-        Precision of the rounded solution's refit.
+    tol: precision of the rounded solution's refit.
     """
 
     name = "cg"
@@ -120,7 +108,7 @@ class ConditionalGradient:
         return min(solutions, key=lambda solution: solution.point.value)
 
     def _best_share(self, toward: Callable[[float], Hull]) -> float:
-        """The share that minimises ``psi``, convex in it; late ones are small, so seek its root."""
+        """The share that minimises the convex ``psi``; shares get small, so search its root."""
         target = self._factor.target
         search = minimize_scalar(
             lambda root: float(np.vdot(target, toward(root**2).solve())),

@@ -53,11 +53,11 @@ OUTSIDE = 1e-6
 
 
 class State(Protocol):
-    """What the loop sees of a solver's iterate."""
+    """A solver's iterate, as the loop sees it."""
 
     @property
     def objective(self) -> float:
-        """The value that falls from step to step."""
+        """The value that falls from one iteration to the next."""
         ...
 
     @property
@@ -67,7 +67,7 @@ class State(Protocol):
 
     @property
     def gain(self) -> float:
-        """What is compared with the tolerance: a relative decrease, or a relative gap."""
+        """Relative decrease or relative gap, to compare with the tolerance."""
         ...
 
     @property
@@ -86,12 +86,12 @@ class Solution:
 
 S = TypeVar("S", bound=State)
 T = TypeVar("T")
-# What has to be finite, by name.
+# Values that have to be finite, by name.
 _Numbers = Mapping[str, float | Floats]
 
 
 class Solver(Protocol[S]):
-    """A start, a step, and the feasible point that an iterate stands for."""
+    """An algorithm: a first iterate, a step, and the feasible point of an iterate."""
 
     name: str
 
@@ -104,7 +104,7 @@ class Solver(Protocol[S]):
         ...
 
     def solution(self, state: S) -> Solution:
-        """The feasible point."""
+        """The feasible point that an iterate stands for."""
         ...
 
 
@@ -113,22 +113,16 @@ class Constrained(Protocol):
     """A solver whose solutions can be checked."""
 
     def verify(self, solution: Solution) -> None:
-        """Raise an error where the solution is not in the set that it should be in."""
+        """Raise an error if the solution is outside the constraint's set."""
         ...
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop, and whom to tell.
+    """When to stop, and which callback to call.
 
-    Attributes
-    ----------
-    max_iter : int
-    tol : float
-    monitor : callable
-        Called with every `Iteration`; the loop ends where it returns True.
-    quiet : bool
-        Whether the caller sees to solvers that did not converge, as where there are hundreds.
+    monitor: called with every `Iteration`; the loop ends when it returns True.
+    quiet: do not warn of a solver that has not converged, as one start of many may not.
     """
 
     max_iter: int
@@ -139,18 +133,10 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Run(Generic[S]):
-    """The solution of one solver.
+    """The result of one solver.
 
-    Attributes
-    ----------
-    solver : str
-    solution : Solution
-    state : State
-        The last iterate.
-    trace : tuple of Iteration
-    converged : bool
-    stopped : bool
-        Whether the monitor ended it.
+    state: the last iterate.
+    stopped: whether the monitor ended the run.
     """
 
     solver: str
@@ -162,7 +148,7 @@ class Run(Generic[S]):
 
     @property
     def message(self) -> str:
-        """How it ended, in words."""
+        """How the run ended, in words."""
         steps = self.trace[-1].number
         if self.converged:
             ending = "converged"
@@ -190,33 +176,17 @@ class Grouped:
 
 
 def drive(solver: Solver[S], budget: Budget) -> Run[S]:
-    """Run a solver to its end.
+    """Run a solver until it converges, is stopped, or has spent its budget.
 
-    Parameters
-    ----------
-    solver : Solver
-    budget : Budget
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    ValueError
-        Where an objective, a gradient or an solution is not finite, which names the step, or where
-        the solution is not in the solver's set.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where the budget is spent before the tolerance is met.
+    Raises ValueError, which names the iteration, if the objective, the gradient or the solution is
+    not finite, or if the solution is outside the constraint's set. Warns with ConvergenceWarning
+    if the budget is spent before the tolerance is met.
     """
     begin = time.perf_counter()
     trace: list[Iteration] = []
 
     def checked(act: Callable[[], T], number: int, numbers: Callable[[T], _Numbers]) -> T:
-        """What an action returns, if its numbers are finite; errors name the step."""
+        """Call a function, check that its numbers are finite, and name the iteration in errors."""
         step = f"solver {solver.name!r}, iteration {number}"
         try:
             result = act()
@@ -258,12 +228,12 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
 
 
 def _numbers_of_state(state: State) -> _Numbers:
-    """What has to be finite in an iterate."""
+    """The numbers of an iterate that have to be finite."""
     return {"the objective": float(state.objective)}
 
 
 def _numbers_of_solution(solution: Solution) -> _Numbers:
-    """What has to be finite in an solution."""
+    """The numbers of a solution that have to be finite."""
     return {"the objective": float(solution.point.value), "a weight": solution.point.W}
 
 
@@ -274,11 +244,11 @@ class Objective(Protocol):
     """A smooth function of ``W`` that can be minimised for given groups."""
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Point:
-        """Value, and what belongs to it, at a projected point as it is."""
+        """The point with projected weights as they are, without a refit."""
         ...
 
     def rows(self, point: Point) -> Floats:
-        """What the constraint is about: the weights, or rows that stand for them."""
+        """The rows that are grouped: the weights, or rows that stand for them."""
         ...
 
     def gradient(self, point: Point) -> Floats:
@@ -298,20 +268,20 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Foresighted(Protocol):
-    """An objective that computes trials together for less than one after the other."""
+    """An objective that refits several groupings in one pass over X."""
 
     def foresee(self, trials: Sequence[Projection]) -> None:
-        """Prepare for the refits that may come next."""
+        """Prepare for refits of these projections, which may come next."""
         ...
 
 
 def may_refit(constraint: Constraint) -> bool:
-    """Whether groups may get any values: so it is where a constraint does not say otherwise."""
+    """Whether groups may take any values; True unless the constraint says otherwise."""
     return getattr(constraint, "refits", True)
 
 
 def require_refits(asker: str, constraint: Constraint) -> None:
-    """Complain of a set that is not a union of subspaces, for solvers that need one."""
+    """Raise an error if the set is not a union of subspaces, for solvers that need one."""
     if not may_refit(constraint):
         raise ValueError(
             f"{asker} gives groups their best values, which would lead out of the set of "
@@ -320,9 +290,9 @@ def require_refits(asker: str, constraint: Constraint) -> None:
 
 
 def require_member(objective: Objective, constraint: Constraint, point: Point) -> None:
-    """Complain of a point outside the set that it should be in.
+    """Raise an error if a point is outside the constraint's set.
 
-    A set that says that it is a union of subspaces holds whatever values its groups have.
+    A set with ``refits = True`` is a union of subspaces and holds any values of its groups.
     """
     if getattr(constraint, "refits", False):
         return
@@ -337,7 +307,7 @@ def require_member(objective: Objective, constraint: Constraint, point: Point) -
 
 
 def require(solver: str, owner: object, methods: tuple[str, ...]) -> None:
-    """Complain of what a solver needs and its objective or constraint does not have."""
+    """Raise an error that names the methods which a solver needs and its argument lacks."""
     missing = [name for name in methods if not hasattr(owner, name)]
     if missing:
         raise TypeError(
@@ -363,27 +333,14 @@ def search(
     slack: Callable[[float], float],
     n_jobs: int | None,
 ) -> list[Run[Any]]:
-    """Solutions from one start after the other, until the best one was reached twice.
+    """Run a solver from several starts until the best objective was reached twice.
 
     Good solutions are found again, poor ones differ. Starts run in parallel, and those after the
-    last one needed are forgotten: the solution does not depend on ``n_jobs``.
+    last one needed are dropped, so that the result does not depend on ``n_jobs``.
 
-    Parameters
-    ----------
-    solve_from : callable
-        Solves from the start of that number.
-    n_starts : int or None
-        Exactly so many starts, instead of as many as it takes.
-    least, most : int
-        Limits where ``n_starts`` is None.
-    slack : callable
-        How far from the best objective another one may be to count as the same.
-    n_jobs : int or None
-
-    Returns
-    -------
-    list of Run
-        In the order of their starts.
+    solve_from: runs the solver from the start of the given number.
+    n_starts: exactly this many starts; None for between ``least`` and ``most``.
+    slack: distance from the best objective up to which another one counts as equal.
     """
     count = most if n_starts is None else n_starts
     width = effective_n_jobs(n_jobs)
@@ -411,23 +368,14 @@ def _reached_twice(found: list[Run[Any]], slack: Callable[[float], float]) -> bo
 
 
 def best_of(found: list[Run[Any]]) -> tuple[Run[Any], str]:
-    """The best of several solutions, the first among equals, and what to tell of them."""
+    """The best of several runs, the first among equals, and a remark on the number of starts."""
     best = min(found, key=lambda run: run.state.objective)
     return best, f"best of {len(found)} start{'s' * (len(found) != 1)}"
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The best solution, and how it was found.
-
-    Attributes
-    ----------
-    solution : Solution
-    trace : tuple of Iteration
-        Of the solver whose solution was kept.
-    status : Status
-    certificate : Certificate
-    """
+    """The best solution, with the trace of the solver that found it."""
 
     solution: Solution
     trace: tuple[Iteration, ...]
@@ -437,9 +385,9 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """What one recipe did: its solutions, the last of which counts, and its lower bound.
+    """The runs of one recipe, the last of which counts, and its lower bound.
 
-    A remark says what the solutions do not tell, such as how many starts there were.
+    remark: anything that the runs do not show, such as the number of starts.
     """
 
     name: str
@@ -449,31 +397,22 @@ class Attempt:
 
     @property
     def solution(self) -> Solution:
-        """Of the last solver."""
+        """The solution of the last run."""
         return self.solutions[-1].solution
 
     @property
     def trace(self) -> tuple[Iteration, ...]:
-        """Of all its solvers."""
+        """The iterations of all runs."""
         return tuple(iteration for run in self.solutions for iteration in run.trace)
 
 
 def certify(
     objective: float, bounds: Mapping[str, float], scale: Callable[[], float]
 ) -> Certificate:
-    """The certificate of the largest of several lower bounds.
+    """The certificate of the largest of several lower bounds, given by their sources.
 
-    Parameters
-    ----------
-    objective : float
-    bounds : mapping from str to float
-        Where each of them came from.
-    scale : callable
-        Size of what they were computed from; asked for only where a bound is above the objective.
-
-    Returns
-    -------
-    Certificate
+    scale: size of the numbers the bounds are sums of; called only if a bound is above the
+        objective, to tell rounding from an error.
     """
     for source, bound in bounds.items():
         if np.isnan(bound):
@@ -484,7 +423,7 @@ def certify(
 
 
 def status_of(attempts: list[Attempt], best: Attempt) -> Status:
-    """What was tried and kept, and how it ended."""
+    """The status of a fit: the attempts, the one kept, and how it ended."""
     return Status(
         solver=best.name,
         converged=best.solutions[-1].converged,
@@ -495,7 +434,7 @@ def status_of(attempts: list[Attempt], best: Attempt) -> Status:
 
 
 def _message(attempts: list[Attempt], best: Attempt) -> str:
-    """What was tried and kept, in words."""
+    """The attempts and the one kept, in words."""
     told = "; ".join(
         f"{', then '.join(run.message for run in attempt.solutions)} "
         f"{attempt.remark and f'({attempt.remark}) '}(objective {attempt.solution.point.value:.6g})"

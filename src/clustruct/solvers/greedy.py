@@ -1,4 +1,4 @@
-"""Fit without constraint, then group the weights (the paper's LSK), then refit the groups."""
+"""The greedy solver (the paper's LSK): fit without constraint, group the weights, refit."""
 
 from functools import cached_property
 
@@ -23,17 +23,10 @@ __all__ = ["Greedy"]
 class Greedy:
     """Weights without constraint, grouped once.
 
-    Parameters
-    ----------
-    objective : Objective
-    constraint : Constraint
-    minimum : Point
-        The best point without constraint.
-    refit : bool
-        Whether the groups get their best values, or the means of the weights they hold.
+    minimum: the best point without constraint.
+    refit: whether the groups get their best values, or the means of the weights they hold.
         Constraints that cannot be refitted do without.
-    tol : float
-        Precision of the refit.
+    tol: precision of the refit.
     """
 
     name = "greedy"
@@ -60,12 +53,12 @@ class Greedy:
         return self._constraint.project(self._minimum.W)
 
     def start(self) -> Grouped:
-        """The projection of the free weights."""
+        """The projection of the unconstrained weights."""
         point = self._objective.keep(self._nearest, near=self._minimum)
         return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self._refit)
 
     def advance(self, state: Grouped) -> Grouped:
-        """Refit, once."""
+        """Refit the groups, once."""
         best = refit(self._objective, self._nearest, self._tol)
         point = best if best.value < state.objective else state.point
         return Grouped(point, state.labels, 1.0, 0.0, done=True)

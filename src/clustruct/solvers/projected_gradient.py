@@ -1,9 +1,11 @@
-"""Projected gradient, algorithm 3 of the paper, with the backtracking of its section 4.3.
+"""Projected gradient (algo:ICLHCL) with the backtracking line search of sec:impcomp.
 
-A gradient step leads out of the set; projecting it groups the weights anew. The paper keeps the
-projected point if the objective fell. We may first give the new groups their best values (`refit`),
-which makes every trial as good as its groups allow: a few steps do the work of dozens, and land
-lower. Constraints that cannot be refitted get plain steps, until the gradient mapping is small.
+    W_{t+1/2} = W_t - step * (grad Loss + grad R),    W_{t+1} = Z V = k-means(W_{t+1/2}, Q).
+
+A gradient step leaves the set; projecting the result groups the weights anew. The paper keeps the
+projected point if the objective fell. With `refit` the new groups first get their best values, so
+that every trial is as good as its groups allow: fewer steps, and a lower objective. Constraints
+that cannot be refitted get plain steps, until the gradient mapping is small.
 """
 
 from collections.abc import Iterator
@@ -31,34 +33,24 @@ __all__ = ["ProjectedGradient", "same_groups"]
 
 ROUNDING = 1e-12
 TINY = float(np.finfo(np.float64).tiny)
-# Where nothing is refitted, a step has to gain this share of what it would on a slope that does not
-# bend, or it is too long and the next one leads back.
+# Sufficient decrease: without refits a step has to gain this share of what a function without
+# curvature would, or it is too long and the next one leads back.
 SUFFICIENT = 0.2
 
 
 class ProjectedGradient:
     """Steps along the gradient, projected, accepted where the objective falls.
 
-    Parameters
-    ----------
-    objective : Objective
-    constraint : Constraint
-    start : ndarray
-        Rows to start from, those of feasible weights or not.
-    longest : float
-        The first step to try, in units of the step that minimises the objective along the gradient
-        if there were no constraint and no third derivative.
-    refit : bool
-        Whether the groups of a trial get their best values before it is judged. Without it steps
-        grow by ``1 / shrink`` after a success, as in the paper; with it every search
-        begins at the longest step, since short steps cannot leave the groups they start from.
-        Constraints that cannot be refitted do without.
-    shrink : float
-        Factor of the backtracking.
-    shortest : float
-        The search ends when the step is this fraction of the longest one.
-    tol : float
-        Precision of the refits.
+    start: rows to start from, those of feasible weights or not.
+    longest: the first step to try, in units of the step that minimises the objective along the
+        gradient if there were no constraint and no third derivative.
+    refit: whether the groups of a trial get their best values before it is judged. Without it steps
+        grow by ``1 / shrink`` after a success, as in the paper; with it every search begins at the
+        longest step, since short steps cannot leave the groups they start from. Constraints that
+        cannot be refitted do without.
+    shrink: factor of the backtracking.
+    shortest: the search ends when the step is this fraction of the longest one.
+    tol: precision of the refits.
     """
 
     name = "pg"
@@ -93,7 +85,7 @@ class ProjectedGradient:
         return Grouped(self._trial(nearest, None), nearest.labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
-        """The first trial that lowers the objective; none if the shortest step does not."""
+        """The longest step that lowers the objective; done if none does."""
         rows, gradient = self._objective.rows(state.point), self._objective.gradient(state.point)
         unit = self._unit_step(state.point, gradient)
         longest = self._longest * unit
@@ -120,10 +112,10 @@ class ProjectedGradient:
     def _plain_gain(
         self, state: Grouped, trial: Point, rows: Floats, step: float, unit: float
     ) -> float:
-        """What is compared with the tolerance where nothing is refitted; zero for a poor trial.
+        """Squared length of the gradient mapping, relative to the weights; zero for a poor trial.
 
-        Short steps gain little, although they have not arrived. So it is the squared length of the
-        gradient mapping, in units of the best step and of the weights.
+        Without refits the tolerance is compared with this instead of the decrease, since short
+        steps gain little even far from a solution.
         """
         before = self._objective.rows(state.point)
         moved = rows - before
@@ -136,7 +128,7 @@ class ProjectedGradient:
     def _projections(
         self, rows: Floats, gradient: Floats, step: float, shortest: float
     ) -> Iterator[tuple[float, Projection]]:
-        """Steps from the longest down, projected; all at once where that saves passes."""
+        """Projections of steps from the longest down; all at once if that saves passes over X."""
         steps = []
         while step > 0.0 and step >= shortest:
             steps.append(step)
@@ -164,12 +156,12 @@ class ProjectedGradient:
 
 
 def same_groups(a: Labels, b: Labels) -> bool:
-    """Whether two labellings stand for the same groups, whatever their numbers, and zeros."""
+    """Whether two labellings have the same groups, in any numbering, and the same zeros."""
     if np.array_equal(a, b):
         return True
     width_a, width_b = int(a.max()) + 2, int(b.max()) + 2
     if width_a * width_b > 4 * a.size:
-        return False  # many small groups: to compare them costs more than a trial
+        return False  # with many small groups the comparison costs more than a trial
     together = np.bincount((a + 1) * width_b + (b + 1), minlength=width_a * width_b)
     pairs = together.reshape(width_a, width_b) > 0
     if pairs[0, 1:].any() or pairs[1:, 0].any():

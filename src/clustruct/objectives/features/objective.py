@@ -21,14 +21,7 @@ SMALL = 1 << 20
 
 
 class FeatureObjective(LinearObjective):
-    """Mean loss plus ridge, by products with ``X``.
-
-    Parameters
-    ----------
-    design : Design
-    response : Response
-    alpha : float
-    """
+    """Mean loss plus ridge, by products with ``X``."""
 
     def __init__(self, design: Design, response: Response, alpha: float) -> None:
         # One number seen from every row: it takes no memory.
@@ -49,14 +42,8 @@ class FeatureObjective(LinearObjective):
     ) -> Point:
         """The best weights with the given groups: a problem in ``V`` alone.
 
-        Parameters
-        ----------
-        labels : ndarray of intp, shape (d,)
-            -1 for weights that are zero.
-        n_groups : int
-        tol : float
-        start : ndarray of shape (n_groups, K), default=None
-            Values of the groups to start from.
+        labels (d,): -1 for weights that are zero.
+        start (n_groups, K): values of the groups to start from.
         """
         return self.refits(labels, n_groups, tol, (1.0,), start)[0]
 
@@ -70,14 +57,8 @@ class FeatureObjective(LinearObjective):
     ) -> list[Point]:
         """The same with each of some multiples of the ridge, for one reading of ``X``.
 
-        Parameters
-        ----------
-        labels : ndarray of intp, shape (d,)
-        n_groups : int
-        tol : float
-        factors : sequence of float
-            What the ridge is multiplied by.
-        start : ndarray of shape (n_groups, K), default=None
+        Shapes: labels (d,), start (n_groups, K).
+        factors: what the ridge is multiplied by.
         """
         Z = assignment(labels, n_groups)
         sizes = Z.T @ self.penalties

@@ -19,14 +19,7 @@ MOST_FORESEEN = 1 << 29
 
 
 class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
-    """The same problem, with all that a step or the trials of a search need read together.
-
-    Parameters
-    ----------
-    design : StreamedDesign
-    response : Response
-    alpha : float
-    """
+    """The same problem, with all that a step or the trials of a search need read together."""
 
     def __init__(self, design: StreamedDesign, response: Response, alpha: float) -> None:
         super().__init__(design, response, alpha)

@@ -21,10 +21,7 @@ LEAST_SCALE = 1e-12
 class Noise(Protocol):
     """The family of densities that belongs to a loss.
 
-    Attributes
-    ----------
-    n_parameters : int
-        1 where the scale is fitted, 0 where it is given.
+    n_parameters: 1 where the scale is fitted, 0 where it is given.
     """
 
     n_parameters: int
@@ -118,16 +115,7 @@ class ClassNoise:
 def noise_of(loss: Loss, n_outputs: int, mean_loss: float) -> Noise:
     """The noise that belongs to a loss.
 
-    Parameters
-    ----------
-    loss : Loss
-    n_outputs : int
-    mean_loss : float
-        That of a constant answer, which sets the scale below which noise counts as none.
-
-    Returns
-    -------
-    Noise
+    mean_loss: that of a constant answer, which sets the scale below which noise counts as none.
     """
     floor = max(LEAST_SCALE * mean_loss, np.finfo(np.float64).tiny)
     if isinstance(loss, SquaredLoss):

@@ -54,22 +54,13 @@ IMPOSSIBLE = 20.0
 class Panel(Point):
     """Experts, and the assignment of samples to them.
 
-    Attributes
-    ----------
-    W : ndarray of shape (Q, d, K)
-        Weights of the experts.
-    value : float
-    intercept : ndarray of shape (Q, K)
-    slope : rows of shape (n, K)
-        Derivative of the loss by the scores of each sample's own expert, weighted; None where it
-        is not needed.
-    labels : rows of integers, shape (n,)
-    choices : rows of integers, shape (n,)
-        The expert with the least loss plus ridge for each sample.
-    least : rows of shape (n,)
-        Loss plus ridge with that expert.
-    demand : ndarray of shape (Q,)
-        Weight of the samples that choose each expert.
+    Shapes: intercept (Q, K), labels (n,).
+    W (Q, d, K): weights of the experts.
+    slope (n, K): derivative of the loss by the scores of each sample's own expert, weighted; None
+        where it is not needed.
+    choices (n,): the expert with the least loss plus ridge for each sample.
+    least (n,): loss plus ridge with that expert.
+    demand (Q,): weight of the samples that choose each expert.
     """
 
     labels: Rows
@@ -79,14 +70,7 @@ class Panel(Point):
 
 
 class SampleObjective:
-    """Mean loss plus ridge of samples that each have an expert.
-
-    Parameters
-    ----------
-    design : Design
-    response : Response
-    alpha : float
-    """
+    """Mean loss plus ridge of samples that each have an expert."""
 
     def __init__(self, design: Design, response: Response, alpha: float) -> None:
         # Rows of ``W`` are asked of designs of the host alone: what needs them says so.
@@ -99,16 +83,8 @@ class SampleObjective:
     def subset(self, index: Labels, weights: Floats | None = None) -> "SampleObjective":
         """The same objective on some of the samples, brought to the host.
 
-        Parameters
-        ----------
-        index : ndarray of intp
-            Ascending.
-        weights : ndarray, default=None
-            In place of their own.
-
-        Returns
-        -------
-        SampleObjective
+        index: ascending.
+        weights: in place of their own.
         """
         response = self.response
         X, (target, own) = self.design.fetch(index, response.target, response.shares)
@@ -123,17 +99,10 @@ class SampleObjective:
     ) -> tuple[Floats, Floats]:
         """Weights and intercept of the best single expert for weighted samples.
 
-        Parameters
-        ----------
-        weights : rows of shape (n,)
-            Not negative, not all zero.
-        tol : float
-        start : ndarray of shape (d, K), default=None
+        Shapes: start (d, K).
+        weights (n,): not negative, not all zero.
 
-        Returns
-        -------
-        tuple of ndarray
-            Shapes (d, K) and (K,).
+        Returns shapes (d, K) and (K,).
         """
         design, response, target = self.design, self.response, self.response.target
         least = NEGLIGIBLE * float(design.fold(_largest, weights, combine=max))
@@ -180,16 +149,9 @@ class SampleObjective:
     ) -> tuple[Floats, Floats]:
         """The best expert for each of several weightings of the samples.
 
-        Parameters
-        ----------
-        weights : iterable of rows of shape (n,)
-        tol : float
-        start : ndarray of shape (Q, d, K), default=None
+        Shapes: weights (n,), start (Q, d, K).
 
-        Returns
-        -------
-        tuple of ndarray
-            Shapes (Q, d, K) and (Q, K).
+        Returns shapes (Q, d, K) and (Q, K).
         """
         if self._fits_together:
             each = without_negligible(np.stack(list(weights)))
@@ -223,16 +185,8 @@ class SampleObjective:
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
 
-        Parameters
-        ----------
-        labels : rows of integers, shape (n,)
-        tol : float
-        start : ndarray of shape (Q, d, K), default=None
-            Weights to start from.
-
-        Returns
-        -------
-        Panel
+        Shapes: labels (n,).
+        start (Q, d, K): weights to start from.
         """
         used, labels = self._in_use(labels)
         begin = None if start is None else start[used]
@@ -441,24 +395,13 @@ def judge(
 
     One expert at a time: the scores of all together would take as much memory as ``X``.
 
-    Parameters
-    ----------
-    loss : Loss
-    W : ndarray of shape (Q, d, K)
-    intercept : ndarray of shape (Q, K)
-    ridges : sequence of float
-        What the ridge adds to the cost of each expert.
-    sloped : bool
-        Whether slopes are wanted.
-    X : Design
-    target, shares : rows
-    labels : rows of integers, shape (n,), default=None
-        The expert of each sample that cost and slope are of; by default the one it chooses.
+    Shapes: W (Q, d, K), intercept (Q, K).
+    ridges: what the ridge adds to the cost of each expert.
+    sloped: whether slopes are wanted.
+    labels (n,): the expert of each sample that cost and slope are of; by default the one it
+        chooses.
 
-    Returns
-    -------
-    tuple
-        ``(choices, least, slope), (value, demand)``.
+    Returns ``(choices, least, slope), (value, demand)``.
     """
     xp = namespace(shares)
     for q in range(W.shape[0]):

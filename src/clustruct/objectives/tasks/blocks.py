@@ -24,16 +24,11 @@ SINGULAR = 1e-13
 class Strengths:
     """Prices on the weights, a number for each coordinate; tasks have equal shares of them.
 
-    Attributes
-    ----------
-    ridge : ndarray of shape (width,)
-        On the weights themselves.
-    mean : ndarray of shape (width,)
-        On the mean of the centroids, at most as large as `between`.
-    between : ndarray of shape (width,)
-        On the distance of centroids from their mean.
-    within : ndarray of shape (width,)
-        On the distance of tasks from their centroid; infinite where tasks of a group share.
+    ridge (width,): on the weights themselves.
+    mean (width,): on the mean of the centroids, at most as large as `between`.
+    between (width,): on the distance of centroids from their mean.
+    within (width,): on the distance of tasks from their centroid; infinite where tasks of a group
+        share.
     """
 
     ridge: Floats
@@ -79,18 +74,10 @@ class Strengths:
 class Profile:
     """Tasks at their best for centroids: ``f_t(v) = 1/2 v'H v - g'v - drop``.
 
-    Attributes
-    ----------
-    H : ndarray of shape (K, width, width)
-    g : ndarray of shape (K, width)
-    drop : ndarray of shape (K,)
-    normal : ndarray of shape (K, width, width)
-        Second derivative of loss and ridge.
-    h : ndarray of shape (K, width)
-    inverse : ndarray of shape (K, f, f)
-        Of ``normal + within``, for the ``f`` coordinates in which tasks may differ.
-    free : ndarray of bool, shape (width,)
-        These coordinates.
+    Shapes: H (K, width, width), g (K, width), drop (K,), h (K, width).
+    normal (K, width, width): second derivative of loss and ridge.
+    inverse (K, f, f): of ``normal + within``, for the ``f`` coordinates in which tasks may differ.
+    free (width,): these coordinates.
     """
 
     H: Floats
@@ -120,15 +107,6 @@ def eliminate(model: Quadratics, strengths: Strengths) -> Profile:
     With ``N`` the second derivative of loss and ridge, ``F`` the coordinates in which tasks may
     differ from their centroid and ``S = (N_FF + within)^-1``, the best departure from ``v`` is
     ``S (h - N v)_F``.
-
-    Parameters
-    ----------
-    model : Quadratics
-    strengths : Strengths
-
-    Returns
-    -------
-    Profile
     """
     width = model.h.shape[1]
     diagonal = np.arange(width)
@@ -167,16 +145,9 @@ def best_centroids(profile: Profile, strengths: Strengths, labels: Labels, n_gro
     ``T_q = H_q + s_q between``. What is left of ``m`` is the system
     ``sum_q s_q between T_q^-1 H_q + K c``.
 
-    Parameters
-    ----------
-    profile : Profile
-    strengths : Strengths
-    labels : ndarray of intp, shape (K,)
-    n_groups : int
+    Shapes: labels (K,).
 
-    Returns
-    -------
-    ndarray of shape (n_groups, width)
+    Returns shape (n_groups, width).
     """
     sizes = np.bincount(labels, minlength=n_groups).astype(np.float64)
     between, mean = strengths.between, strengths.mean

@@ -44,18 +44,11 @@ SHARED = 0.3
 class TaskTargets:
     """Targets to some rows, each of one task to one row.
 
-    Attributes
-    ----------
-    rows : ndarray of intp, shape (m,)
-        Row of each answer.
-    tasks : ndarray of intp, shape (m,)
-        Number of its task.
-    y : ndarray of shape (m,)
-        The answer.
-    weights : ndarray of shape (m,)
-        Positive.
-    height : int
-        Number of rows, those without targets included.
+    rows (m,): row of each answer.
+    tasks (m,): number of its task.
+    y (m,): the answer.
+    weights (m,): positive.
+    height: number of rows, those without targets included.
     """
 
     rows: Labels
@@ -92,10 +85,7 @@ class TaskTargets:
 class TaskRows(Protocol):
     """The rows that tasks answer to, those of one task after those of the other.
 
-    Attributes
-    ----------
-    bounds : ndarray of intp, shape (K + 1,)
-        The targets of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
+    bounds (K + 1,): the targets of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
     """
 
     bounds: Labels
@@ -112,12 +102,8 @@ class TaskRows(Protocol):
 class OwnRows:
     """Each task has rows of its own.
 
-    Parameters
-    ----------
-    pick : callable
-        Returns the rows of the task of that number.
-    sizes : sequence of int
-        How many they are.
+    pick: returns the rows of the task of that number.
+    sizes: how many they are.
     """
 
     def __init__(self, pick: Callable[[int], Design], sizes: Sequence[int]) -> None:
@@ -136,13 +122,7 @@ class OwnRows:
 
 
 class SharedRows:
-    """All tasks answer to the same rows; what is missing has no weight.
-
-    Parameters
-    ----------
-    design : Design
-    n_tasks : int
-    """
+    """All tasks answer to the same rows; what is missing has no weight."""
 
     def __init__(self, design: Design, n_tasks: int) -> None:
         self._design = design
@@ -164,17 +144,9 @@ def arrange(
 ) -> tuple[TaskRows, Floats, Floats]:
     """Rows of each task, with targets and weights in their order.
 
-    Parameters
-    ----------
-    design : PickingDesign
-    targets : TaskTargets
-        Every task has one.
-    n_tasks : int
+    targets: every task has one.
 
-    Returns
-    -------
-    rows : TaskRows
-    y, weights : ndarray of shape (m,)
+    Returns y, weights (m,).
     """
     n = design.shape[0]
     if targets.rows.size > SHARED * n * n_tasks:
@@ -208,10 +180,7 @@ def times(A: Floats, x: Floats) -> Floats:
 class Quadratics:
     """``1/2 w'G w - h'w`` for each task, up to a number: its loss, or a model of it.
 
-    Attributes
-    ----------
-    G : ndarray of shape (K, width, width)
-    h : ndarray of shape (K, width)
+    Shapes: G (K, width, width), h (K, width).
     """
 
     G: Floats
@@ -226,10 +195,7 @@ class Quadratics:
 class Expansion:
     """The losses of tasks at some weights, and their second-order models there.
 
-    Attributes
-    ----------
-    values : ndarray of shape (K,)
-    model : Quadratics
+    Shapes: values (K,).
     """
 
     values: Floats
@@ -239,12 +205,8 @@ class Expansion:
 class Source(Protocol):
     """Where the losses of tasks come from.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Tasks, and weights of each.
-    streamed : bool
-        Whether to read ``X`` costs more than to compute with it.
+    shape: tasks, and weights of each.
+    streamed: whether to read ``X`` costs more than to compute with it.
     """
 
     shape: tuple[int, int]
@@ -266,16 +228,10 @@ class Source(Protocol):
 class TaskData(Protocol):
     """The losses of all tasks.
 
-    Attributes
-    ----------
-    n_tasks, width : int
-        Tasks, and weights of each.
-    fit_intercept : bool
-        Whether the last weight is an intercept.
-    quadratic : bool
-        Whether models are exact.
-    streamed : bool
-        Whether losses take a pass over what is not at hand.
+    n_tasks, width: tasks, and weights of each.
+    fit_intercept: whether the last weight is an intercept.
+    quadratic: whether models are exact.
+    streamed: whether losses take a pass over what is not at hand.
     """
 
     n_tasks: int
@@ -304,16 +260,7 @@ class TaskData(Protocol):
 def task_data(source: Source, loss: Loss, fit_intercept: bool) -> TaskData:
     """The losses of all tasks.
 
-    Parameters
-    ----------
-    source : Source
-    loss : Loss
-        On scores with one column.
-    fit_intercept : bool
-
-    Returns
-    -------
-    TaskData
+    loss: on scores with one column.
     """
     if loss.quadratic:
         return SquaredData(source.expand(np.zeros(source.shape)), fit_intercept)
@@ -321,13 +268,7 @@ def task_data(source: Source, loss: Loss, fit_intercept: bool) -> TaskData:
 
 
 class SquaredData:
-    """Squared losses: with their models at zero, no row has to be asked again.
-
-    Parameters
-    ----------
-    at_zero : Expansion
-    fit_intercept : bool
-    """
+    """Squared losses: with their models at zero, no row has to be asked again."""
 
     quadratic = True
     streamed = False
@@ -358,13 +299,7 @@ class SquaredData:
 
 
 class CurvedData:
-    """Other losses, whose models are made anew at every point.
-
-    Parameters
-    ----------
-    source : Source
-    fit_intercept : bool
-    """
+    """Other losses, whose models are made anew at every point."""
 
     quadratic = False
 
@@ -403,17 +338,9 @@ class CurvedData:
 class Part:
     """Losses of tasks by their rows, which are at hand.
 
-    Parameters
-    ----------
-    rows : TaskRows
-    target : rows of shape (m,)
-        TaskTargets, those of one task after those of the other; where the rows are.
-    shares : rows of shape (m,)
-        Their weights; those of all parts sum to one.
-    loss : Loss
-    means : ndarray of shape (d,)
-        What the columns are centred by; zero without intercept.
-    fit_intercept : bool
+    target (m,): TaskTargets, those of one task after those of the other; where the rows are.
+    shares (m,): their weights; those of all parts sum to one.
+    means (d,): what the columns are centred by; zero without intercept.
     """
 
     streamed = False

@@ -40,18 +40,12 @@ NOTHING = 1e-13
 class TaskPoint(Point):
     """Weights of the tasks, and the centroids that they are near.
 
-    Attributes
-    ----------
-    W : ndarray of shape (K, width)
-        A row a task; the last entry is its score at the centre of the rows, where it is fitted.
-    value : float
-    intercept : ndarray of shape (K,)
-        That last entry, or zero.
-    slope : ndarray of shape (K, width)
-        Derivative of the loss by the weights.
-    V : ndarray of shape (Q, width)
-        The centroids.
-    labels : ndarray of intp, shape (K,)
+    Shapes: labels (K,).
+    W (K, width): a row a task; the last entry is its score at the centre of the rows, where it is
+        fitted.
+    intercept (K,): that last entry, or zero.
+    slope (K, width): derivative of the loss by the weights.
+    V (Q, width): the centroids.
     """
 
     V: Floats
@@ -66,11 +60,7 @@ class TaskPoint(Point):
 class TaskObjective:
     """Mean loss plus the penalty of clustered tasks.
 
-    Parameters
-    ----------
-    data : TaskData
-    strengths : Strengths
-        As in the formula, without the factor ``1/K``.
+    strengths: as in the formula, without the factor ``1/K``.
     """
 
     def __init__(self, data: TaskData, strengths: Strengths) -> None:
@@ -101,19 +91,10 @@ class TaskObjective:
     ) -> TaskPoint:
         """The best weights and centroids for given groups.
 
-        Parameters
-        ----------
-        labels : ndarray of intp, shape (K,)
-        n_groups : int
-            Groups without tasks are left out.
-        tol : float
-            Newton's method ends when a step gains less than this fraction of the value.
-        start : ndarray of shape (n_groups, width) or (K, width), default=None
-            Centroids, or weights of the tasks, to start from.
-
-        Returns
-        -------
-        TaskPoint
+        Shapes: labels (K,).
+        n_groups: groups without tasks are left out.
+        tol: Newton's method ends when a step gains less than this fraction of the value.
+        start (n_groups, width) or (K, width): centroids, or weights of the tasks, to start from.
         """
         used, labels = np.unique(labels, return_inverse=True)
         labels = labels.reshape(-1).astype(np.intp, copy=False)
@@ -228,16 +209,10 @@ class TaskObjective:
     def place(self, V: Floats, mean: Floats) -> tuple[Labels, Floats]:
         """The best of given centroids for each task, and its weights there.
 
-        Parameters
-        ----------
-        V : ndarray of shape (Q, width)
-        mean : ndarray of shape (width,)
-            That of the centroids of all tasks.
+        Shapes: V (Q, width).
+        mean (width,): that of the centroids of all tasks.
 
-        Returns
-        -------
-        labels : ndarray of intp, shape (K,)
-        W : ndarray of shape (K, width)
+        Returns labels (K,); w (K, width).
         """
         costs, weights = np.empty((self.shape[0], V.shape[0])), []
         for q, v in enumerate(V):
@@ -266,14 +241,9 @@ class TaskObjective:
         Both groups get their best centroids, drawn to where centroids are drawn to at the point.
         Group number ``Q`` is a new one.
 
-        Parameters
-        ----------
-        point : TaskPoint
-        tasks, groups : ndarray of intp, shape (m,)
+        Shapes: tasks, groups (m,).
 
-        Returns
-        -------
-        ndarray of shape (m,)
+        Returns shape (m,).
         """
         profile, between = self.profile(point.W), self.strengths.between
         drawn = between * self.strengths.pull * point.rows.mean(axis=0)

@@ -25,16 +25,9 @@ T = TypeVar("T")
 class Setting:
     """What all pieces have in common.
 
-    Attributes
-    ----------
-    loss : Loss
-    means : ndarray of shape (d,)
-        What the columns are centred by; zero without intercept.
-    center : float
-        What is subtracted from the targets.
-    total : float
-        Weight of all targets.
-    fit_intercept : bool
+    means (d,): what the columns are centred by; zero without intercept.
+    center: what is subtracted from the targets.
+    total: weight of all targets.
     """
 
     loss: Loss
@@ -50,19 +43,7 @@ class Setting:
 
 
 def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: Setting) -> Part:
-    """Losses of tasks by rows that are at hand; every task has an answer.
-
-    Parameters
-    ----------
-    design : PickingDesign
-    targets : TaskTargets
-    n_tasks : int
-    setting : Setting
-
-    Returns
-    -------
-    Part
-    """
+    """Losses of tasks by rows that are at hand; every task has an answer."""
     rows, y, weights = arrange(design, targets, n_tasks)
     target, shares = design.place(y - setting.center), design.place(weights / setting.total)
     return Part(rows, target, shares, setting.loss, setting.means, setting.fit_intercept)
@@ -72,13 +53,8 @@ def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: 
 class Stack:
     """Expansions of some tasks.
 
-    Attributes
-    ----------
-    tasks : ndarray of intp, shape (p,)
-        Their numbers, ascending.
-    values : ndarray of shape (p,)
-    G : ndarray of shape (p, width, width)
-    h : ndarray of shape (p, width)
+    Shapes: values (p,), G (p, width, width), h (p, width).
+    tasks (p,): their numbers, ascending.
     """
 
     tasks: Labels
@@ -132,14 +108,8 @@ class Stack:
 class Spread:
     """Losses of tasks by a pass over pieces.
 
-    Parameters
-    ----------
-    design : Design
-        In pieces of rows.
-    targets : rows of TaskTargets
-        Those of each piece; every task has one somewhere.
-    n_tasks : int
-    setting : Setting
+    design: in pieces of rows.
+    targets: those of each piece; every task has one somewhere.
     """
 
     streamed = True
@@ -199,11 +169,7 @@ class TaskSums:
     They are those of the squared losses with intercepts, in the score at the centre, whether there
     will be any or not: Gram matrices carry the sums of columns and weights in their last row.
 
-    Attributes
-    ----------
-    stack : Stack
-    x_center : ndarray of shape (d,)
-    y_center : float
+    Shapes: x_center (d,).
     """
 
     stack: Stack

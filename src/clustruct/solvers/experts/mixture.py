@@ -5,9 +5,9 @@ at expert ``q``, proportions ``pi_q`` and noise of scale ``T``,
 
     minimise J = -sum_i s_i log sum_q pi_q exp(-c_iq / T) + log Z(T).
 
-As ``T`` goes to zero that becomes the least cost of each sample. No step raises ``J``. Before them
-come a few steps in which ``T`` is multiplied by a factor that falls to one: what an expert is best
-at is decided slowly, from large differences to small ones.
+As ``T`` goes to zero that becomes the least cost of each sample. No step raises ``J``. First come a
+few steps of cooling in which ``T`` is multiplied by a factor that falls to one: samples are
+assigned slowly, by large differences of the costs before small ones.
 """
 
 from dataclasses import dataclass, replace
@@ -42,17 +42,10 @@ MAX_SETTLING = 200
 
 @dataclass(frozen=True, eq=False)
 class Blend:
-    """Experts, their proportions and the noise, as an iterate.
+    """An iterate: experts, their proportions and the scale of the noise.
 
-    Attributes
-    ----------
-    W : ndarray of shape (Q, d, K)
-    intercept : ndarray of shape (Q, K)
-    costs : ndarray of shape (n, Q)
-    proportions : ndarray of shape (Q,)
-    scale : float
-    objective : float
-        ``J``, in nats a sample.
+    Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q), proportions (Q,).
+    objective: ``J``, in nats a sample.
     """
 
     W: Floats
@@ -69,17 +62,10 @@ class Blend:
 class MixtureEM:
     """Expectation and maximisation with the ridge of the objective.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    noise : Noise
-    W : ndarray of shape (Q, d, K)
-        Weights of the experts to start from.
-    intercept : ndarray of shape (Q, K)
-    heat : float
-        Temperature to begin with; 1 leaves the cooling out.
-    tol : float
-        Precision of the experts' fits.
+    Shapes: intercept (Q, K).
+    W (Q, d, K): weights of the experts to start from.
+    heat: temperature to begin with; 1 leaves the cooling out.
+    tol: precision of the experts' fits.
     """
 
     name = "em"
@@ -102,7 +88,7 @@ class MixtureEM:
         self._tol = tol
 
     def start(self) -> Blend:
-        """The experts after cooling down."""
+        """The experts after the steps of cooling."""
         W, intercept = self._begin
         costs = self._objective.costs(W, intercept)
         even = np.full(W.shape[0], 1.0 / W.shape[0])
@@ -113,19 +99,19 @@ class MixtureEM:
         return state
 
     def advance(self, state: Blend) -> Blend:
-        """One step; done where it does not lower ``J``."""
+        """One step of expectation and maximisation; done when it does not lower ``J``."""
         following = self._maximise(state, 1.0)
         if following.objective < state.objective:
             return following
         return replace(state, gain=0.0, done=True)
 
     def solution(self, state: Blend) -> Solution:
-        """The experts, each with the samples it solutions best."""
+        """The experts, each with the samples for which its cost is least."""
         panel = self._objective.panel(state.W, state.intercept)
         return Solution(panel, panel.labels)
 
     def _maximise(self, state: Blend, factor: float) -> Blend:
-        """The best experts, proportions and scale for the samples' shares in the experts."""
+        """The best experts, proportions and scale for the responsibilities at this temperature."""
         shares = self._objective.response.shares
         weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
         weights *= shares[:, None]
@@ -167,7 +153,7 @@ def log_likelihood(costs: Floats, proportions: Floats, scale: float, shares: Flo
 
 
 def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Shares of the samples in the experts (n, Q), and the logarithms of their densities (n,)."""
+    """Responsibilities of the experts for the samples (n, Q), and log densities (n,)."""
     weights: Floats = np.log(proportions) - costs / scale
     largest = weights.max(axis=1)
     weights -= largest[:, None]
@@ -178,18 +164,11 @@ def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[
 
 
 def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, Floats]:
-    """The most likely proportions and scale for given experts, and the samples' shares in them.
+    """The most likely proportions and scale for given experts, and their responsibilities.
 
-    Parameters
-    ----------
-    costs : ndarray of shape (n, Q)
-    noise : Noise
-    shares : ndarray of shape (n,)
+    Shapes: costs (n, Q), shares (n,).
 
-    Returns
-    -------
-    tuple
-        Proportions (Q,), scale, and responsibilities (n, Q).
+    Returns proportions (Q,), scale, and responsibilities (n, Q).
     """
     proportions = np.full(costs.shape[1], 1.0 / costs.shape[1])
     scale = noise.scale(float(shares @ costs.min(axis=1)))
@@ -209,17 +188,7 @@ def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, 
 def bic(objective: SampleObjective, noise: Noise, panel: Panel, total: float) -> float:
     """Bayesian information criterion of the mixture that the experts make; smaller is better.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    noise : Noise
-    panel : Panel
-    total : float
-        Weight of all samples together.
-
-    Returns
-    -------
-    float
+    total: weight of all samples together.
     """
     shares = objective.response.shares
     ridge = 0.5 * objective.alpha * np.square(panel.W).sum(axis=(1, 2))

@@ -77,22 +77,12 @@ SETTINGS = ExpertSettings()
 
 @dataclass(frozen=True, eq=False)
 class SampleProblem:
-    """What to solve, and how much may be spent on it.
+    """A problem of clustered samples (eq:cl-smp), with budget and options.
 
-    Attributes
-    ----------
-    objective : SampleObjective
-    n_clusters : int
-    budget : Budget
-    n_starts : int or None
-        Number of starts; None for as many as it takes.
-    seed : int
-        Of the random starts.
-    total : float
-        Weight of all samples together.
-    n_jobs : int or None
-    options : mapping
-        Options of the solver, see `OPTIONS`.
+    n_starts: number of starts; None for as many as it takes.
+    seed: of the random starts.
+    total: weight of all samples together.
+    options: options of the solver, see `OPTIONS`.
     """
 
     objective: SampleObjective
@@ -122,18 +112,18 @@ class SampleProblem:
 
     @property
     def has_plenty(self) -> bool:
-        """Whether there are so many samples for each weight that any start may succeed."""
+        """Whether there are enough samples for each weight that any start may succeed."""
         n, d = self.objective.design.shape
         return n >= self.settings.plenty * self.n_clusters * (d + 1)
 
     @cached_property
     def screening(self) -> Screening | None:
-        """What finds starts on a few columns; None for classes, or where it is not needed."""
+        """The search for starts on a few columns; None for classes, or if samples are plenty."""
         return None if self.has_plenty else self._screening_of_all
 
     @cached_property
     def _screening_of_all(self) -> Screening | None:
-        """The same, whether it is needed or not."""
+        """The same, also if samples are plenty."""
         n, d = self.objective.design.shape
         if n > self.settings.subset:
             return self.subset()._screening_of_all
@@ -150,17 +140,17 @@ class SampleProblem:
         )
 
     def view(self, number: int) -> tuple[str, int] | None:
-        """The columns or directions on which that start is sought; None for a random start.
+        """The columns or directions to search that start on; None for a random start.
 
-        Where there are many features, alternating minimisation and its kin cannot leave the groups
-        that they start from; mixtures can, after a while.
+        With many features alternating minimisation and its kin cannot leave the groups that they
+        start from; mixtures can, after a while.
         """
         looks = views(self.objective.shape[0], self.n_clusters)
         turn = number % (len(looks) + 1)
         return None if turn == len(looks) or self.screening is None else looks[turn]
 
     def sought_experts(self, number: int) -> tuple[Floats, Floats]:
-        """The start of that number, sought on a few columns, or now and then a random one."""
+        """The start of that number, found on a few columns; every few starts a random one."""
         view = self.view(number)
         if view is None or self.screening is None:
             return self.experts(number)
@@ -169,9 +159,8 @@ class SampleProblem:
     def mixture_start(self, number: int) -> tuple[tuple[Floats, Floats], float]:
         """The start of that number for a mixture, and the heat that it takes.
 
-        Only a random start has to be cooled down. Where samples are plenty and features many, two
-        of three starts are those of a mixture in few directions, which takes less time and
-        succeeds more often.
+        Only a random start needs cooling. If samples are plenty and features many, two of three
+        starts are those of a mixture in few directions, which is faster and succeeds more often.
         """
         n_directions = self.settings.directions * self.n_clusters
         narrow = self.has_plenty and 3 * n_directions < self.objective.shape[0]
@@ -192,13 +181,13 @@ class SampleProblem:
         return replace(self, objective=smaller, total=float(size))
 
     def thinned(self) -> "SampleProblem":
-        """The same problem on so many samples that any start may succeed, where there are more."""
+        """The same problem on as few samples as leave any start a chance to succeed."""
         n, d = self.objective.design.shape
         size = max(self.settings.least_thinned, self.settings.thinned * self.n_clusters * (d + 1))
         return self.subset(size) if n >= 2 * size else self
 
     def at_hand(self) -> "SampleProblem":
-        """The same problem on the host: on all samples of some weight, or on a part of many."""
+        """The same problem on the host: on all samples with weight, or on a subset of many."""
         n = self.objective.design.shape[0]
         if n > self.settings.subset:
             return self.subset()

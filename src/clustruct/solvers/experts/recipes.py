@@ -1,7 +1,7 @@
-"""The solvers for clustered samples by name, and what each of them does.
+"""Recipes for clustered samples: what each value of ``solver`` does.
 
-All of them end with alternating minimisation. The exception is the relevance prior, whose experts
-stay as they are: refitting them with the plain ridge would undo what the prior is for.
+All of them end with alternating minimisation, except for the relevance prior, whose experts stay as
+they are: refitting them with the plain ridge would undo the prior.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,15 +44,7 @@ STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 def solve(problem: SampleProblem, solver: str) -> Outcome:
     """Solve a problem by the recipe of that name.
 
-    Parameters
-    ----------
-    problem : SampleProblem
-    solver : str
-        A key of `RECIPES`.
-
-    Returns
-    -------
-    Outcome
+    solver: a key of `RECIPES`.
     """
     if problem.n_clusters == 1:
         attempts = [Attempt(solver, (_refined(problem, problem.pooled),))]
@@ -68,7 +60,7 @@ def solve(problem: SampleProblem, solver: str) -> Outcome:
 
 
 def panel_of(solution: Solution) -> Panel:
-    """The experts of an solution."""
+    """The experts of a solution."""
     assert isinstance(solution.point, Panel)
     return solution.point
 
@@ -93,7 +85,7 @@ def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
 def _certificate(problem: SampleProblem, solution: Solution, relaxed_bound: float) -> Certificate:
     """The best lower bound: at the solution, by the relaxation, or the least loss of any scores.
 
-    An intercept for each expert leaves nothing to prove, see `relaxations.samples`.
+    With an intercept for each expert only the last one exists, see `relaxations.samples`.
     """
     objective = problem.objective
     penalties = np.full(objective.shape[0], objective.alpha)
@@ -108,7 +100,7 @@ def _certificate(problem: SampleProblem, solution: Solution, relaxed_bound: floa
 
 
 def _explained(problem: SampleProblem, panel: Panel) -> float | None:
-    """The most that ``Q`` groups hold of the slopes times samples; None if it takes too long."""
+    """The most that ``Q`` groups hold of ``||P||^2``; None if that takes too long to compute."""
     objective, settings = problem.objective, problem.settings
     n, (d, n_outputs) = objective.design.shape[0], objective.shape
     if not objective.design.on_host:
@@ -123,9 +115,9 @@ def _explained(problem: SampleProblem, panel: Panel) -> float | None:
 
 
 def _from_afar(problem: SampleProblem, solver: str) -> tuple[list[Attempt], Attempt]:
-    """Experts found on samples that were brought to the host, then refined where all samples are.
+    """Find experts on samples brought to the host, then refine them on all samples.
 
-    Where there are few samples, all of them were there and nothing is left to refine.
+    If there are few samples, all of them are brought to the host and nothing is left to refine.
     """
     if solver in ("pg", "cg"):
         raise ValueError(
@@ -152,7 +144,7 @@ def _sought_on_part(problem: SampleProblem, found: Attempt) -> str:
     return f"from experts found by {found.name} on {problem.settings.subset} samples"
 
 
-# ---- Recipes: what is done under each name.
+# ---- Recipes.
 
 
 def _am(problem: SampleProblem) -> list[Attempt]:
@@ -166,7 +158,7 @@ def _am_from(few: SampleProblem, problem: SampleProblem) -> Attempt:
 
 
 def _alternated(problem: SampleProblem) -> tuple[Panel, str]:
-    """The best experts of several starts by alternating minimisation, and what to tell of them."""
+    """The best experts of several starts by alternating minimisation, and a remark."""
 
     def solve_from(number: int) -> Run[Any]:
         W, intercept = problem.sought_experts(number)
@@ -183,14 +175,14 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
     constraint = ScaledClustered(problem.n_clusters, objective.roots)
 
     def solve_from(number: int) -> Run[Any]:
-        # The paper begins at zero, which is a single group; its best expert is the pooled fit.
+        # The paper starts at zero, which is a single group; its best expert is the pooled fit.
         begin = objective.rows(problem.pooled)
         if number > 0:
             begin = objective.rows(objective.panel(*problem.sought_experts(number - 1)))
         settings = {**STRIDE, **problem.options}
         solver = ProjectedGradient(objective, constraint, begin, **settings)
         descended = drive(solver, _quiet(problem))
-        # Judged after refinement: poor points of projected gradient are reached twice, too.
+        # Compared after refinement: projected gradient reaches poor points twice, too.
         panel = panel_of(descended.solution)
         refined = _refined(replace(problem, budget=_quiet(problem)), panel)
         return replace(refined, trace=descended.trace + refined.trace)
@@ -210,7 +202,7 @@ def _cg(problem: SampleProblem) -> list[Attempt]:
     )
     budget = replace(problem.budget, tol=max(problem.budget.tol, problem.settings.relaxed_tol))
     relaxed = drive(solver, budget)
-    # Every grouping that is mixed in could be the rounding: the first one, too.
+    # The first grouping is a rounding of the relaxation like any other.
     refined = [_refined(problem, panel) for panel in (panel_of(relaxed.solution), begin)]
     best = min(refined, key=lambda run: run.state.objective)
     return [Attempt("cg", (relaxed, best), relaxed.state.bound, f"from the {remark}")]
@@ -230,7 +222,7 @@ def _em(problem: SampleProblem) -> list[Attempt]:
     if not (wish is True or (wish == "auto" and _may_have_relevance(problem))):
         return [_plain_em(problem, *_mixed(problem))]
     if problem.has_plenty:
-        # The ridge finds the experts then, and the prior has but features to leave out.
+        # The ridge finds the experts then, and the prior only drops features.
         begin, remark = _mixed(problem)
         relevant = _with_prior(problem, begin, remark)
     else:
@@ -279,7 +271,7 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
     """Expectation and maximisation with the relevance prior."""
 
     def solve_from(number: int) -> Run[Any]:
-        # By turns: the prior finds columns by itself, and what was sought may have missed some.
+        # By turns: the prior finds columns by itself, and a screened start may have missed some.
         turn, sought = divmod(number, 2)
         W, intercept = (problem.sought_experts if sought else problem.experts)(turn)
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
@@ -290,13 +282,13 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
 
 
 def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
-    """The same from experts at hand."""
+    """The same from given experts."""
     solver = RelevanceEM(problem.objective, problem.noise, problem.total, begin.W, begin.intercept)
     return Attempt(RelevanceEM.name, (drive(solver, _short(problem)),), remark=remark)
 
 
 def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
-    """The best experts of several short mixtures with the ridge, and what to tell of them."""
+    """The best experts of several short mixtures with the ridge, and a remark."""
 
     def solve_from(number: int) -> Run[Any]:
         begin, heat = problem.mixture_start(number)
@@ -308,7 +300,7 @@ def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
 
 
 def _plain_em(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
-    """Expectation and maximisation with the ridge from a start, then alternating minimisation."""
+    """Expectation and maximisation with the ridge, then alternating minimisation."""
     objective, noise = problem.objective, problem.noise
     longer = MixtureEM(objective, noise, begin.W, begin.intercept, heat=1.0)
     tol = max(problem.budget.tol, problem.settings.short_tol)
@@ -319,7 +311,7 @@ def _plain_em(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
 
 
 def _refined(problem: SampleProblem, panel: Panel) -> Run[Any]:
-    """Alternating minimisation from experts at hand."""
+    """Alternating minimisation from given experts."""
     solver = AlternatingMinimisation(
         problem.objective, panel.W, panel.intercept, problem.n_clusters
     )
@@ -336,7 +328,7 @@ def _best_of(
     *,
     nats: bool = False,
 ) -> tuple[Run[Any], str]:
-    """The best of as many starts as it takes, and whether it was reached twice."""
+    """The best of several starts, and a remark that says whether it was reached twice."""
 
     def slack(value: float) -> float:
         return problem.settings.same * (1.0 if nats else abs(value))
@@ -359,7 +351,7 @@ def _quiet(problem: SampleProblem) -> Budget:
 
 
 def _short(problem: SampleProblem) -> Budget:
-    """The budget of a start that is judged before it has converged."""
+    """The budget of a start that is compared before it has converged."""
     budget = problem.budget
     return replace(
         budget,
@@ -378,7 +370,7 @@ def _may_have_relevance(problem: SampleProblem) -> bool:
     suitable = suitable and problem.total >= settings.relevance_samples * d
     if not (problem.objective.quadratic and suitable):
         return False
-    # The prior takes the place of the ridge; one that shrinks all weights was asked for.
+    # The prior replaces the ridge; a ridge that shrinks all weights was asked for.
     _, variances = problem.objective.design.moments(problem.objective.response.shares)
     return problem.objective.alpha <= problem.settings.weak_ridge * float(variances.mean())
 

@@ -1,8 +1,8 @@
-"""Starts that are sought on a few columns, or a few directions, of many.
+"""Starts for the search for experts: random ones, and groups found on a few columns or directions.
 
 With many features every expert can be fitted to the samples that it happens to have, and no sample
-wants to leave. On the few columns that matter it cannot. Three things tell of them before any
-expert is known:
+changes its expert. On the few columns that matter it cannot. Three things identify these columns
+before any expert is known:
 
 - the pooled fit: columns that matter on average have weights beyond their standard error;
 - its losses: they are largest where the experts differ most, so that with ``T_i`` growing with the
@@ -11,10 +11,10 @@ expert is known:
 - experts that were found on some columns: refitted on all, their weights say which columns come
   next.
 
-The first and the last go by columns, the second one does not ask for axes.
+The first and the last choose columns, the second one any directions.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -32,15 +32,25 @@ from clustruct.solvers.experts.mixture import MixtureEM
 __all__ = ["Screening", "draw_experts", "views"]
 
 
-# Ridge on standard columns: for fits on all of them, and for fits on few.
-RIDGE, LITTLE_RIDGE = 3e-2, 1e-4
-# Random starts on the first few columns, and on the next ones besides the groups at hand.
-FIRST_STARTS, NEXT_STARTS = 5, 2
-# How often columns are chosen anew.
-ROUNDS = 6
-N_COLUMNS = (16, 32, 8)
+@dataclass(frozen=True)
+class ScreeningSettings:
+    """Constants of the search for groups on a few columns."""
+
+    # Ridge on standard columns: for fits on all of them, and for fits on few.
+    ridge: float = 3e-2
+    little_ridge: float = 1e-4
+    # Random starts on the first few columns, and on later ones besides the groups already found.
+    first_starts: int = 5
+    next_starts: int = 2
+    # How often columns are chosen anew, and how many of them, by turns.
+    rounds: int = 6
+    n_columns: tuple[int, ...] = (16, 32, 8)
+
+
+SETTINGS = ScreeningSettings()
+# Budget of a start on few columns.
 SMALL = Budget(100, 1e-4, lambda iteration: None, quiet=True)
-# Of a mixture in few directions, which is but the start of one with all features.
+# Budget of a mixture in few directions, which is only the start of one with all features.
 MIXED = Budget(50, 1e-5, lambda iteration: None, quiet=True)
 
 
@@ -51,21 +61,14 @@ def draw_experts(
     n_experts: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Experts whose scores differ from the pooled ones about as much as the solutions do.
+    """Random experts whose scores differ from the pooled ones about as much as the targets do.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    pooled : Panel
-        One expert for all samples.
-    noise : Noise
-    n_experts : int
-    rng : numpy.random.Generator
+    They depend on the samples through their moments alone, so that a repeated sample and a sample
+    with weight two lead to the same start.
 
-    Returns
-    -------
-    tuple of ndarray
-        Weights (Q, d, K) and intercepts (Q, K).
+    pooled: one expert for all samples.
+
+    Returns weights (Q, d, K) and intercepts (Q, K).
     """
     d, n_outputs = objective.shape
     means, variances = objective.design.moments(objective.response.shares)
@@ -84,19 +87,11 @@ def draw_experts(
 
 
 def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
-    """What is looked at, start by start: so many columns, or so many directions.
+    """The columns or directions to search on, start by start: their kind and their number.
 
-    Parameters
-    ----------
-    n_features : int
-    n_clusters : int
-
-    Returns
-    -------
-    list of tuple
-        Empty where there are too few features to leave any out.
+    Returns empty where there are too few features to leave any out.
     """
-    columns = [("columns", m) for m in N_COLUMNS if 3 * m <= 2 * n_features]
+    columns = [("columns", m) for m in SETTINGS.n_columns if 3 * m <= 2 * n_features]
     directions = [("directions", m * n_clusters) for m in (2, 1) if 3 * m * n_clusters < n_features]
     longest = max(len(columns), len(directions))
     turns = [kind[i : i + 1] for i in range(longest) for kind in (columns, directions)]
@@ -104,14 +99,10 @@ def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
 
 
 class Screening:
-    """Groups of samples that were found on a few columns or directions.
+    """The search for groups of samples on a few columns or directions.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-        With numbers as targets; its design is made dense. The search is by squared loss.
-    total : float
-        Weight of all samples together.
+    objective: with numbers as targets; its design is made dense. The search is by squared loss.
+    total: weight of all samples together.
     """
 
     def __init__(self, objective: SampleObjective, total: float) -> None:
@@ -124,21 +115,21 @@ class Screening:
         deviations = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         dense = objective.design.row_products(np.ones((shares.size, 1)))
         self._Z = (dense - means) / deviations
-        self._all = SampleObjective(as_design(self._Z), response, RIDGE)
+        self._all = SampleObjective(as_design(self._Z), response, SETTINGS.ridge)
         pooled = self._all.panel(*self._all.fit_experts([shares], 1e-8))
         scores = self._all.scores(pooled.W, pooled.intercept)[:, 0]
         self._residual = response.target - scores
         gram = self._Z.T @ (shares[:, None] * self._Z)
-        gram[np.diag_indices_from(gram)] += RIDGE
+        gram[np.diag_indices_from(gram)] += SETTINGS.ridge
         factor = linalg.cholesky(gram, lower=True)
         self._directions = self._contrasts(factor)
         self._first_scores = self._standing_out(pooled.W[0], factor, total)
 
     def _contrasts(self, factor: Floats) -> Floats:
-        """Directions in which the losses of the pooled fit grow, the leading one first."""
+        """Directions in which the losses of the pooled fit grow most, the leading one first."""
         losses = np.square(self._residual).sum(axis=1)
         shares = self._all.response.shares
-        # Bounded, so that a few samples with large losses do not decide.
+        # Bounded, so that a few samples with large losses do not dominate.
         doubt = losses / (losses + max(float(shares @ losses), np.finfo(float).tiny))
         weights = shares * (doubt - shares @ doubt)
         white = linalg.solve_triangular(factor, self._Z.T, lower=True)
@@ -149,7 +140,7 @@ class Screening:
         return linalg.solve_triangular(factor, vectors, lower=True, trans=1)
 
     def _standing_out(self, W: Floats, factor: Floats, total: float) -> Floats:
-        """How far each column stands out: by its pooled weight, and in the leading directions."""
+        """Score of each column: its pooled weight over its error, and its part in the directions."""
         inverse = linalg.solve_triangular(factor, np.eye(factor.shape[0]), lower=True)
         variances = np.square(inverse).sum(axis=0) / total
         noise = float(self._all.response.shares @ np.square(self._residual).sum(axis=1))
@@ -161,7 +152,7 @@ class Screening:
     def experts(
         self, kind: str, size: int, n_clusters: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Experts with all features for the groups that were found on few, see `groups`."""
+        """Experts with all features for the groups found on few of them, see `groups`."""
         groups = self.groups(kind, size, n_clusters, rng)
         panel = self._objective.fit_groups(groups, 1e-6)
         return panel.W, panel.intercept
@@ -171,20 +162,12 @@ class Screening:
     ) -> tuple[Floats, Floats]:
         """Experts with all features for the groups of a mixture in the leading directions.
 
-        A mixture finds groups that alternating minimisation misses, where there are samples enough
-        for the directions to be known well.
+        With enough samples to estimate the directions well, a mixture finds groups that
+        alternating minimisation misses.
 
-        Parameters
-        ----------
-        size : int
-            How many directions.
-        n_clusters : int
-        rng : numpy.random.Generator
+        size: how many directions.
 
-        Returns
-        -------
-        tuple of ndarray
-            Weights (Q, d, K) and intercepts (Q, K).
+        Returns weights (Q, d, K) and intercepts (Q, K).
         """
         seen = self._Z @ self._directions[:, :size]
         objective, pooled, noise = self._restricted(seen, self._residual)
@@ -196,23 +179,15 @@ class Screening:
     def groups(self, kind: str, size: int, n_clusters: int, rng: np.random.Generator) -> Labels:
         """Samples in groups, by experts on a few columns or directions.
 
-        Parameters
-        ----------
-        kind : {"columns", "directions"}
-        size : int
-            How many.
-        n_clusters : int
-        rng : numpy.random.Generator
+        size: how many.
 
-        Returns
-        -------
-        ndarray of intp, shape (n,)
+        Returns shape (n,).
         """
         if kind == "directions":
             seen = self._Z @ self._directions[:, :size]
             return self._search(seen, self._residual, n_clusters, None, rng).labels
         scores, labels, tried = self._first_scores, None, set()
-        for _ in range(ROUNDS):
+        for _ in range(SETTINGS.rounds):
             chosen = np.sort(np.argsort(-scores, kind="stable")[:size])
             if chosen.tobytes() in tried:
                 break
@@ -226,9 +201,9 @@ class Screening:
         return labels
 
     def _restricted(self, seen: Floats, target: Floats) -> tuple[SampleObjective, Panel, Noise]:
-        """The problem with the columns given in place of all, its pooled fit and its noise."""
+        """The problem on the given columns alone, its pooled fit and its noise."""
         response = replace(self._all.response, target=target)
-        objective = SampleObjective(as_design(seen), response, LITTLE_RIDGE)
+        objective = SampleObjective(as_design(seen), response, SETTINGS.little_ridge)
         pooled = objective.panel(*objective.fit_experts([response.shares], 1e-8))
         return objective, pooled, noise_of(response.loss, response.n_outputs, pooled.value)
 
@@ -240,9 +215,9 @@ class Screening:
         labels: Labels | None,
         rng: np.random.Generator,
     ) -> Panel:
-        """The best experts of a few starts, one of them the groups at hand."""
+        """The best experts of a few starts, one of them the groups already found."""
         objective, pooled, noise = self._restricted(seen, target)
-        n_drawn = FIRST_STARTS if labels is None else NEXT_STARTS
+        n_drawn = SETTINGS.first_starts if labels is None else SETTINGS.next_starts
         begins = [draw_experts(objective, pooled, noise, n_clusters, rng) for _ in range(n_drawn)]
         if labels is not None:
             at_hand = objective.fit_groups(labels, 1e-6)

@@ -29,33 +29,33 @@ from clustruct.solvers.search.partition_problem import PartitionProblem
 __all__ = ["Effort", "Found", "Soft", "search"]
 
 
-# Values that differ by less than this share of ||Y||^2 / S are those of one partition.
-SAME = 1e-10
-# Annealing starts and ends at these multiples of 2 f / d, where f is the value of the partition:
-# about where it melts, and where it is frozen.
-TEMPERATURES = (5.0, 0.3)
-# So many partitions are made of each good one by merging and splitting groups.
-N_REGROUPED = 32
-# So many partitions are annealed before the search looks whether it is over.
-CHUNK = 8
+@dataclass(frozen=True)
+class SearchSettings:
+    """Constants of the search that no user sets."""
+
+    # Values that differ by less than this share of ||Y||^2 / S count as one partition.
+    same: float = 1e-10
+    # Annealing starts and ends at these multiples of 2 f / d, where f is the value of the
+    # partition: about where it melts, and where it is frozen.
+    temperatures: tuple[float, float] = (5.0, 0.3)
+    # Number of partitions made of each good one by merging and splitting groups.
+    n_regrouped: int = 32
+    # Number of partitions annealed between two checks whether the search is over.
+    chunk: int = 8
+
+
+SETTINGS = SearchSettings()
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to search.
+    """How long to search; the options of ``solver="soft"``.
 
-    Attributes
-    ----------
-    n_turns : int
-        How often message passing and annealing take turns.
-    n_starts : int
-        Starts of message passing in a turn.
-    n_annealed : int
-        Partitions annealed in a turn: the best one of all and the next best of its starts.
-    n_sweeps : int
-        Sweeps over the features while a partition is annealed.
-    n_repeats : int
-        The search is over when the best partition has been found so often.
+    n_turns: how often message passing and annealing take turns.
+    n_starts: starts of message passing in a turn.
+    n_annealed: partitions annealed in a turn: the best of all and the next best of its starts.
+    n_sweeps: sweeps over the features while a partition is annealed.
+    n_repeats: the search is over when the best partition has been found this often.
     """
 
     n_turns: int = 4
@@ -79,25 +79,11 @@ def search(
     effort: Effort | None = None,
     starts: Labels | None = None,
 ) -> Found:
-    """Find the partition of least value, or one that is hard to better.
+    """Find the partition of least value, or one that is hard to improve.
 
     The same state of the generator gives the same solution, whatever the number of threads.
 
-    Parameters
-    ----------
-    problem : PartitionProblem
-        The problem.
-    rng : numpy.random.Generator
-        Source of all random numbers.
-    effort : Effort, optional
-        How long to search.
-    starts : ndarray of int, shape (m, d), optional
-        Partitions to improve on, such as the solutions of other solvers.
-
-    Returns
-    -------
-    Found
-        Labels and value of the best partition.
+    starts (m, d): partitions to improve on, such as the solutions of other solvers.
     """
     # Imported here: only a search needs it, and it takes a while.
     from threadpoolctl import threadpool_limits
@@ -121,20 +107,20 @@ class _Pool:
         self._size = effort.n_annealed
         self._n_repeats = effort.n_repeats
         self._n_hits = 0
-        self._margin = SAME * problem.constant
+        self._margin = SETTINGS.same * problem.constant
         self.labels: Labels = np.empty((0, problem.n_features), dtype=np.intp)
         self.values: Floats = np.empty(0)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the best partition has been found often enough, or leaves nothing to explain."""
+        """Whether the best partition has been found often enough, or fits exactly."""
         return self._n_hits >= self._n_repeats or bool(self.values[0] <= self._margin)
 
     def add(self, labels: Labels, origin: Floats | float = np.inf) -> None:
-        """Polish partitions and take in the good ones.
+        """Polish partitions and keep the good ones.
 
         ``origin`` holds the values of the partitions that these were made from: one made from the
-        best does not count as the best found again.
+        best does not count as finding the best again.
         """
         values = 0.5 * self._problem.constant - self._problem.descend(labels)
         least = values.min()
@@ -161,7 +147,7 @@ def _candidates(
 ) -> Iterator[tuple[Labels, Floats | float]]:
     """Partitions worth polishing, and the values of those that they were made from."""
     if not (problem.constant > 0 and np.trace(problem.gram) > 0):
-        # Nothing to explain, or nothing to explain it with: one partition is as good as another.
+        # The targets or the columns are constant: one partition is as good as another.
         yield problem.random_labels(1, rng), np.inf
         return
     passing = MessagePassing(problem)
@@ -176,24 +162,24 @@ def _candidates(
             # Many of them may end in one place, which says little: they do not count.
             yield _regrouped(problem, row, rng), -np.inf
         labels, values = pool.labels, pool.values
-        for begin in range(0, len(labels), CHUNK):
+        for begin in range(0, len(labels), SETTINGS.chunk):
             if pool.is_settled:
                 return
-            chunk = slice(begin, begin + CHUNK)
+            chunk = slice(begin, begin + SETTINGS.chunk)
             yield _annealed(problem, labels[chunk], values[chunk], effort, rng), values[chunk]
         pool.forget()
 
 
 def _regrouped(problem: PartitionProblem, labels: Labels, rng: np.random.Generator) -> Labels:
-    """Partitions where a group joins the nearest one and another one is split.
+    """Partitions in which a group joins the nearest one and another one is split.
 
-    Single moves never get there. The groups are those of two random features; the split follows the
-    signs of the residuals along their main direction.
+    Single moves cannot reach them. The groups are those of two random features; the split follows
+    the signs of the residuals along their main direction.
     """
     first, last = problem.ranges
     centers, residuals = problem.centers(labels), problem.residuals(labels)
-    regrouped = np.tile(labels, (N_REGROUPED, 1))
-    features = rng.integers(problem.n_features, size=(N_REGROUPED, 2))
+    regrouped = np.tile(labels, (SETTINGS.n_regrouped, 1))
+    features = rng.integers(problem.n_features, size=(SETTINGS.n_regrouped, 2))
     for row, (joining, other) in zip(regrouped, features, strict=True):
         begin, end, group = first[joining], last[joining], labels[joining]
         if group < 0 or end - begin == 1 or not begin <= labels[other] < end:
@@ -216,24 +202,17 @@ def _annealed(
 ) -> Labels:
     """Partitions after annealing, each at temperatures that suit its value."""
     labels = labels.copy()
-    scale = np.geomspace(*TEMPERATURES, effort.n_sweeps) * (2.0 / problem.n_features)
+    scale = np.geomspace(*SETTINGS.temperatures, effort.n_sweeps) * (2.0 / problem.n_features)
     for row, value in zip(labels, values, strict=True):
         problem.anneal(row, value * scale, rng)
     return labels
 
 
 class Soft:
-    """A search over partitions, from a feasible start.
+    """The solver: a search over partitions, from a feasible start.
 
-    Parameters
-    ----------
-    objective : QuadraticObjective or FeatureObjective
-    places : Places
-        The groups that the search has to better, and where features may go.
-    effort : Effort
-    rng : numpy.random.Generator
-    tol : float
-        Precision of the refit.
+    places: the groups that the search has to better, and where features may go.
+    tol: precision of the refit.
     """
 
     name = "soft"
@@ -255,7 +234,7 @@ class Soft:
         self._tol = tol
 
     def start(self) -> Grouped:
-        """The groups of the start."""
+        """The groups of the start, refitted."""
         labels = self._places.labels
         point = self._objective.refit(labels, self._places.n_groups, self._tol)
         return Grouped(point, labels, 0.0, np.inf, done=False)

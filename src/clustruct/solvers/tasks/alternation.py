@@ -1,9 +1,9 @@
 """Alternating minimisation over groups of tasks and their weights.
 
-Every task goes to the centroid with which it costs least, its own weights at their best, then
-weights and centroids get their best values. Where no task wants to go, single tasks are moved,
-with the centroids of both groups at their best: a centroid that a task has drawn to itself keeps
-it otherwise. Neither step can raise the objective.
+Every task is assigned to the centroid with the least cost, its weights at their best, then weights
+and centroids are refitted. When no task changes its group that way, single tasks are moved with the
+centroids of both groups at their best: otherwise a task stays with a centroid that it has drawn to
+itself. Neither step can raise the objective.
 """
 
 import numpy as np
@@ -17,26 +17,18 @@ __all__ = ["TaskAlternation", "point_of"]
 
 
 ROUNDING = 1e-12
-# Of all moves, those that look best by their costs are looked at; of these, so many are tried.
+# Of all moves, the gains of this many with the least costs are computed, and the best are tried.
 CANDIDATES, TRIALS = 48, 3
 
 
 class TaskAlternation:
-    """Assign and refit, then move single tasks, and so on.
+    """The solver: assign and refit, then move single tasks, and so on.
 
-    Parameters
-    ----------
-    objective : TaskObjective
-    labels : ndarray of intp, shape (K,)
-        Groups to start from.
-    n_clusters : int
-        How many groups there may be.
-    begin : ndarray of shape (K, width), default=None
-        Weights to start from, for losses other than squared.
-    tol : float
-        Precision of the fits on the way.
-    sharp : float
-        Precision of the solution.
+    labels (K,): groups to start from.
+    n_clusters: how many groups there may be.
+    begin (K, width): weights to start from, for losses other than squared.
+    tol: precision of the fits on the way.
+    sharp: precision of the solution.
     """
 
     name = "am"
@@ -60,12 +52,12 @@ class TaskAlternation:
         self._sharp = sharp
 
     def start(self) -> Grouped:
-        """The best weights for the groups that it begins with."""
+        """The best weights for the first groups."""
         point = self._objective.refit(self._labels, self._n_clusters, self._tol, self._begin)
         return Grouped(point, point.labels, 0.0, np.inf, done=point.V.shape[0] == point.W.shape[0])
 
     def advance(self, state: Grouped) -> Grouped:
-        """Every task to its best group; single moves where that gains nothing."""
+        """Assign every task to its best group; move single tasks if that gains nothing."""
         point = point_of(state.point)
         costs = self._objective.costs(point)
         trial = self._try(point, costs.argmin(axis=1))
@@ -87,7 +79,7 @@ class TaskAlternation:
         return Solution(point, point.labels)
 
     def _try(self, point: TaskPoint, labels: Labels) -> TaskPoint | None:
-        """The best weights for other groups, if they are better."""
+        """The best weights for other groups, or None if they are no better."""
         if np.array_equal(labels, point.labels):
             return None
         trial = self._objective.refit(labels, self._n_clusters, self._tol, point.W)
@@ -100,8 +92,8 @@ class TaskAlternation:
         everyone = np.arange(n_tasks)
         excess = costs - costs[everyone, point.labels][:, None]
         excess[everyone, point.labels] = np.inf
-        if count < self._n_clusters:  # a new group: for tasks that are far from their centroid
-            # What a task costs with a centroid of its own is unknown; the most expensive go first.
+        if count < self._n_clusters:  # a new group, for tasks far from their centroid
+            # The cost of a task with a centroid of its own is unknown; try the costliest first.
             excess = np.hstack([excess, -costs[everyone, point.labels][:, None]])
         order = np.argsort(excess, axis=None, kind="stable")[:CANDIDATES]
         order = order[np.isfinite(excess.reshape(-1)[order])]
@@ -121,6 +113,6 @@ class TaskAlternation:
 
 
 def point_of(point: Point) -> TaskPoint:
-    """A point of a problem of tasks, by its own type."""
+    """A point as a `TaskPoint`."""
     assert isinstance(point, TaskPoint)
     return point
