@@ -1,9 +1,9 @@
-"""The sets that weights are kept in, each with its projection.
+"""The sets that constrain the weights, each with its projection.
 
-Every set here is a union of subspaces, one for each way to group the rows of ``W``, so that it
-contains all multiples of its points. `explained` is the reason why a lower bound exists: the
-largest share of a matrix's squared length that any of these subspaces holds. A set may be smaller,
-as long as it lies in such a union and says so by `refits`.
+Every set here is a union of subspaces (eq:union), one for each grouping of the rows of ``W``, so
+that it contains all multiples of its points. Lower bounds rest on `explained`: the largest share of
+a matrix's squared length that any of these subspaces holds. A set may also be a part of such a
+union, and then has ``refits = False``.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where each row may go, for searches that move single rows.
+    """The groups that each row may be in, for searches that move single rows.
 
     labels (d,): a grouping to begin with, -1 for zero.
     first, last (d,): a row may be in the groups ``first <= q < last``; None for all groups.
@@ -84,11 +84,11 @@ class Free:
         return Projection(W, np.arange(W.shape[0]), W, 0.0, exact=True)
 
     def explained(self, P: Floats) -> float:
-        """All of it."""
+        """The whole squared length."""
         return float(np.vdot(P, P))
 
     def places(self, W: Floats) -> None:
-        """Every row is where it should be."""
+        """None: no row can be moved."""
         return None
 
 
@@ -113,7 +113,7 @@ class Clustered:
 
         Equal rows are in every subspace, so that the eigenvalues are those about the mean.
         """
-        # By the groups' means: as a difference of squared lengths, what is left would be rounding.
+        # By the groups' means: a difference of squared lengths would leave only rounding.
         by_column = 0.0
         for column in np.ascontiguousarray(P.T):
             _, centers, sizes, _ = self._cluster(column, None, self.n_clusters)
@@ -128,7 +128,7 @@ class Clustered:
 
 
 class ScaledClustered:
-    """Rows that are a given number times one of ``n_clusters`` distinct rows.
+    """Rows that are a given scale times one of ``n_clusters`` distinct rows.
 
     Weighted samples live here: with the root of a sample's weight as its number, plain distances
     are weighted ones.
@@ -144,7 +144,7 @@ class ScaledClustered:
         self._weights = np.square(scales)
 
     def project(self, W: Floats) -> Projection:
-        """By weighted k-means of the rows over their numbers."""
+        """By weighted k-means of the rows over their scales."""
         grouping = group_rows(W / self._scales, self._weights, self.n_clusters, None)
         point = self._scales * grouping.centers[grouping.labels]
         distance = float(np.square(W - point).sum())
@@ -168,14 +168,14 @@ class SparseClustered:
         self.n_nonzero = n_nonzero
 
     def project(self, W: Floats) -> Projection:
-        """By the exact dynamic program of the paper's section 5 for one column."""
+        """By the exact search for eq:k_sparse_Q_clust for one column, by exchanges for more."""
         grouping = group_rows(W, None, self.n_clusters, self.n_nonzero)
         if self.n_clusters is None:
             return _thresholded(W, grouping.labels >= 0)
         return _projection(W, *grouping)
 
     def explained(self, P: Floats) -> float:
-        """The projection's own share for one column; column by column for more."""
+        """The squared length of the projection for one column; column by column for more."""
         columns = np.ascontiguousarray(P.T)
         held = sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
         if self.n_clusters is None:
@@ -241,13 +241,13 @@ class BlockClustered:
         return Places(labels, n_groups, first, last)
 
     def explained(self, P: Floats) -> float:
-        """Column by column: each block's rows held as well as they can be."""
+        """Column by column, the squared length of the projection."""
         columns = np.ascontiguousarray(P.T)
         return sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
 
 
 def cheapest_shares(costs: list[Floats], total: int) -> Labels:
-    """Numbers of groups, one a block and ``total`` together at most, of least total cost.
+    """Share out at most ``total`` groups, at least one to each block, at the least total cost.
 
     ``best[b][q]`` is the least cost of the first ``b`` blocks with ``q`` groups at most; a block
     takes from 1 to as many groups as its list is long.
@@ -282,7 +282,7 @@ def _costs(rows: Floats, most: int) -> Floats:
 
 
 def _projection(W: Floats, labels: Labels, centers: Floats, exact: bool) -> Projection:
-    """The projection that a grouping stands for."""
+    """The projection with the given groups."""
     padded = np.concatenate([centers, np.zeros((1, W.shape[1]))])  # label -1 finds the last row
     point = padded[labels]
     return Projection(point, labels, centers, float(np.square(W - point).sum()), exact)

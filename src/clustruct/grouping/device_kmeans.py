@@ -1,8 +1,8 @@
 """Exact k-means of numbers that lie on a device.
 
-What takes the time for many numbers is to sort them, to add them up and to compare them with
-thresholds. That is done where they lie. The search for the best cuts looks at few of the sorted
-values and their sums; it is the one of the host (`kernels.kmeans1d`), and so is its answer.
+Sorting, adding up and comparing with thresholds take most of the time for many numbers; they run on
+the device. The search for the best cuts looks at few of the sorted values and their sums; it runs
+on the host (`kernels.kmeans1d`) and gives the same result.
 
 Running sums are exact here: numbers are split into integers of 31 bits each, whose sums no order of
 additions changes, and four of which hold 124 bits.
@@ -22,9 +22,11 @@ __all__ = ["cluster_on_device"]
 
 Array = Any
 
+# Four integers of 31 bits hold a number.
 N_DIGITS, BASE = 4, 2.0**31
 # Splits a double into halves of 26 bits, whose products are exact.
 SPLITTER = 134217729.0
+# Largest label that fits into eight bits.
 MOST_SMALL = 127
 
 

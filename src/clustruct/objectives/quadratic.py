@@ -1,4 +1,8 @@
-"""The squared loss by its Gram matrix: ``X`` is read once and never touched again."""
+"""The squared loss by its Gram matrix: ``X`` is read once.
+
+`Moments` are weighted sums over rows. Those of folds are joined or subtracted, which saves reading
+``X`` again.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,15 +40,15 @@ GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
 # Subtraction is trusted where a column keeps this share of its sum of squares: four digits of
 # sixteen are lost at most.
 LEAST_SHARE = 1e-4
-# About a centre this many deviations from zero, sums have lost as many digits already.
+# Sums about a centre this many deviations from zero have lost as many digits already.
 FARTHEST = 1e4
-# Weights of all rows sum to one, but for rounding.
+# Weights whose sum is this near to one are those of all rows.
 SAME_TOTAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Weighted sums about a centre: all that squared loss needs to know of some rows.
+    """Weighted sums over rows about a centre: all that squared loss needs of them.
 
     Shapes: x_center (d,), y_center (K,), y_sum (K,).
     weight: sum of the weights.
@@ -103,7 +107,7 @@ class Moments:
         if total <= 0.0:
             return cls.about_zero(design, target, weights)
         if abs(total - 1.0) < SAME_TOTAL:
-            total = 1.0  # all rows together, but for rounding
+            total = 1.0  # not the rounded sum
         x_sums = total * design.moments(design.map(lambda w: w / total, weights))[0]
         y_sums = design.fold(lambda y, w: w @ y, target, weights)
         return cls.of(design, target, weights, x_sums / total, y_sums / total)
@@ -126,7 +130,7 @@ class Moments:
         )
 
     def without(self, part: "Moments") -> "Moments":
-        """Moments of the other rows, about the same centres."""
+        """Moments of the rows that are not in a part, about the same centres."""
         return Moments(
             weight=self.weight - part.weight,
             x_center=self.x_center,
@@ -172,7 +176,7 @@ class Moments:
         )
 
     def reliable(self, whole: "Moments") -> bool:
-        """Whether enough of the whole is left in every column for a difference to be accurate."""
+        """Whether a difference from the whole is accurate in every column."""
         mine = np.concatenate([np.diagonal(self.gram), self.squares])
         theirs = np.concatenate([np.diagonal(whole.gram), whole.squares]) / whole.weight
         centers = np.concatenate([whole.x_center, whole.y_center])
@@ -183,11 +187,11 @@ class Moments:
 def moments_of_parts(
     design: Design, target: Rows, weights: Rows, counts: NDArray[np.integer], *, centred: bool
 ) -> list[Moments]:
-    """Moments of several parts of the rows, for one reading of ``X``.
+    """Moments of several parts of the rows, in one pass over ``X``.
 
     Shapes: target (n, K), weights (n,).
     counts (n, n_parts): how often each part has each row.
-    centred: whether those of each part are about its means, or about zero.
+    centred: about the means of each part, or about zero.
 
     Returns they can be joined.
     """
@@ -206,11 +210,11 @@ def moments_of_parts(
 def moments_of_weightings(
     design: DenseDesign, target: Floats, weigh: Callable[[slice], Floats], *, centred: bool
 ) -> list[Moments]:
-    """Moments of the same rows by several weightings, each as if its weights summed to one.
+    """Moments of the same rows with several weightings, each scaled to sum to one.
 
     Shapes: target (n, K).
     weigh: the weights of some rows, ``Q x m``.
-    centred: whether they are about the means of each weighting, or about zero.
+    centred: about the means of each weighting, or about zero.
     """
     totals, means, grams = design.weighted_grams(target, weigh, centred=centred)
     grams /= totals[:, None, None]
@@ -231,7 +235,7 @@ def moments_of_weightings(
 
 
 def _part(X: Design, y: Rows, w: Rows, counts: Rows) -> tuple[Design, Rows, Rows]:
-    """The rows that a part has; on a device all rows, with no weight for the others."""
+    """The rows of a part; on a device all rows, the others with weight zero."""
     weights = w * cast(counts, w.dtype)
     if not X.on_host:
         return X, y, weights
@@ -240,7 +244,7 @@ def _part(X: Design, y: Rows, w: Rows, counts: Rows) -> tuple[Design, Rows, Rows
 
 
 class QuadraticObjective:
-    """The squared loss by its Gram matrix.
+    """Squared loss plus ridge (eq:feat) by the Gram matrix.
 
     ``f(W) = 1/2 tr W'(G + alpha) W - tr C'W + constant``
 
@@ -248,7 +252,7 @@ class QuadraticObjective:
     gram (d, d): ``G``, weighted by shares and centred if there is an intercept.
     moment (d, K): ``C``, the same of ``X'y``.
     constant: half the mean square of the (centred) targets.
-    x_means (d,): what the columns of ``X`` were centred by, zeros without intercept.
+    x_means (d,): means of the columns of ``X``, zeros without intercept.
     """
 
     quadratic = True
@@ -275,11 +279,11 @@ class QuadraticObjective:
         self.shape: tuple[int, int] = moment.shape
 
     def with_alpha(self, alpha: float) -> "QuadraticObjective":
-        """The same loss with another ridge, alike for all rows."""
+        """The same loss with another alpha."""
         return self.with_penalties(np.full(self.shape[0], alpha))
 
     def with_penalties(self, penalties: Floats) -> "QuadraticObjective":
-        """The same loss with another ridge."""
+        """The same loss with another ridge for each row of ``W``."""
         return QuadraticObjective(
             self.gram,
             self.moment,
@@ -291,11 +295,11 @@ class QuadraticObjective:
 
     @property
     def scale(self) -> float:
-        """The objective at zero weights, to whose rounding others are known."""
+        """The objective at zero weights, whose rounding all others share."""
         return self.constant
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
-        """Value at ``W``."""
+        """The point at ``W``."""
         slope = self.gram @ W - self.moment
         ridge = 0.5 * float(self.penalties @ np.square(W).sum(axis=1))
         value = self.constant + 0.5 * float(np.vdot(W, slope - self.moment)) + ridge
@@ -309,28 +313,25 @@ class QuadraticObjective:
         """``G W - C``."""
         return point.slope
 
-    def hessian(self, point: Point) -> Callable[[Floats], Floats]:
-        """``G + alpha``, as a function of the direction."""
-        return lambda direction: self.gram @ direction + self.penalties[:, None] * direction
-
     def bend(self, point: Point, direction: Floats) -> float:
-        """Second derivative along a direction."""
-        return float(np.vdot(direction, self.hessian(point)(direction)))
+        """Curvature along a direction."""
+        bent = self.gram @ direction + self.penalties[:, None] * direction
+        return float(np.vdot(direction, bent))
 
     def curvatures(self) -> Floats:
         """The diagonal of the second derivative."""
         return np.diagonal(self.gram) + self.penalties
 
     def quadratic_model(self, point: Point) -> "QuadraticObjective":
-        """Itself."""
+        """The objective itself."""
         return self
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Point:
-        """Value at a projected point as it is."""
+        """The point with projected weights as they are, without a refit."""
         return self.at(nearest.point, near)
 
     def rows(self, point: Point) -> Floats:
-        """What is grouped: the weights."""
+        """The rows that are grouped: the weights."""
         return point.W
 
     def dual_bound(self, point: Point, explained: float) -> float:
@@ -348,7 +349,7 @@ class QuadraticObjective:
         return 0.5 * along * (along / spread) if spread > 0.0 else 0.0
 
     def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
-        """The best weights without constraint, by a factorisation."""
+        """The unconstrained minimum, by a factorisation."""
         return self.at(_solve_positive(self.gram + np.diag(self.penalties), self.moment))
 
     def refit(
@@ -365,7 +366,7 @@ class QuadraticObjective:
         factors: Sequence[float],
         start: Floats | None = None,
     ) -> list[Point]:
-        """The same with each of some multiples of the ridge."""
+        """The same with each of several multiples of the ridge."""
         Z = assignment(labels, n_groups)
         grouped, sizes, moment = Z.T @ (Z.T @ self.gram).T, Z.T @ self.penalties, Z.T @ self.moment
         return [
@@ -406,11 +407,7 @@ def objective_of(mean: Moments, penalties: Floats) -> QuadraticObjective:
 def remaining_objective(
     whole: Moments, part: Moments, fit_intercept: bool, penalties: Floats
 ) -> QuadraticObjective | None:
-    """The squared loss of the rows that are not in a part, or None where digits would be lost.
-
-    Shapes: penalties (d,).
-    whole, part: of all rows and of those to leave out, about the same centres.
-    """
+    """The squared loss of the rows that are not in a part, or None if that would be inaccurate."""
     rest = whole.without(part)
     mean = rest.centred() if fit_intercept else rest.averaged()
     return objective_of(mean, penalties) if mean.reliable(whole) else None
@@ -423,16 +420,16 @@ def gram_pays(n_samples: int, n_features: int, n_parts: int = 1) -> bool:
 
 
 def inverse_roots(diagonal: Floats) -> Floats:
-    """What scales a diagonal to ones; ones where it is zero."""
+    """Factors that scale a diagonal to ones; one where it is zero."""
     return 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
 
 
 def _solve_positive(matrix: Floats, right: Floats) -> Floats:
-    """Run of a positive semi-definite system, the shortest one where there are many."""
+    """Solve a positive semi-definite system; the shortest solution if there are many."""
     # Scaled to a diagonal of ones, so that columns in small units are not taken for dependent ones.
     scale = inverse_roots(np.diagonal(matrix))
     try:
-        # Sums of products were found finite before.
+        # The sums of products have been checked to be finite.
         factor = linalg.cho_factor(scale[:, None] * matrix * scale, check_finite=False)
         if np.abs(np.diagonal(factor[0])).min(initial=np.inf) > 1e-7:
             return scale[:, None] * linalg.cho_solve(factor, scale[:, None] * right)

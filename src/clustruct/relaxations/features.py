@@ -1,4 +1,4 @@
-"""The relaxation for clustered features, equation (9) of the paper in the form that scales.
+"""The relaxation for clustered features (sec:cvxrelax), in a form that scales.
 
 With the intercept and the row weights taken into ``R`` (``r x d``) and ``t`` (``r x K``), squared
 loss reads
@@ -46,7 +46,7 @@ class GramFactor(PlainEnergy):
     """A square root of the Gram matrix: ``G = R'R``, ``R't = C``."""
 
     def __init__(self, objective: QuadraticObjective) -> None:
-        # Of the correlations: a column in small units is not to be taken for rounding.
+        # The root of the correlations: a column in small units is not rounding.
         scale = inverse_roots(np.diagonal(objective.gram))
         values, vectors = linalg.eigh(scale[:, None] * objective.gram * scale)
         kept = values > 1e-13 * values.max(initial=0.0)
@@ -110,7 +110,7 @@ class RowFactor(PlainEnergy):
 
 
 def factor_of(objective: QuadraticObjective | FeatureObjective) -> Factor:
-    """``R`` and ``t`` for either form of the objective; squared loss."""
+    """``R`` and ``t`` for either form of the squared loss."""
     if isinstance(objective, QuadraticObjective):
         return GramFactor(objective)
     return RowFactor(objective)
@@ -151,14 +151,14 @@ def hull_of(factor: Factor, labels: Labels, n_groups: int) -> Hull:
 
 @dataclass(frozen=True, eq=False)
 class DenseHull:
-    """With ``R M R' / alpha`` as a matrix, where there are few rows."""
+    """A mixture for few rows: ``R M R' / alpha`` is formed."""
 
     factor: Factor
     mixture: Mixture
     matrix: Floats
 
     def solve(self) -> Floats:
-        """By Cholesky factorisation."""
+        """``B`` by Cholesky factorisation."""
         system = self.matrix + np.eye(self.matrix.shape[0])
         try:
             return linalg.cho_solve(linalg.cho_factor(system), self.factor.target)
@@ -168,7 +168,7 @@ class DenseHull:
             return vectors @ (along / np.maximum(values, 1.0)[:, None])
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], DenseHull]":
-        """Mixtures of the matrices."""
+        """The hulls with one more grouping, by mixing the matrices."""
         added = _projected_rows(self.factor, labels, n_groups)
 
         def mixed(share: float) -> DenseHull:
@@ -180,17 +180,17 @@ class DenseHull:
 
 @dataclass(frozen=True, eq=False)
 class IterativeHull:
-    """By conjugate gradients, where there are many rows."""
+    """A mixture for many rows, solved by conjugate gradients."""
 
     factor: Factor
     mixture: Mixture
 
     def solve(self) -> Floats:
-        """One column after the other."""
+        """``B``, column by column."""
         return solve_columns(self._apply, self.factor.target)
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeHull]":
-        """One grouping more."""
+        """The hulls with one more grouping."""
         return lambda share: IterativeHull(
             self.factor, self.mixture.with_grouping(labels, n_groups, share)
         )
@@ -213,7 +213,7 @@ def _group_means(P: Floats, labels: Labels, n_groups: int) -> Floats:
     """``Z (Z'Z)^-1 Z' P``: each row replaced by the mean of its group, or by zero."""
     kept = labels >= 0
     sizes = np.maximum(np.bincount(labels[kept], minlength=n_groups), 1)
-    # One more group, with mean zero, is what label -1 finds.
+    # Label -1 is the last index: one more group, with mean zero.
     means = np.zeros((n_groups + 1, P.shape[1]))
     for k, column in enumerate(P.T):
         means[:n_groups, k] = np.bincount(labels[kept], column[kept], minlength=n_groups) / sizes

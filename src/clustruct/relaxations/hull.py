@@ -1,4 +1,4 @@
-"""What conditional gradient needs of a relaxation, whatever the rows that are grouped."""
+"""The interface of a convex relaxation for conditional gradient, and its lower bound."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,11 +74,11 @@ class Relaxation(Protocol):
     alpha: float
 
     def adjoint(self, B: Floats) -> Floats:
-        """``P``, whose rows are what is grouped."""
+        """``P``, whose rows are grouped by the oracle."""
         ...
 
     def energy(self, B: Floats) -> float:
-        """``<B, E B>``, what ``B`` costs whatever the groups; ``E`` is the identity mostly."""
+        """``<B, E B>``, which does not depend on the groups; mostly ``E`` is the identity."""
         ...
 
     def hull(self, labels: Labels, n_groups: int) -> Hull:
@@ -87,7 +87,7 @@ class Relaxation(Protocol):
 
 
 class PlainEnergy:
-    """Of a relaxation in which all but the residuals depends on the groups."""
+    """The energy of a relaxation with ``E = I``."""
 
     def energy(self, B: Floats) -> float:
         """``||B||^2``."""

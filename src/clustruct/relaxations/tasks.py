@@ -37,13 +37,13 @@ __all__ = ["Spreads", "TaskFactor", "residual_bound"]
 
 # Directions of a task's rows with less than this share of its largest variance are rounding.
 ROUNDING = 1e-13
-# Stretches of the slopes that are tried at a time.
+# Values of ``tau`` in the lower bound that are tried at a time.
 TRIALS = 9
 
 
 @dataclass(frozen=True, eq=False)
 class Spreads:
-    """``sw``, ``sb`` and ``sm`` for each coordinate, infinite where there is no price.
+    """``sw``, ``sb`` and ``sm`` for each coordinate, infinite without a penalty.
 
     Shapes: within, between, mean (width,).
     """
@@ -54,10 +54,10 @@ class Spreads:
 
     @classmethod
     def of(cls, strengths: Strengths) -> "Spreads":
-        """Those of given prices."""
+        """The spreads of given strengths."""
 
         def spread(price: Floats) -> Floats:
-            # The harmonic sum of two prices; the second is infinite where tasks share.
+            # The harmonic sum of two strengths; the second is infinite if tasks share.
             with np.errstate(divide="ignore"):
                 both = 1.0 / (1.0 / price + 1.0 / strengths.within)
                 return 1.0 / (strengths.ridge + both)
@@ -68,7 +68,7 @@ class Spreads:
 
     @property
     def finite(self) -> bool:
-        """Whether every direction has its price; otherwise nothing can be proved."""
+        """Whether every direction has a penalty; otherwise there is no lower bound."""
         return bool(np.isfinite([self.within, self.between, self.mean]).all())
 
     def scale(self, P: Floats) -> Floats:
@@ -76,7 +76,7 @@ class Spreads:
         return P * np.sqrt(np.maximum(self.between - self.within, 0.0))
 
     def fixed(self, P: Floats) -> float:
-        """What of ``tr(P' Sigma P)`` does not depend on the groups."""
+        """The part of ``tr(P' Sigma P)`` that does not depend on the groups."""
         mean = P.mean(axis=0)
         common = P.shape[0] * np.square(mean) @ (self.mean - self.between)
         return float((np.square(P) @ self.within).sum() + common)
@@ -104,9 +104,9 @@ def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) 
 
 
 def _most(function: Callable[[Floats], Floats]) -> float:
-    """About the largest value of a concave function from 0 to 1, of which many cost little more.
+    """Nearly the largest value of a concave function on [0, 1]; many points cost as one.
 
-    Evenly, more closely about the best, and at the top of the parabola through the best three.
+    Tries an even grid, a finer one about the best, and the top of the parabola through the best.
     """
     at = np.linspace(0.0, 1.0, TRIALS)
     values = function(at)
@@ -154,7 +154,7 @@ class TaskFactor:
         return self.spreads.scale(self.slopes(B))
 
     def energy(self, B: Floats) -> float:
-        """``||B||^2``, and what of the penalty does not depend on the groups."""
+        """``||B||^2`` plus the part of the penalty that does not depend on the groups."""
         return float(np.vdot(B, B)) + self.spreads.fixed(self.slopes(B))
 
     def apply(self, mixture: Mixture, B: Floats) -> Floats:
@@ -208,7 +208,7 @@ class TaskHull:
         return solved[:, None]
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], TaskHull]":
-        """One grouping more."""
+        """The hulls with one more grouping."""
         return lambda share: TaskHull(
             self.factor, self.mixture.with_grouping(labels, n_groups, share)
         )

@@ -21,7 +21,10 @@ LEAST_SCALE = 1e-12
 class Noise(Protocol):
     """The family of densities that belongs to a loss.
 
-    n_parameters: 1 where the scale is fitted, 0 where it is given.
+    Attributes
+    ----------
+    n_parameters : int
+        1 where the scale is fitted, 0 where it is given.
     """
 
     n_parameters: int
@@ -115,7 +118,16 @@ class ClassNoise:
 def noise_of(loss: Loss, n_outputs: int, mean_loss: float) -> Noise:
     """The noise that belongs to a loss.
 
-    mean_loss: that of a constant answer, which sets the scale below which noise counts as none.
+    Parameters
+    ----------
+    loss : Loss
+    n_outputs : int
+    mean_loss : float
+        That of a constant answer, which sets the scale below which noise counts as none.
+
+    Returns
+    -------
+    Noise
     """
     floor = max(LEAST_SCALE * mean_loss, np.finfo(np.float64).tiny)
     if isinstance(loss, SquaredLoss):

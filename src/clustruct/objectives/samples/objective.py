@@ -1,11 +1,11 @@
-"""Clustered samples: rows of ``W`` stand for samples, groups of them share a predictor.
+"""Clustered samples (eq:cl-smp, eq:cl-smp-class): every group of samples has a predictor.
 
     minimise sum_i s_i (loss(y_i, V_q(i)' x_i + b_q(i)) + alpha/2 ||V_q(i)||^2),    sum_i s_i = 1,
 
 over the experts ``V_q`` and ``b_q`` and the assignment ``q(i)`` of samples to them. ``W`` has a row
-for each sample and is never stored: labels and experts say the same. For given labels every expert
-is a problem of its own, mean loss plus ridge on its samples; for given experts every sample takes
-the one with the least cost, loss plus ridge.
+for each sample and is never stored: labels and experts determine it. For given labels every expert
+is a problem of its own, mean loss plus ridge on its samples; for given experts every sample is
+assigned to the one with the least cost, loss plus ridge.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -44,9 +44,9 @@ __all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
 
 # Samples with less than this share of an expert's largest weight do not change it.
 NEGLIGIBLE = 1e-12
-# Where few samples are left out, leaving them out costs more than it saves.
+# Samples without weight are left out only if fewer than this share remains: it takes a copy.
 WORTH_TAKING = 0.7
-# How much less likely, on the scale of the scores, a class is that an expert has never seen.
+# How far below the others the score of a class lies that an expert has never seen.
 IMPOSSIBLE = 20.0
 
 
@@ -70,10 +70,10 @@ class Panel(Point):
 
 
 class SampleObjective:
-    """Mean loss plus ridge of samples that each have an expert."""
+    """Mean loss plus ridge of samples that are assigned to experts."""
 
     def __init__(self, design: Design, response: Response, alpha: float) -> None:
-        # Rows of ``W`` are asked of designs of the host alone: what needs them says so.
+        # Only designs on the host have the methods that form rows of ``W``.
         self.design: Any = design
         self.response = response
         self.alpha = alpha
@@ -126,8 +126,8 @@ class SampleObjective:
     ) -> tuple[Floats, Floats]:
         """Weights and intercepts of the classes that the samples have.
 
-        The intercept of a class without samples would go to minus infinity, and takes all of the
-        time that is spent on a fit: such classes are left out and made all but impossible instead.
+        The intercept of a class without samples would go to minus infinity and take most of the
+        time of a fit: such classes are left out and made all but impossible instead.
         """
         by_class = partial(totals_by_code, n_codes=self.shape[1])
         totals = design.fold(by_class, response.target, response.shares)
@@ -164,13 +164,13 @@ class SampleObjective:
 
     @property
     def _fits_together(self) -> bool:
-        """Whether the moments of all experts are made of one reading of ``X``."""
+        """Whether the moments of all experts are computed in one pass over ``X``."""
         design = self.design
         at_hand = design.on_host and not design.is_sparse
         return self.quadratic and at_hand and design.shape[1] <= GRAM_ALWAYS
 
     def _fit_together(self, weigh: Callable[[slice], Floats], tol: float) -> tuple[Floats, Floats]:
-        """The best expert for each weighting, by their moments; see `moments_of_weightings`."""
+        """The best expert for each weighting, by its moments; see `moments_of_weightings`."""
         response = self.response
         target = np.asarray(response.target, dtype=np.float64)
         penalties = np.full(self.shape[0], self.alpha)
@@ -209,13 +209,13 @@ class SampleObjective:
         return self.fit_experts(weights, tol, start)
 
     def _in_use(self, labels: Rows) -> tuple[Labels, Rows]:
-        """Labels that samples of some weight have, and the labels numbered by them."""
+        """Labels in use by samples with weight, and the labels renumbered."""
         most = int(self.design.fold(_largest, labels, combine=max)) + 1
         by_label = partial(totals_by_code, n_codes=most)
         return self._renumber(labels, self.design.fold(by_label, labels, self.response.shares))
 
     def _renumber(self, labels: Rows, totals: Floats) -> tuple[Labels, Rows]:
-        """Labels with some weight, and the labels numbered by them."""
+        """Labels with positive weight, and the labels renumbered."""
         used = np.flatnonzero(totals > 0.0)
         if used.size == totals.size:
             return used, labels
@@ -240,7 +240,7 @@ class SampleObjective:
 
     def costs(self, W: Floats, intercept: Floats) -> Floats:
         """Loss plus ridge of every sample with every expert, ``n x Q``."""
-        # An expert after the other, as they are asked for.
+        # Column by column, as they are read later.
         costs = np.empty((self.response.shares.size, W.shape[0]), order="F")
         scores = self.scores(W, intercept)
         for q in range(W.shape[0]):
@@ -248,7 +248,7 @@ class SampleObjective:
         return costs
 
     def least_losses(self, W: Floats, intercept: Floats) -> Rows:
-        """The least loss of every sample, without ridge; not for samples in pieces."""
+        """The least loss of every sample, without ridge; not for streamed samples."""
         target, loss = self.response.target, self.response.loss
         xp = namespace(self.response.shares)
         losses = [
@@ -268,7 +268,7 @@ class SampleObjective:
             return panel
         idle = panel.demand <= 0.0
         if int(self.design.fold(lambda c: count_true(look_up(idle, c)), panel.choices)):
-            # Samples without weight may choose what nobody else does, and have to choose again.
+            # Only samples without weight choose these experts: assign them again.
             return self.judged(W[used], intercept[used], None)
         _, labels = self._renumber(panel.choices, panel.demand)
         return replace(
@@ -281,9 +281,9 @@ class SampleObjective:
         )
 
     def judged(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
-        """A panel of all experts, idle ones too; without labels, samples have their choices."""
+        """A panel of all experts, idle ones too; by default every sample has its best expert."""
         ridges = [self._ridge(w) for w in W]
-        # Without an intercept there is a lower bound, which needs slopes; projected gradient does.
+        # Slopes are needed for the lower bound, without intercepts, and by projected gradient.
         sloped = self.design.on_host or not self.response.fit_intercept
         judging = partial(judge, self.response.loss, W, intercept, ridges, sloped)
         given = () if labels is None else (labels,)
@@ -295,7 +295,7 @@ class SampleObjective:
     def _sweep(
         self, judging: Callable[..., Any], n_experts: int, *labels: Rows
     ) -> tuple[Rows, float, Floats]:
-        """What `judge` says of all samples."""
+        """Run `judge` on all samples."""
         rows = (self.response.target, self.response.shares, *labels)
         kept, (value, demand) = self.design.sweep_keeping(judging, *rows)
         return kept, value, demand
@@ -305,7 +305,7 @@ class SampleObjective:
         return self.response.loss.value(self.response.target, scores) + self._ridge(W)
 
     def _ridge(self, W: Floats) -> float:
-        """What the ridge adds to the cost of a sample with one expert."""
+        """The ridge penalty of an expert, part of the cost of each of its samples."""
         ridge = 0.5 * self.alpha * float(np.vdot(W, W))
         require_finite(ridge, "the ridge penalty of an expert")
         return ridge
@@ -314,7 +314,7 @@ class SampleObjective:
 
     @property
     def roots(self) -> Floats:
-        """The number that scales the row of each sample, so that plain distances are weighted."""
+        """Scale of each sample's row: with it plain distances are weighted ones."""
         return np.sqrt(self.response.shares)
 
     def rows(self, point: Point) -> Floats:
@@ -324,7 +324,7 @@ class SampleObjective:
         return self.roots[:, None] * experts[point.labels]
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Panel:
-        """Value at projected rows as they are."""
+        """The panel of projected rows as they are, without a refit."""
         return self.panel(*self._unstack(nearest.centers), nearest.labels)
 
     def gradient(self, point: Point) -> Floats:
@@ -391,7 +391,7 @@ def judge(
     shares: Rows,
     labels: Rows | None = None,
 ) -> tuple[tuple[Rows, Rows, Rows | None], tuple[Any, Any]]:
-    """Choices, their costs and slopes of some samples; their mean cost, and who is chosen.
+    """Best experts, costs and slopes of some samples; their mean cost, and weight by expert.
 
     One expert at a time: the scores of all together would take as much memory as ``X``.
 
@@ -428,7 +428,7 @@ def without_negligible(weights: Floats) -> Floats:
 
 
 def _zero_codes(like: Rows) -> Rows:
-    """A code of zero for each row."""
+    """A zero label for each row."""
     if isinstance(like, np.ndarray):
         return np.zeros(like.shape, dtype=np.intp)
     xp = namespace(like)

@@ -1,4 +1,4 @@
-"""The loss of each of many tasks as a function of its weights.
+"""Targets of tasks, the rows that they belong to, and the loss of each task.
 
 The weights of a task are ``d`` numbers and, where there is an intercept, one more: the score of
 the task at the centre of all rows. Columns are centred by a common vector, implicitly, so that
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 
-# Tasks that answer to more than this share of all rows, on average, keep them in common.
+# Tasks with targets for more than this share of all rows, on average, share one matrix.
 SHARED = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class TaskTargets:
-    """Targets to some rows, each of one task to one row.
+    """Targets, each of one task for one row.
 
-    rows (m,): row of each answer.
+    rows (m,): row of each target.
     tasks (m,): number of its task.
-    y (m,): the answer.
+    y (m,): the target itself.
     weights (m,): positive.
     height: number of rows, those without targets included.
     """
@@ -68,11 +68,11 @@ class TaskTargets:
         )
 
     def by_task(self) -> "TaskTargets":
-        """The same, those of one task after those of the other."""
+        """The targets sorted by task."""
         return self.take(np.argsort(self.tasks, kind="stable"))
 
     def followed_by(self, other: "TaskTargets") -> "TaskTargets":
-        """These, and the answers to the rows that come next."""
+        """These targets, and those of the rows that come next."""
         return TaskTargets(
             np.concatenate([self.rows, self.height + other.rows]),
             np.concatenate([self.tasks, other.tasks]),
@@ -83,7 +83,7 @@ class TaskTargets:
 
 
 class TaskRows(Protocol):
-    """The rows that tasks answer to, those of one task after those of the other.
+    """The rows that have targets, sorted by task.
 
     bounds (K + 1,): the targets of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
     """
@@ -91,7 +91,7 @@ class TaskRows(Protocol):
     bounds: Labels
 
     def scores(self, W: Floats, offsets: Floats) -> Rows:
-        """``x_i' w_t + b_t`` for the targets of each task, in one row; ``W`` is ``K x d``."""
+        """Scores ``x_i' w_t + b_t`` of all targets, in one vector; ``W`` is ``K x d``."""
         ...
 
     def design(self, task: int) -> Design:
@@ -100,10 +100,10 @@ class TaskRows(Protocol):
 
 
 class OwnRows:
-    """Each task has rows of its own.
+    """Rows of tasks that each have their own.
 
-    pick: returns the rows of the task of that number.
-    sizes: how many they are.
+    pick: returns the rows of a task.
+    sizes: number of rows of each task.
     """
 
     def __init__(self, pick: Callable[[int], Design], sizes: Sequence[int]) -> None:
@@ -112,42 +112,37 @@ class OwnRows:
 
     @classmethod
     def of(cls, designs: Sequence[Design]) -> "OwnRows":
-        """Rows that are all at hand."""
+        """Rows of tasks from the design of each."""
         return cls(designs.__getitem__, [design.shape[0] for design in designs])
 
     def scores(self, W: Floats, offsets: Floats) -> Rows:
-        """One task after the other."""
+        """Scores, task by task."""
         pairs = enumerate(zip(W, offsets.tolist(), strict=True))
         return concatenated([self.design(t).scores(w[:, None])[:, 0] + b for t, (w, b) in pairs])
 
 
 class SharedRows:
-    """All tasks answer to the same rows; what is missing has no weight."""
+    """Rows that all tasks share; missing targets have weight zero."""
 
     def __init__(self, design: Design, n_tasks: int) -> None:
         self._design = design
         self.bounds: Labels = design.shape[0] * np.arange(n_tasks + 1)
 
     def scores(self, W: Floats, offsets: Floats) -> Rows:
-        """All tasks at once."""
+        """Scores of all tasks in one product."""
         scores = self._design.scores(W.T)
         scores = (scores + beside(offsets, scores)).T
         return namespace(scores).reshape(scores, (-1,))
 
     def design(self, task: int) -> Design:
-        """All rows."""
+        """The common rows."""
         return self._design
 
 
 def arrange(
     design: PickingDesign, targets: TaskTargets, n_tasks: int
 ) -> tuple[TaskRows, Floats, Floats]:
-    """Rows of each task, with targets and weights in their order.
-
-    targets: every task has one.
-
-    Returns y, weights (m,).
-    """
+    """Rows of each task, with targets and weights sorted likewise; every task has a target."""
     n = design.shape[0]
     if targets.rows.size > SHARED * n * n_tasks:
         places = targets.tasks * n + targets.rows
@@ -165,7 +160,7 @@ def arrange(
 
 
 def members_of(tasks: Labels, n_tasks: int) -> list[Labels]:
-    """The targets of each task, in their order."""
+    """Indices of the targets of each task."""
     order = np.argsort(tasks, kind="stable")
     ends = np.cumsum(np.bincount(tasks, minlength=n_tasks))
     return np.split(order, ends[:-1])
@@ -178,7 +173,7 @@ def times(A: Floats, x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Quadratics:
-    """``1/2 w'G w - h'w`` for each task, up to a number: its loss, or a model of it.
+    """``1/2 w'G w - h'w`` for each task: its loss up to a constant, or a model of it.
 
     Shapes: G (K, width, width), h (K, width).
     """
@@ -203,10 +198,10 @@ class Expansion:
 
 
 class Source(Protocol):
-    """Where the losses of tasks come from.
+    """The rows of all tasks, as far as losses need them.
 
     shape: tasks, and weights of each.
-    streamed: whether to read ``X`` costs more than to compute with it.
+    streamed: whether passes over ``X`` are dear.
     """
 
     shape: tuple[int, int]
@@ -231,7 +226,7 @@ class TaskData(Protocol):
     n_tasks, width: tasks, and weights of each.
     fit_intercept: whether the last weight is an intercept.
     quadratic: whether models are exact.
-    streamed: whether losses take a pass over what is not at hand.
+    streamed: whether losses take a pass over ``X``.
     """
 
     n_tasks: int
@@ -268,7 +263,7 @@ def task_data(source: Source, loss: Loss, fit_intercept: bool) -> TaskData:
 
 
 class SquaredData:
-    """Squared losses: with their models at zero, no row has to be asked again."""
+    """Squared losses: their models at zero are exact, and no row is read again."""
 
     quadratic = True
     streamed = False
@@ -285,7 +280,7 @@ class SquaredData:
         return self._constants + 0.5 * np.einsum("ti,ti->t", W, model.slopes(W) - model.h)
 
     def losses_together(self, stack: Floats) -> Floats:
-        """One after the other."""
+        """Losses at several weights."""
         return np.stack([self.losses(W) for W in stack])
 
     def models(self, W: Floats) -> Quadratics:
@@ -299,7 +294,7 @@ class SquaredData:
 
 
 class CurvedData:
-    """Other losses, whose models are made anew at every point."""
+    """Other losses, whose models are computed anew at every point."""
 
     quadratic = False
 
@@ -311,20 +306,20 @@ class CurvedData:
         self._recent: tuple[Floats, Expansion] | None = None
 
     def losses(self, W: Floats) -> Floats:
-        """By their rows."""
-        # Models are likely to be wanted next; where reading takes the time, both are made at once.
+        """Losses by the rows."""
+        # Models are likely to be needed next: if passes are dear, one computes both.
         return self._at(W).values if self.streamed else self._source.values(W[None])[0]
 
     def losses_together(self, stack: Floats) -> Floats:
-        """By their rows."""
+        """Losses at several weights, by the rows."""
         return self._source.values(stack)
 
     def models(self, W: Floats) -> Quadratics:
-        """By their rows; those of the last point are kept."""
+        """Models by the rows; those of the last point are kept."""
         return self._at(W).model
 
     def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
-        """By their rows."""
+        """Mean conjugates by the rows."""
         return self._source.duals(W, stretches)
 
     def _at(self, W: Floats) -> Expansion:
@@ -336,11 +331,11 @@ class CurvedData:
 
 
 class Part:
-    """Losses of tasks by their rows, which are at hand.
+    """Losses of tasks by rows that are in memory or on the device.
 
-    target (m,): TaskTargets, those of one task after those of the other; where the rows are.
+    target (m,): targets sorted by task, placed where the rows are.
     shares (m,): their weights; those of all parts sum to one.
-    means (d,): what the columns are centred by; zero without intercept.
+    means (d,): centre of the columns; zero without intercept.
     """
 
     streamed = False
@@ -363,16 +358,16 @@ class Part:
         self.shape = (rows.bounds.size - 1, means.size + int(fit_intercept))
 
     def values(self, stack: Floats) -> Floats:
-        """One after the other."""
+        """Losses at several weights."""
         return np.stack([self._values(self._scores(W)) for W in stack])
 
     def expand(self, W: Floats) -> Expansion:
-        """Scores once, and a Gram matrix for each task."""
+        """Losses and models: scores once, and a Gram matrix for each task."""
         scores = self._scores(W)
         return Expansion(self._values(scores), self._models(W, scores))
 
     def duals(self, W: Floats, stretches: Floats) -> Floats:
-        """Slopes once."""
+        """Mean conjugates for several stretches; slopes are computed once."""
         slopes = self._loss.gradient(self._target, self._scores(W))
         conjugates = (
             self._loss.conjugate(self._target, tau * slopes) for tau in stretches.tolist()

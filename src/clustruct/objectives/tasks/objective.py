@@ -1,4 +1,4 @@
-"""Clustered tasks, appendix 7.2 of the paper: tasks in groups, each near its group's centroid.
+"""Clustered tasks (sec:multitask): tasks in groups, each near the centroid of its group.
 
     minimise sum_i s_i loss(y_i, x_i' w_t(i)) + 1/K ( alpha/2 sum_t ||w_t||^2
              + within/2 sum_t ||w_t - v_q(t)||^2 + between/2 sum_t ||v_q(t) - v||^2
@@ -28,17 +28,24 @@ from clustruct.results import Projection
 __all__ = ["TaskObjective", "TaskPoint"]
 
 
-MAX_NEWTON_STEPS = 100
-MAX_HALVINGS = 40
-# Newton's steps gain squared: a step that gains this much of the value leaves nothing to gain.
-NEGLIGIBLE = 1e-9
-# A step that promises this much of the value is hidden by rounding.
-NOTHING = 1e-13
+@dataclass(frozen=True)
+class TaskNewtonSettings:
+    """Limits of Newton's method for weights and centroids."""
+
+    max_steps: int = 100
+    max_halvings: int = 40
+    # Convergence is quadratic: after a step with this relative gain nothing is left to gain.
+    negligible: float = 1e-9
+    # A step that promises no more than this relative gain is hidden by rounding.
+    nothing: float = 1e-13
+
+
+SETTINGS = TaskNewtonSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class TaskPoint(Point):
-    """Weights of the tasks, and the centroids that they are near.
+    """Weights of the tasks, and the centroids of their groups.
 
     Shapes: labels (K,).
     W (K, width): a row a task; the last entry is its score at the centre of the rows, where it is
@@ -72,12 +79,12 @@ class TaskObjective:
 
     @property
     def scale(self) -> float:
-        """The mean loss at zero weights, to whose rounding objectives are known."""
+        """The mean loss at zero weights, whose rounding all objectives share."""
         size = abs(float(self.data.losses(np.zeros(self.shape)).sum()))
         return size if self.quadratic else SINGLE * size  # rows may be of single precision
 
     def with_strengths(self, strengths: Strengths) -> "TaskObjective":
-        """The same losses at other prices; what was eliminated is kept where it can be."""
+        """The same losses with other strengths; the profile of the tasks is kept if it can be."""
         other = TaskObjective(self.data, strengths)
         mine, its = self.strengths, other.strengths
         if np.array_equal(mine.ridge, its.ridge) and np.array_equal(mine.within, its.within):
@@ -109,7 +116,7 @@ class TaskObjective:
         count = nearest.centers.shape[0]
         rows = nearest.centers[nearest.labels]
         begin = self._shared(rows if begin is None else begin, rows)
-        return self._newton(nearest.labels, count, nearest.centers, begin, NEGLIGIBLE)
+        return self._newton(nearest.labels, count, nearest.centers, begin, SETTINGS.negligible)
 
     def _newton(
         self,
@@ -128,19 +135,18 @@ class TaskObjective:
         V = np.stack([W[labels == q].mean(axis=0) for q in range(n_groups)])
         V, W = (V, self._shared(W, V[labels])) if fixed is None else (fixed, W)
         value = np.inf if self.quadratic else self._value(W, V, labels)
-        for _ in range(MAX_NEWTON_STEPS):
+        for _ in range(SETTINGS.max_steps):
             profile = self.profile(W)
             aim = fixed
             if aim is None:
                 aim = best_centroids(profile, self.strengths, labels, n_groups)
             here, goal = (W, V, value), profile.weights(aim[labels])
-            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * abs(
-                value
-            ):
+            least = SETTINGS.nothing * abs(value)
+            if not self.quadratic and self._promise(here, goal, aim, labels) <= least:
                 break
             before = value
             W, V, value = self._descend(here, goal, aim, labels)
-            if self.quadratic or before - value <= max(tol, NEGLIGIBLE) * abs(value):
+            if self.quadratic or before - value <= max(tol, SETTINGS.negligible) * abs(value):
                 break
         intercept = W[:, -1] if self.data.fit_intercept else np.zeros(W.shape[0])
         return TaskPoint(W, value, intercept, self.data.models(W).slopes(W), V, labels)
@@ -148,7 +154,7 @@ class TaskObjective:
     def _promise(
         self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
     ) -> float:
-        """What a step would gain if the losses were their models."""
+        """Decrease of the objective that the models of the losses predict for a step."""
         old_W, old_V, _ = here
         model, move = self.data.models(old_W), W - old_W
         losses = np.vdot(move, model.slopes(old_W) + 0.5 * times(model.G, move))
@@ -158,11 +164,11 @@ class TaskObjective:
     def _descend(
         self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
     ) -> tuple[Floats, Floats, float]:
-        """The first point on the way back from ``W`` and ``V`` that is lower, or no move."""
+        """Backtracking from ``W`` and ``V`` to the first point that is lower; else no move."""
         old_W, old_V, old_value = here
         move_W, move_V = W - old_W, V - old_V
         length = 1.0
-        for _ in range(MAX_HALVINGS):
+        for _ in range(SETTINGS.max_halvings):
             value = self._value(W, V, labels)
             if value < old_value:
                 return W, V, value
@@ -171,7 +177,7 @@ class TaskObjective:
         return here
 
     def _shared(self, W: Floats, rows: Floats) -> Floats:
-        """Weights, and the centroids in their place where tasks of a group share."""
+        """Weights, replaced by centroids in coordinates that a group shares."""
         held = ~np.isfinite(self.strengths.within)
         return np.where(held, rows, W) if held.any() else W
 
@@ -179,7 +185,7 @@ class TaskObjective:
         return float(self.data.losses(W).sum()) + self.strengths.penalties(W, V, labels)
 
     def profile(self, W: Floats) -> Profile:
-        """Tasks at their best for centroids, by the second-order models at ``W``."""
+        """Tasks with their best weights for any centroid, by the second-order models at ``W``."""
         if self._profile is not None:
             return self._profile
         profile = eliminate(self.data.models(W), self.strengths)
@@ -190,7 +196,7 @@ class TaskObjective:
     # ---- Groups for tasks
 
     def costs(self, point: TaskPoint) -> Floats:
-        """What each task costs with each centroid, its weights at their best, ``K x Q``.
+        """Cost of each task with each centroid, its weights at their best, ``K x Q``.
 
         ``min_w loss_t(w) + alpha/2 ||w||^2 + within/2 ||w - v_q||^2``, and what the centroid costs
         for one more task. Exact for the squared loss. For others the weights are a Newton step away
@@ -218,14 +224,14 @@ class TaskObjective:
         for q, v in enumerate(V):
             labels = np.full(self.shape[0], 0, dtype=np.intp)
             begin = np.tile(v, (self.shape[0], 1))
-            W = self._newton(labels, 1, v[None], begin, NEGLIGIBLE).W
+            W = self._newton(labels, 1, v[None], begin, SETTINGS.negligible).W
             weights.append(W)
             costs[:, q] = self.data.losses(W) + self._prices(W, begin)
         labels = (costs + self._centroid_costs(V, mean)).argmin(axis=1)
         return labels, np.stack(weights)[labels, np.arange(labels.size)]
 
     def _centroid_costs(self, V: Floats, mean: Floats) -> Floats:
-        """What a centroid costs for each of its tasks."""
+        """Part of the penalty of a centroid that falls to each of its tasks."""
         drawn = self.strengths.pull * mean
         return 0.5 * np.square(V - drawn) @ self.strengths.between
 
@@ -236,7 +242,7 @@ class TaskObjective:
         return 0.5 * (np.square(W) @ self.strengths.ridge + away)
 
     def move_gains(self, point: TaskPoint, tasks: Labels, groups: Labels) -> Floats:
-        """What the objective gains when a task moves to another group, for each of several moves.
+        """Decrease of the objective when a task moves to another group, for several moves.
 
         Both groups get their best centroids, drawn to where centroids are drawn to at the point.
         Group number ``Q`` is a new one.
@@ -263,7 +269,7 @@ class TaskObjective:
     # ---- Rows for projected gradient
 
     def rows(self, point: Point) -> Floats:
-        """What is grouped: the centroid of each task."""
+        """The rows that are grouped: the centroid of each task."""
         assert isinstance(point, TaskPoint)
         return point.rows
 

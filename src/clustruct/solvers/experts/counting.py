@@ -2,9 +2,9 @@
 
 Experts are found with one scale of noise for all. Their number must not be judged that way: if one
 expert fits its samples more closely than another, or some samples follow none, further experts
-stand in for the missing noise, and any criterion of the likelihood takes them. So the likelihood here is
-that of a mixture in which every expert has noise of its own, and a share of the samples is spread
-evenly over the residuals' range (Banfield and Raftery, 1993):
+stand in for the missing noise, and any criterion of the likelihood takes them. So the likelihood
+here is that of a mixture in which every expert has noise of its own, and a share of the samples is
+spread evenly over the residuals' range (Banfield and Raftery, 1993):
 
     p(y_i) = sum_q pi_q exp(-loss_iq / T_q) / Z(T_q) + pi_0 / range.
 

@@ -140,7 +140,7 @@ class Screening:
         return linalg.solve_triangular(factor, vectors, lower=True, trans=1)
 
     def _standing_out(self, W: Floats, factor: Floats, total: float) -> Floats:
-        """Score of each column: its pooled weight over its error, and its part in the directions."""
+        """Score of each column: its pooled weight over its error plus its part in directions."""
         inverse = linalg.solve_triangular(factor, np.eye(factor.shape[0]), lower=True)
         variances = np.square(inverse).sum(axis=0) / total
         noise = float(self._all.response.shares @ np.square(self._residual).sum(axis=1))
