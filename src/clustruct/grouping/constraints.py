@@ -59,11 +59,9 @@ class Constraint(Protocol):
 
     def project(self, W: Floats) -> Projection:
         """The nearest matrix of the set (or a near one, if ``exact`` is False)."""
-        ...
 
     def explained(self, P: Floats) -> float:
         """An upper bound of ``max ||proj P||^2`` over the subspaces; sharp for one column."""
-        ...
 
 
 class FeatureConstraint(Constraint, Protocol):
@@ -71,7 +69,6 @@ class FeatureConstraint(Constraint, Protocol):
 
     def places(self, W: Floats) -> Places | None:
         """The groups of a feasible matrix and where its rows may go; None if they are not few."""
-        ...
 
 
 class Free:

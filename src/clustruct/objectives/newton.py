@@ -52,24 +52,19 @@ class Expansion(Protocol):
     @property
     def value(self) -> float:
         """Value of the function."""
-        ...
 
     @property
     def gradient(self) -> Floats:
         """Gradient by the weights, with the intercept at its best for them."""
-        ...
 
     def product(self, direction: Floats) -> Floats:
         """Second derivative times a direction, with the intercept at its best."""
-        ...
 
     def along(self, move: Floats) -> "Line":
         """The line along a move of the weights and the intercept."""
-        ...
 
     def settled(self) -> "Point":
         """The point with these weights and the best intercept."""
-        ...
 
 
 class Line(Protocol):
@@ -78,11 +73,9 @@ class Line(Protocol):
     @property
     def slope(self) -> float:
         """Derivative of the function at the start of the move."""
-        ...
 
     def at(self, length: float) -> Expansion:
         """The expansion after this fraction of the move."""
-        ...
 
 
 class SmoothObjective(Protocol):
@@ -92,15 +85,12 @@ class SmoothObjective(Protocol):
 
     def at(self, W: Floats, near: "Point | None" = None) -> "Point":
         """The point at ``W``."""
-        ...
 
     def around(self, W: Floats, near: "Point") -> Expansion:
         """Second-order expansion at ``W`` and the intercept of a point."""
-        ...
 
     def curvatures(self) -> Floats:
         """Rough upper bounds of the diagonal of the second derivative, by rows of ``W``."""
-        ...
 
 
 def minimise(

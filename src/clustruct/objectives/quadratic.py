@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast as cast_to
 
 import numpy as np
@@ -44,6 +44,8 @@ LEAST_SHARE = 1e-4
 FARTHEST = 1e4
 # Weights whose sum is this near to one are those of all rows.
 SAME_TOTAL = 1e-9
+# The fields of `Moments` that are sums over rows, besides their weight.
+SUMS = ("x_sum", "y_sum", "gram", "moment", "squares")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,16 +133,8 @@ class Moments:
 
     def without(self, part: "Moments") -> "Moments":
         """Moments of the rows that are not in a part, about the same centres."""
-        return Moments(
-            weight=self.weight - part.weight,
-            x_center=self.x_center,
-            y_center=self.y_center,
-            x_sum=self.x_sum - part.x_sum,
-            y_sum=self.y_sum - part.y_sum,
-            gram=self.gram - part.gram,
-            moment=self.moment - part.moment,
-            squares=self.squares - part.squares,
-        )
+        left = {name: getattr(self, name) - getattr(part, name) for name in ("weight", *SUMS)}
+        return replace(self, **left)
 
     def squared_errors(self, W: Floats, intercept: Floats) -> Floats:
         """Weighted sum of squared residuals of each output, at given weights."""
@@ -150,16 +144,8 @@ class Moments:
 
     def averaged(self) -> "Moments":
         """The same with weights that sum to one."""
-        return Moments(
-            1.0,
-            self.x_center,
-            self.y_center,
-            self.x_sum / self.weight,
-            self.y_sum / self.weight,
-            self.gram / self.weight,
-            self.moment / self.weight,
-            self.squares / self.weight,
-        )
+        means = {name: getattr(self, name) / self.weight for name in SUMS}
+        return replace(self, weight=1.0, **means)
 
     def centred(self) -> "Moments":
         """The same about the means of the rows."""

@@ -35,11 +35,9 @@ class Factor(Relaxation, Protocol):
 
     def scores(self, W: Floats) -> Floats:
         """``R W``."""
-        ...
 
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``R Z``."""
-        ...
 
 
 class GramFactor(PlainEnergy):

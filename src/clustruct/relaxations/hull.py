@@ -42,7 +42,6 @@ class Mixing(Protocol):
 
     def apply(self, P: Floats) -> Floats:
         """``M P``."""
-        ...
 
 
 class Hull(Protocol):
@@ -51,15 +50,12 @@ class Hull(Protocol):
     @property
     def mixture(self) -> Mixing:
         """``M``."""
-        ...
 
     def solve(self) -> Floats:
         """``B = (E + A(M) / alpha)^-1 t``, with ``A(M)`` linear in ``M``: ``R M R'`` or so."""
-        ...
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], Hull]":
         """The hulls with one more grouping, as a function of its share."""
-        ...
 
 
 class Relaxation(Protocol):
@@ -75,15 +71,12 @@ class Relaxation(Protocol):
 
     def adjoint(self, B: Floats) -> Floats:
         """``P``, whose rows are grouped by the oracle."""
-        ...
 
     def energy(self, B: Floats) -> float:
         """``<B, E B>``, which does not depend on the groups; mostly ``E`` is the identity."""
-        ...
 
     def hull(self, labels: Labels, n_groups: int) -> Hull:
         """The projector of one grouping."""
-        ...
 
 
 class PlainEnergy:

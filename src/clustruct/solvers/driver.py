@@ -58,22 +58,18 @@ class State(Protocol):
     @property
     def objective(self) -> float:
         """The value that falls from one iteration to the next."""
-        ...
 
     @property
     def step(self) -> float:
         """Size of the step that led here."""
-        ...
 
     @property
     def gain(self) -> float:
         """Relative decrease or relative gap, to compare with the tolerance."""
-        ...
 
     @property
     def done(self) -> bool:
         """Whether no step can lower the objective."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +93,12 @@ class Solver(Protocol[S]):
 
     def start(self) -> S:
         """The first iterate."""
-        ...
 
     def advance(self, state: S) -> S:
         """The next iterate, whose objective is no larger."""
-        ...
 
     def solution(self, state: S) -> Solution:
         """The feasible point that an iterate stands for."""
-        ...
 
 
 @runtime_checkable
@@ -114,7 +107,6 @@ class Constrained(Protocol):
 
     def verify(self, solution: Solution) -> None:
         """Raise an error if the solution is outside the constraint's set."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -245,25 +237,20 @@ class Objective(Protocol):
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Point:
         """The point with projected weights as they are, without a refit."""
-        ...
 
     def rows(self, point: Point) -> Floats:
         """The rows that are grouped: the weights, or rows that stand for them."""
-        ...
 
     def gradient(self, point: Point) -> Floats:
         """Gradient by these rows."""
-        ...
 
     def bend(self, point: Point, direction: Floats) -> float:
         """Curvature: the second derivative along a direction of these rows."""
-        ...
 
     def refit(
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
         """The best weights for given groups."""
-        ...
 
 
 @runtime_checkable
@@ -272,7 +259,6 @@ class Foresighted(Protocol):
 
     def foresee(self, trials: Sequence[Projection]) -> None:
         """Prepare for refits of these projections, which may come next."""
-        ...
 
 
 def may_refit(constraint: Constraint) -> bool:

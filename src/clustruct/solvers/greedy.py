@@ -1,5 +1,6 @@
 """The greedy solver (the paper's LSK): fit without constraint, group the weights, refit."""
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +21,7 @@ from clustruct.solvers.driver import (
 __all__ = ["Greedy"]
 
 
+@dataclass(eq=False)
 class Greedy:
     """Weights without constraint, grouped once.
 
@@ -31,35 +33,30 @@ class Greedy:
 
     name = "greedy"
 
-    def __init__(
-        self,
-        objective: Objective,
-        constraint: Constraint,
-        minimum: Point,
-        *,
-        refit: bool = True,
-        tol: float = 1e-10,
-    ) -> None:
-        require(self.name, objective, ("refit", "keep"))
-        require(self.name, constraint, ("project",))
-        self._objective = objective
-        self._constraint = constraint
-        self._minimum = minimum
-        self._refit = refit and may_refit(constraint)
-        self._tol = tol
+    objective: Objective
+    constraint: Constraint
+    minimum: Point
+    _: KW_ONLY
+    refit: bool = True
+    tol: float = 1e-10
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("refit", "keep"))
+        require(self.name, self.constraint, ("project",))
+        self.refit = self.refit and may_refit(self.constraint)
 
     @cached_property
     def _nearest(self) -> Projection:
-        return self._constraint.project(self._minimum.W)
+        return self.constraint.project(self.minimum.W)
 
     def start(self) -> Grouped:
         """The projection of the unconstrained weights."""
-        point = self._objective.keep(self._nearest, near=self._minimum)
-        return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self._refit)
+        point = self.objective.keep(self._nearest, near=self.minimum)
+        return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self.refit)
 
     def advance(self, state: Grouped) -> Grouped:
         """Refit the groups, once."""
-        best = refit(self._objective, self._nearest, self._tol)
+        best = refit(self.objective, self._nearest, self.tol)
         point = best if best.value < state.objective else state.point
         return Grouped(point, state.labels, 1.0, 0.0, done=True)
 
@@ -69,4 +66,4 @@ class Greedy:
 
     def verify(self, solution: Solution) -> None:
         """Check that it is in the set."""
-        require_member(self._objective, self._constraint, solution.point)
+        require_member(self.objective, self.constraint, solution.point)

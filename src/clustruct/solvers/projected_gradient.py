@@ -9,6 +9,7 @@ that cannot be refitted get plain steps, until the gradient mapping is small.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -38,10 +39,11 @@ TINY = float(np.finfo(np.float64).tiny)
 SUFFICIENT = 0.2
 
 
+@dataclass(eq=False)
 class ProjectedGradient:
     """Steps along the gradient, projected, accepted where the objective falls.
 
-    start: rows to start from, those of feasible weights or not.
+    begin: rows to start from, those of feasible weights or not.
     longest: the first step to try, in units of the step that minimises the objective along the
         gradient if there were no constraint and no third derivative.
     refit: whether the groups of a trial get their best values before it is judged. Without it steps
@@ -55,44 +57,36 @@ class ProjectedGradient:
 
     name = "pg"
 
-    def __init__(
-        self,
-        objective: Objective,
-        constraint: Constraint,
-        start: Floats,
-        *,
-        longest: float = 10.0,
-        refit: bool = True,
-        shrink: float = 0.8,
-        shortest: float = 1e-5,
-        tol: float = 1e-10,
-    ) -> None:
-        require(self.name, objective, ("keep", "rows", "gradient", "bend", "refit"))
-        require(self.name, constraint, ("project",))
-        self._objective = objective
-        self._constraint = constraint
-        self._start = start
-        self._longest = longest
-        self._plain = not may_refit(constraint)
-        self._refit = refit and not self._plain
-        self._shrink = shrink
-        self._shortest = shortest
-        self._tol = tol
+    objective: Objective
+    constraint: Constraint
+    begin: Floats
+    _: KW_ONLY
+    longest: float = 10.0
+    refit: bool = True
+    shrink: float = 0.8
+    shortest: float = 1e-5
+    tol: float = 1e-10
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("keep", "rows", "gradient", "bend", "refit"))
+        require(self.name, self.constraint, ("project",))
+        self._plain = not may_refit(self.constraint)
+        self.refit = self.refit and not self._plain
 
     def start(self) -> Grouped:
         """The projection of the start."""
-        nearest = self._constraint.project(self._start)
+        nearest = self.constraint.project(self.begin)
         return Grouped(self._trial(nearest, None), nearest.labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
         """The longest step that lowers the objective; done if none does."""
-        rows, gradient = self._objective.rows(state.point), self._objective.gradient(state.point)
+        rows, gradient = self.objective.rows(state.point), self.objective.gradient(state.point)
         unit = self._unit_step(state.point, gradient)
-        longest = self._longest * unit
-        grown = state.step / self._shrink
-        first = longest if self._refit or state.step == 0.0 else grown
-        for step, nearest in self._projections(rows, gradient, first, self._shortest * longest):
-            if self._refit and same_groups(nearest.labels, state.labels):
+        longest = self.longest * unit
+        grown = state.step / self.shrink
+        first = longest if self.refit or state.step == 0.0 else grown
+        for step, nearest in self._projections(rows, gradient, first, self.shortest * longest):
+            if self.refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
             gain = (state.objective - trial.value) / max(abs(state.objective), TINY)
@@ -104,7 +98,7 @@ class ProjectedGradient:
 
     def _unit_step(self, point: Point, gradient: Floats) -> float:
         """The best step without constraint and third derivative, ``||g||^2 / g'Hg``."""
-        bend = self._objective.bend(point, gradient)
+        bend = self.objective.bend(point, gradient)
         length = float(np.vdot(gradient, gradient))
         require_finite(length + bend, "the gradient or the curvature along it")
         return length / bend if bend > 0.0 else 0.0
@@ -117,7 +111,7 @@ class ProjectedGradient:
         Without refits the tolerance is compared with this instead of the decrease, since short
         steps gain little even far from a solution.
         """
-        before = self._objective.rows(state.point)
+        before = self.objective.rows(state.point)
         moved = rows - before
         length = float(np.vdot(moved, moved))
         if state.objective - trial.value < 0.5 * SUFFICIENT / step * length:
@@ -132,13 +126,13 @@ class ProjectedGradient:
         steps = []
         while step > 0.0 and step >= shortest:
             steps.append(step)
-            step *= self._shrink
-        projections = ((step, self._constraint.project(rows - step * gradient)) for step in steps)
-        if not (self._refit and isinstance(self._objective, Foresighted)):
+            step *= self.shrink
+        projections = ((step, self.constraint.project(rows - step * gradient)) for step in steps)
+        if not (self.refit and isinstance(self.objective, Foresighted)):
             yield from projections
             return
         together = list(projections)
-        self._objective.foresee([nearest for _, nearest in together])
+        self.objective.foresee([nearest for _, nearest in together])
         yield from together
 
     def solution(self, state: Grouped) -> Solution:
@@ -147,12 +141,12 @@ class ProjectedGradient:
 
     def verify(self, solution: Solution) -> None:
         """Check that it is in the set."""
-        require_member(self._objective, self._constraint, solution.point)
+        require_member(self.objective, self.constraint, solution.point)
 
     def _trial(self, nearest: Projection, near: Point | None) -> Point:
-        if self._refit:
-            return refit(self._objective, nearest, self._tol)
-        return self._objective.keep(nearest, near=near)
+        if self.refit:
+            return refit(self.objective, nearest, self.tol)
+        return self.objective.keep(nearest, near=near)
 
 
 def same_groups(a: Labels, b: Labels) -> bool:

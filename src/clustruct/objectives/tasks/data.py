@@ -92,11 +92,9 @@ class TaskRows(Protocol):
 
     def scores(self, W: Floats, offsets: Floats) -> Rows:
         """Scores ``x_i' w_t + b_t`` of all targets, in one vector; ``W`` is ``K x d``."""
-        ...
 
     def design(self, task: int) -> Design:
         """The rows of one task."""
-        ...
 
 
 class OwnRows:
@@ -209,15 +207,12 @@ class Source(Protocol):
 
     def expand(self, W: Floats) -> Expansion:
         """Losses and their models at ``W``, ``K x width``."""
-        ...
 
     def values(self, stack: Floats) -> Floats:
         """Losses, ``m x K``, at several weights, ``m x K x width``."""
-        ...
 
     def duals(self, W: Floats, stretches: Floats) -> Floats:
         """Mean conjugate of the loss at its slopes at ``W``, for each stretch of them."""
-        ...
 
 
 class TaskData(Protocol):
@@ -237,19 +232,15 @@ class TaskData(Protocol):
 
     def losses(self, W: Floats) -> Floats:
         """The part of each task in the mean loss, shape (K,)."""
-        ...
 
     def losses_together(self, stack: Floats) -> Floats:
         """The same for several weights, ``m x K``, in one pass."""
-        ...
 
     def models(self, W: Floats) -> Quadratics:
         """Second-order models of the losses at ``W``."""
-        ...
 
     def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
         """Mean conjugate of the loss at its slopes at ``W``, for each stretch of them."""
-        ...
 
 
 def task_data(source: Source, loss: Loss, fit_intercept: bool) -> TaskData:

@@ -5,6 +5,7 @@ samples. Neither can raise the objective (eq:cl-smp). An expert that loses all i
 those with the largest costs: splitting a group cannot raise the objective either.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ ROUNDING = 1e-12
 HALVINGS = 64
 
 
+@dataclass(eq=False)
 class AlternatingMinimisation:
     """The solver: assign, refit, and so on.
 
@@ -38,24 +40,19 @@ class AlternatingMinimisation:
 
     name = "am"
 
-    def __init__(
-        self,
-        objective: SampleObjective,
-        W: Floats,
-        intercept: Floats,
-        n_clusters: int,
-        *,
-        tol: float = 1e-6,
-    ) -> None:
-        require(self.name, objective, ("refit", "panel"))
-        self._objective = objective
-        self._begin = W, intercept
-        self._n_clusters = n_clusters
-        self._tol = tol
+    objective: SampleObjective
+    W: Floats
+    intercept: Floats
+    n_clusters: int
+    _: KW_ONLY
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("refit", "panel"))
 
     def start(self) -> Grouped:
         """The first experts, refitted to their samples if that is better."""
-        begin = self._objective.panel(*self._begin)
+        begin = self.objective.panel(self.W, self.intercept)
         refitted = self._refit(begin, begin.labels)
         panel = refitted if refitted.value < begin.value else begin
         return Grouped(panel, panel.labels, 0.0, np.inf, done=False)
@@ -63,7 +60,7 @@ class AlternatingMinimisation:
     def advance(self, state: Grouped) -> Grouped:
         """Assign and refit; done when no sample changes its expert."""
         panel = _panel_of(state.point)
-        idle = self._n_clusters - np.count_nonzero(panel.demand)
+        idle = self.n_clusters - np.count_nonzero(panel.demand)
         if idle == 0 and self._is_settled(panel):
             return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
         trial = self._refit(panel, panel.choices)
@@ -75,29 +72,29 @@ class AlternatingMinimisation:
     def solution(self, state: Grouped) -> Solution:
         """The experts at full precision, and the best one for each sample."""
         panel = _panel_of(state.point)
-        sharp = self._objective.fit_groups(panel.labels, SHARP, panel.W)
+        sharp = self.objective.fit_groups(panel.labels, SHARP, panel.W)
         panel = sharp if sharp.value < panel.value else panel
         if not self._is_settled(panel):
-            panel = self._objective.panel(panel.W, panel.intercept)
+            panel = self.objective.panel(panel.W, panel.intercept)
         return Solution(panel, panel.labels)
 
     def _is_settled(self, panel: Panel) -> bool:
         """Whether every sample is assigned to its best expert."""
-        design = self._objective.design
+        design = self.objective.design
         return bool(design.fold(_agree, panel.choices, panel.labels, combine=min))
 
     def _refit(self, panel: Panel, labels: Rows) -> Panel:
         """The best experts for an assignment, after idle experts have been given samples."""
-        objective = self._objective
+        objective = self.objective
         shares = objective.response.shares
         if objective.design.on_host:
-            labels = reseed(labels, panel.least, shares, self._n_clusters)
+            labels = reseed(labels, panel.least, shares, self.n_clusters)
         else:
             rows = (labels, panel.least, shares)
-            labels = reseed_elsewhere(objective.design, *rows, self._n_clusters)
-        idle = self._n_clusters - panel.W.shape[0]
+            labels = reseed_elsewhere(objective.design, *rows, self.n_clusters)
+        idle = self.n_clusters - panel.W.shape[0]
         start = np.concatenate([panel.W, np.zeros((idle, *panel.W.shape[1:]))])
-        return self._objective.fit_groups(labels, self._tol, start)
+        return self.objective.fit_groups(labels, self.tol, start)
 
 
 def reseed(labels: Labels, least: Floats, shares: Floats, n_clusters: int) -> Labels:

@@ -10,7 +10,7 @@ few steps of cooling in which ``T`` is multiplied by a factor that falls to one:
 assigned slowly, by large differences of the costs before small ones.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class Blend:
     done: bool
 
 
+@dataclass(eq=False)
 class MixtureEM:
     """Expectation and maximisation with the ridge of the objective.
 
@@ -70,31 +71,25 @@ class MixtureEM:
 
     name = "em"
 
-    def __init__(
-        self,
-        objective: SampleObjective,
-        noise: Noise,
-        W: Floats,
-        intercept: Floats,
-        *,
-        heat: float = HEAT,
-        tol: float = 1e-4,
-    ) -> None:
-        require(self.name, objective, ("fit_experts", "costs", "panel"))
-        self._objective = objective
-        self._noise = noise
-        self._begin = W, intercept
-        self._heat = heat
-        self._tol = tol
+    objective: SampleObjective
+    noise: Noise
+    W: Floats
+    intercept: Floats
+    _: KW_ONLY
+    heat: float = HEAT
+    tol: float = 1e-4
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("fit_experts", "costs", "panel"))
 
     def start(self) -> Blend:
         """The experts after the steps of cooling."""
-        W, intercept = self._begin
-        costs = self._objective.costs(W, intercept)
+        W, intercept = self.W, self.intercept
+        costs = self.objective.costs(W, intercept)
         even = np.full(W.shape[0], 1.0 / W.shape[0])
-        scale = self._noise.scale(float(self._objective.response.shares @ costs.min(axis=1)))
+        scale = self.noise.scale(float(self.objective.response.shares @ costs.min(axis=1)))
         state = self._blend(W, intercept, costs, even, scale)
-        for factor in cooling_factors(self._heat):
+        for factor in cooling_factors(self.heat):
             state = self._maximise(state, factor)
         return state
 
@@ -107,20 +102,20 @@ class MixtureEM:
 
     def solution(self, state: Blend) -> Solution:
         """The experts, each with the samples for which its cost is least."""
-        panel = self._objective.panel(state.W, state.intercept)
+        panel = self.objective.panel(state.W, state.intercept)
         return Solution(panel, panel.labels)
 
     def _maximise(self, state: Blend, factor: float) -> Blend:
         """The best experts, proportions and scale for the responsibilities at this temperature."""
-        shares = self._objective.response.shares
+        shares = self.objective.response.shares
         weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
         weights *= shares[:, None]
         proportions = weights.sum(axis=0)
         alive = proportions > SMALLEST_SHARE
         weights, proportions = weights[:, alive], proportions[alive]
-        W, intercept = self._objective.fit_experts(weights.T, self._tol, state.W[alive])
-        costs = self._objective.costs(W, intercept)
-        scale = self._noise.scale(float(np.vdot(weights, costs)))
+        W, intercept = self.objective.fit_experts(weights.T, self.tol, state.W[alive])
+        costs = self.objective.costs(W, intercept)
+        scale = self.noise.scale(float(np.vdot(weights, costs)))
         following = self._blend(W, intercept, costs, proportions / proportions.sum(), scale)
         return replace(following, gain=state.objective - following.objective)
 
@@ -132,8 +127,8 @@ class MixtureEM:
         proportions: Floats,
         scale: float,
     ) -> Blend:
-        value = self._noise.log_partition(scale) - log_likelihood(
-            costs, proportions, scale, self._objective.response.shares
+        value = self.noise.log_partition(scale) - log_likelihood(
+            costs, proportions, scale, self.objective.response.shares
         )
         return Blend(W, intercept, costs, proportions, scale, value, 1.0, np.inf, done=False)
 

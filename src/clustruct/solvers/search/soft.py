@@ -12,7 +12,7 @@ found over and over again, from starts that have nothing in common: then the sea
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -208,6 +208,7 @@ def _annealed(
     return labels
 
 
+@dataclass(eq=False)
 class Soft:
     """The solver: a search over partitions, from a feasible start.
 
@@ -217,41 +218,35 @@ class Soft:
 
     name = "soft"
 
-    def __init__(
-        self,
-        objective: QuadraticObjective | FeatureObjective,
-        places: Places,
-        *,
-        effort: Effort,
-        rng: np.random.Generator,
-        tol: float = 1e-10,
-    ) -> None:
-        require(self.name, objective, ("quadratic_model", "refit"))
-        self._objective = objective
-        self._places = places
-        self._effort = effort
-        self._rng = rng
-        self._tol = tol
+    objective: QuadraticObjective | FeatureObjective
+    places: Places
+    _: KW_ONLY
+    effort: Effort
+    rng: np.random.Generator
+    tol: float = 1e-10
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("quadratic_model", "refit"))
 
     def start(self) -> Grouped:
         """The groups of the start, refitted."""
-        labels = self._places.labels
-        point = self._objective.refit(labels, self._places.n_groups, self._tol)
+        labels = self.places.labels
+        point = self.objective.refit(labels, self.places.n_groups, self.tol)
         return Grouped(point, labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
         """Search the model at the current point. One search settles the squared loss."""
         labels = search(
-            self._model(state.point), self._rng, effort=self._effort, starts=state.labels[None, :]
+            self._model(state.point), self.rng, effort=self.effort, starts=state.labels[None, :]
         ).labels
-        point = self._objective.refit(labels, self._places.n_groups, self._tol)
+        point = self.objective.refit(labels, self.places.n_groups, self.tol)
         if not point.value < state.objective:
             return Grouped(state.point, state.labels, 0.0, 0.0, done=True)
         gain = (state.objective - point.value) / max(abs(state.objective), np.finfo(float).tiny)
-        return Grouped(point, labels, 1.0, gain, done=self._objective.quadratic)
+        return Grouped(point, labels, 1.0, gain, done=self.objective.quadratic)
 
     def _model(self, point: Point) -> PartitionProblem:
-        model, places = self._objective.quadratic_model(point), self._places
+        model, places = self.objective.quadratic_model(point), self.places
         return PartitionProblem(
             gram=model.gram,
             moment=model.moment,

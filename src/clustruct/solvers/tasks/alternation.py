@@ -6,6 +6,8 @@ centroids of both groups at their best: otherwise a task stays with a centroid t
 itself. Neither step can raise the objective.
 """
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 
 from clustruct._typing import Floats, Labels
@@ -21,6 +23,7 @@ ROUNDING = 1e-12
 CANDIDATES, TRIALS = 48, 3
 
 
+@dataclass(eq=False)
 class TaskAlternation:
     """The solver: assign and refit, then move single tasks, and so on.
 
@@ -33,33 +36,26 @@ class TaskAlternation:
 
     name = "am"
 
-    def __init__(
-        self,
-        objective: TaskObjective,
-        labels: Labels,
-        n_clusters: int,
-        begin: Floats | None = None,
-        *,
-        tol: float = 1e-7,
-        sharp: float = 1e-12,
-    ) -> None:
-        require(self.name, objective, ("refit", "costs", "move_gains"))
-        self._objective = objective
-        self._labels = labels
-        self._n_clusters = n_clusters
-        self._begin = begin
-        self._tol = tol
-        self._sharp = sharp
+    objective: TaskObjective
+    labels: Labels
+    n_clusters: int
+    begin: Floats | None = None
+    _: KW_ONLY
+    tol: float = 1e-7
+    sharp: float = 1e-12
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("refit", "costs", "move_gains"))
 
     def start(self) -> Grouped:
         """The best weights for the first groups."""
-        point = self._objective.refit(self._labels, self._n_clusters, self._tol, self._begin)
+        point = self.objective.refit(self.labels, self.n_clusters, self.tol, self.begin)
         return Grouped(point, point.labels, 0.0, np.inf, done=point.V.shape[0] == point.W.shape[0])
 
     def advance(self, state: Grouped) -> Grouped:
         """Assign every task to its best group; move single tasks if that gains nothing."""
         point = point_of(state.point)
-        costs = self._objective.costs(point)
+        costs = self.objective.costs(point)
         trial = self._try(point, costs.argmin(axis=1))
         if trial is None:
             trial = self._best_move(point, costs)
@@ -72,9 +68,9 @@ class TaskAlternation:
         """The weights at full precision."""
         point = point_of(state.point)
         count = point.V.shape[0]
-        if self._objective.quadratic or self._sharp >= self._tol:
+        if self.objective.quadratic or self.sharp >= self.tol:
             return Solution(point, point.labels)
-        sharp = self._objective.refit(point.labels, count, self._sharp, point.W)
+        sharp = self.objective.refit(point.labels, count, self.sharp, point.W)
         point = sharp if sharp.value < point.value else point
         return Solution(point, point.labels)
 
@@ -82,7 +78,7 @@ class TaskAlternation:
         """The best weights for other groups, or None if they are no better."""
         if np.array_equal(labels, point.labels):
             return None
-        trial = self._objective.refit(labels, self._n_clusters, self._tol, point.W)
+        trial = self.objective.refit(labels, self.n_clusters, self.tol, point.W)
         better = trial.value < point.value - ROUNDING * abs(point.value)
         return trial if better else None
 
@@ -92,7 +88,7 @@ class TaskAlternation:
         everyone = np.arange(n_tasks)
         excess = costs - costs[everyone, point.labels][:, None]
         excess[everyone, point.labels] = np.inf
-        if count < self._n_clusters:  # a new group, for tasks far from their centroid
+        if count < self.n_clusters:  # a new group, for tasks far from their centroid
             # The cost of a task with a centroid of its own is unknown; try the costliest first.
             excess = np.hstack([excess, -costs[everyone, point.labels][:, None]])
         order = np.argsort(excess, axis=None, kind="stable")[:CANDIDATES]
@@ -100,7 +96,7 @@ class TaskAlternation:
         if not order.size:
             return None
         tasks, groups = np.divmod(order, excess.shape[1])
-        gains = self._objective.move_gains(point, tasks, groups)
+        gains = self.objective.move_gains(point, tasks, groups)
         for move in np.argsort(-gains, kind="stable")[:TRIALS]:
             if gains[move] <= 0.0:
                 return None
