@@ -52,7 +52,7 @@ class Constraint(Protocol):
     refits: whether the set is a union of subspaces, one for each grouping, so that groups may get
         any values without leaving it. If not, as for weights with a sign, solvers do not refit
         groups but keep projected points as they are. Where it is missing, groups are refitted and
-        the answer is projected once more, to see whether it is in the set.
+        the solution is projected once more, to check that it is in the set.
     """
 
     refits: bool

@@ -1,7 +1,7 @@
 """Newton's method with conjugate gradients, for smooth convex problems without constraint.
 
 One method serves all losses. For the squared loss its model is the function itself, so that the
-first system, solved to the tolerance asked for, is ridge regression by conjugate gradients.
+first system, solved to the given tolerance, is ridge regression by conjugate gradients.
 
 The intercept is one more weight, which no ridge holds: at weights ``W`` and an intercept ``b``,
 not necessarily the best one,

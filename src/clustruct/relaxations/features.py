@@ -40,7 +40,15 @@ class Factor(Relaxation, Protocol):
         """``R Z``."""
 
 
-class GramFactor(PlainEnergy):
+class FeatureFactor(PlainEnergy):
+    """The part of a factor that both forms of the objective share."""
+
+    def hull(self: Factor, labels: Labels, n_groups: int) -> Hull:
+        """The projector of one grouping."""
+        return hull_of(self, labels, n_groups)
+
+
+class GramFactor(FeatureFactor):
     """A square root of the Gram matrix: ``G = R'R``, ``R't = C``."""
 
     def __init__(self, objective: QuadraticObjective) -> None:
@@ -66,12 +74,8 @@ class GramFactor(PlainEnergy):
         """``R Z``."""
         return (assignment(labels, n_groups).T @ self._R.T).T
 
-    def hull(self, labels: Labels, n_groups: int) -> Hull:
-        """The projector of one grouping."""
-        return hull_of(self, labels, n_groups)
 
-
-class RowFactor(PlainEnergy):
+class RowFactor(FeatureFactor):
     """The rows of ``X``, weighted and centred as they are used."""
 
     rest = 0.0
@@ -101,10 +105,6 @@ class RowFactor(PlainEnergy):
         """``R Z``."""
         offsets = assignment(labels, n_groups).T @ self._x_means
         return self._roots * (self._design.group_sums(labels, n_groups) - offsets.T)
-
-    def hull(self, labels: Labels, n_groups: int) -> Hull:
-        """The projector of one grouping."""
-        return hull_of(self, labels, n_groups)
 
 
 def factor_of(objective: QuadraticObjective | FeatureObjective) -> Factor:

@@ -195,11 +195,17 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
         trace.append(Iteration(solver.name, number, state.objective, state.step, seconds))
         return bool(budget.monitor(trace[-1]))
 
-    state = checked(solver.start, 0, _numbers_of_state)
+    def of_state(state: S) -> _Numbers:
+        return {"the objective": float(state.objective)}
+
+    def of_solution(solution: Solution) -> _Numbers:
+        return {"the objective": float(solution.point.value), "a weight": solution.point.W}
+
+    state = checked(solver.start, 0, of_state)
     stopped = record(0, state)
     converged = state.done
     while not converged and not stopped and len(trace) <= budget.max_iter:
-        following = checked(partial(solver.advance, state), len(trace), _numbers_of_state)
+        following = checked(partial(solver.advance, state), len(trace), of_state)
         if following.objective < state.objective or not following.done:
             stopped = record(len(trace), following)
         state = following
@@ -213,20 +219,10 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
             ConvergenceWarning,
             stacklevel=2,
         )
-    solution = checked(partial(solver.solution, state), len(trace) - 1, _numbers_of_solution)
+    solution = checked(partial(solver.solution, state), len(trace) - 1, of_solution)
     if isinstance(solver, Constrained):
         solver.verify(solution)
     return Run(solver.name, solution, state, tuple(trace), converged, stopped)
-
-
-def _numbers_of_state(state: State) -> _Numbers:
-    """The numbers of an iterate that have to be finite."""
-    return {"the objective": float(state.objective)}
-
-
-def _numbers_of_solution(solution: Solution) -> _Numbers:
-    """The numbers of a solution that have to be finite."""
-    return {"the objective": float(solution.point.value), "a weight": solution.point.W}
 
 
 # ---- What solvers need of an objective and a constraint.

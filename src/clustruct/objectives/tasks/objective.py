@@ -200,7 +200,7 @@ class TaskObjective:
 
         ``min_w loss_t(w) + alpha/2 ||w||^2 + within/2 ||w - v_q||^2``, and what the centroid costs
         for one more task. Exact for the squared loss. For others the weights are a Newton step away
-        from those at hand, so that no cost is too small.
+        from those of the point, so that no cost is too small.
         """
         profile = self.profile(point.W)
         if self.quadratic:

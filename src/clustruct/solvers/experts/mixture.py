@@ -26,7 +26,6 @@ __all__ = [
     "bic",
     "cooling_factors",
     "log_likelihood",
-    "n_parameters",
     "n_weights",
     "responsibilities",
     "settle",
@@ -190,14 +189,9 @@ def bic(objective: SampleObjective, noise: Noise, panel: Panel, total: float) ->
     losses = objective.costs(panel.W, panel.intercept) - ridge
     proportions, scale, _ = settle(losses, noise, shares)
     likelihood = log_likelihood(losses, proportions, scale, shares) - noise.log_partition(scale)
-    price = n_parameters(panel, noise, objective.response.fit_intercept)
+    weights = n_weights(panel.W, panel.intercept, objective.response.fit_intercept)
+    price = weights + panel.W.shape[0] - 1 + noise.n_parameters
     return -2.0 * total * likelihood + price * float(np.log(max(total, 1.0)))
-
-
-def n_parameters(panel: Panel, noise: Noise, fit_intercept: bool) -> int:
-    """Weights that are not zero, intercepts, proportions and noise."""
-    weights = n_weights(panel.W, panel.intercept, fit_intercept)
-    return weights + panel.W.shape[0] - 1 + noise.n_parameters
 
 
 def n_weights(W: Floats, intercept: Floats, fit_intercept: bool) -> int:

@@ -134,8 +134,8 @@ def _from_afar(problem: SampleProblem, solver: str) -> tuple[list[Attempt], Atte
         return [refined], refined
     panel = problem.objective.panel(found.W, found.intercept)
     *earlier, last = best.solutions
-    answered = replace(last, solution=Solution(panel, panel.labels))
-    kept = replace(best, solutions=(*earlier, answered))
+    assigned = replace(last, solution=Solution(panel, panel.labels))
+    kept = replace(best, solutions=(*earlier, assigned))
     return [kept if attempt is best else attempt for attempt in attempts], kept
 
 

@@ -68,7 +68,7 @@ class RegressionClustering:
         return self._soft(W, intercept, costs, None)
 
     def advance(self, state: Soft) -> Soft:
-        """One refit with the weights at hand."""
+        """One refit with the weights of the current costs."""
         inverse = 1.0 / np.maximum(state.costs, self._floor)
         # Slope of the harmonic mean by each cost, up to the factor Q.
         slopes = np.square(inverse / inverse.sum(axis=1, keepdims=True))

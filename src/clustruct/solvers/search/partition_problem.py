@@ -23,7 +23,7 @@ class PartitionProblem:
     ``Z`` puts each feature into one of the groups. With the best ``V`` a partition *explains* the
     part ``tr(C'W) / 2`` of ``constant / 2``, and what is left is its value.
 
-    gram (d, d): ``G = X'X / S``, centred and weighted as the model wants it.
+    gram (d, d): ``G = X'X / S``, centred and weighted as in the model.
     moment (d, K): ``C = X'Y / S``.
     constant: ``||Y||^2 / S``.
     alpha: strength of the ridge penalty.

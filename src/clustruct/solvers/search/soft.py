@@ -212,6 +212,9 @@ def _annealed(
 class Soft:
     """The solver: a search over partitions, from a feasible start.
 
+    The search needs a quadratic. Other losses are modelled by one at the current point; the groups
+    found are refitted with the loss itself and modelled anew, as long as the objective falls.
+
     places: the groups that the search has to better, and where features may go.
     tol: precision of the refit.
     """
