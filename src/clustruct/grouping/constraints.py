@@ -68,7 +68,7 @@ class FeatureConstraint(Constraint, Protocol):
     """A set in which single rows can be moved from group to group."""
 
     def places(self, W: Floats) -> Places | None:
-        """The groups of a feasible matrix and where its rows may go; None if they are not few."""
+        """The groups of a feasible matrix and those its rows may move to; None if not limited."""
 
 
 class Free:
@@ -92,7 +92,7 @@ class Free:
 class Clustered:
     """At most ``n_clusters`` distinct rows.
 
-    cluster: exact k-means of numbers, where that is fastest.
+    cluster: the fastest exact k-means for the place of the numbers.
     """
 
     refits = True

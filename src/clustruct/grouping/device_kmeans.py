@@ -36,7 +36,7 @@ def cluster_on_device(x: Array, n_clusters: int) -> tuple[Labels, Floats, Labels
     x (n,): finite, of double precision, of any library that speaks the array API.
     n_clusters: at least 1.
 
-    Returns labels (n,): in the order of the centres; centers (q,); sizes (q,).
+    Returns labels (n,) in the order of the centres, centres (q,), sizes (q,) and the inertia.
     """
     xp = namespace(x)
     ordered = xp.sort(x)

@@ -178,8 +178,6 @@ def moments_of_parts(
     Shapes: target (n, K), weights (n,).
     counts (n, n_parts): how often each part has each row.
     centred: about the means of each part, or about zero.
-
-    Returns they can be joined.
     """
     about = Moments.about_mean if centred else Moments.about_zero
 
@@ -366,10 +364,7 @@ class QuadraticObjective:
 def quadratic_objective(
     design: Design, response: Response, penalties: Floats
 ) -> QuadraticObjective:
-    """The squared loss of a design, by its Gram matrix.
-
-    Shapes: penalties (d,).
-    """
+    """The squared loss of a design, by its Gram matrix."""
     moments = Moments.about_mean if response.fit_intercept else Moments.about_zero
     about = design.sweep(moments, response.target, response.shares, combine=Moments.joined)
     return objective_of(about, penalties)

@@ -10,7 +10,7 @@ It is convex, and its negative gradient is ``P P' / (2 alpha)`` with the rows
 ``p_i = [b_i1 x_i, ..., b_iK x_i]``: the oracle is (weighted) k-means of these rows, no matrix
 square root is needed, and the sum of the ``Q`` largest eigenvalues of ``P'P`` bounds what any
 grouping can hold. ``N`` is a convex combination of groupings; ``X X' o N`` is applied by adding up
-``x_j b_j`` over each group, and formed only where there are few samples.
+``x_j b_j`` over each group, and formed only for few samples.
 
 An intercept is one more column of ``X``, a constant one. It would have no ridge, and then the
 relaxation is empty: averaged over all groupings, it allows no ``B`` but zero. So the intercepts'
@@ -176,8 +176,6 @@ def slope_gram(objective: SampleObjective, panel: Panel) -> Floats:
     ``(b_k + b_l)^2``, as weights must not be negative, less those of ``k`` and of ``l``.
 
     panel: with slopes.
-
-    Returns shape (K d, K d).
     """
     d, n_outputs = objective.shape
     shares, about = objective.response.shares, np.zeros(d)

@@ -85,7 +85,7 @@ class Spreads:
 def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) -> float:
     """A lower bound of the objective for all groups, from the slopes of the loss at a point.
 
-    For every ``tau`` from 0, where it is that of the least loss, to 1, and all weights and groups,
+    For every ``tau`` from 0, which gives the least loss, to 1, and all weights and groups,
 
         objective >= -sum_i s_i loss*(tau g_i) - tau^2 / 2 max_M tr(P' Sigma(M) P),
 

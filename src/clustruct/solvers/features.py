@@ -169,7 +169,7 @@ def free_minimum(
 ) -> Point:
     """The unconstrained minimum, as precise as a start has to be.
 
-    near: where to begin, such as the minimum for another alpha.
+    near: a start, such as the minimum for another alpha.
     """
     return objective.minimum(ROUGH, near=near)
 

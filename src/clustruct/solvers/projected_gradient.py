@@ -41,7 +41,7 @@ SUFFICIENT = 0.2
 
 @dataclass(eq=False)
 class ProjectedGradient:
-    """Steps along the gradient, projected, accepted where the objective falls.
+    """The solver: projected gradient steps, accepted if the objective falls.
 
     begin: rows to start from, those of feasible weights or not.
     longest: the first step to try, in units of the step that minimises the objective along the

@@ -102,7 +102,7 @@ class SampleObjective:
         Shapes: start (d, K).
         weights (n,): not negative, not all zero.
 
-        Returns shapes (d, K) and (K,).
+        Returns weights (d, K) and intercept (K,).
         """
         design, response, target = self.design, self.response, self.response.target
         least = NEGLIGIBLE * float(design.fold(_largest, weights, combine=max))
@@ -151,7 +151,7 @@ class SampleObjective:
 
         Shapes: weights (n,), start (Q, d, K).
 
-        Returns shapes (Q, d, K) and (Q, K).
+        Returns weights (Q, d, K) and intercepts (Q, K).
         """
         if self._fits_together:
             each = without_negligible(np.stack(list(weights)))
@@ -185,7 +185,6 @@ class SampleObjective:
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
 
-        Shapes: labels (n,).
         start (Q, d, K): weights to start from.
         """
         used, labels = self._in_use(labels)
@@ -362,7 +361,7 @@ class SampleObjective:
         )
 
     def _stack_rows(self, B: Floats) -> Floats:
-        """``[b_i1 x_i, ..., b_iK x_i]``, then ``b_i`` where there is an intercept."""
+        """``[b_i1 x_i, ..., b_iK x_i]``, followed by ``b_i`` if there is an intercept."""
         products = self.design.row_products(B)
         return np.hstack([products, B]) if self.response.fit_intercept else products
 

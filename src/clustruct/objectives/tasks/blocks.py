@@ -144,10 +144,6 @@ def best_centroids(profile: Profile, strengths: Strengths, labels: Labels, n_gro
     Centroids are drawn to ``m``, see `Strengths.pull`: ``T_q v_q = g_q + s_q between m`` with
     ``T_q = H_q + s_q between``. What is left of ``m`` is the system
     ``sum_q s_q between T_q^-1 H_q + K c``.
-
-    Shapes: labels (K,).
-
-    Returns shape (n_groups, width).
     """
     sizes = np.bincount(labels, minlength=n_groups).astype(np.float64)
     between, mean = strengths.between, strengths.mean

@@ -1,6 +1,6 @@
 """Targets of tasks, the rows that they belong to, and the loss of each task.
 
-The weights of a task are ``d`` numbers and, where there is an intercept, one more: the score of
+The weights of a task are ``d`` numbers and, if there is an intercept, one more: the score of
 the task at the centre of all rows. Columns are centred by a common vector, implicitly, so that
 this intercept has little to do with the weights.
 """

@@ -98,7 +98,6 @@ class TaskObjective:
     ) -> TaskPoint:
         """The best weights and centroids for given groups.
 
-        Shapes: labels (K,).
         n_groups: groups without tasks are left out.
         tol: Newton's method ends when a step gains less than this fraction of the value.
         start (n_groups, width) or (K, width): centroids, or weights of the tasks, to start from.
@@ -218,7 +217,7 @@ class TaskObjective:
         Shapes: V (Q, width).
         mean (width,): that of the centroids of all tasks.
 
-        Returns labels (K,); w (K, width).
+        Returns labels (K,) and weights (K, width).
         """
         costs, weights = np.empty((self.shape[0], V.shape[0])), []
         for q, v in enumerate(V):
@@ -244,12 +243,8 @@ class TaskObjective:
     def move_gains(self, point: TaskPoint, tasks: Labels, groups: Labels) -> Floats:
         """Decrease of the objective when a task moves to another group, for several moves.
 
-        Both groups get their best centroids, drawn to where centroids are drawn to at the point.
+        Both groups get their best centroids, drawn to the same mean as those of the point.
         Group number ``Q`` is a new one.
-
-        Shapes: tasks, groups (m,).
-
-        Returns shape (m,).
         """
         profile, between = self.profile(point.W), self.strengths.between
         drawn = between * self.strengths.pull * point.rows.mean(axis=0)

@@ -102,10 +102,7 @@ def reseed(labels: Labels, least: Floats, shares: Floats, n_clusters: int) -> La
 
     Each takes samples that together weigh a quarter of an even share.
 
-    Shapes: labels (n,), shares (n,).
     least (n,): cost of each sample.
-
-    Returns shape (n,).
     """
     idle = np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0)
     if idle.size == 0 or not least.any():
@@ -123,12 +120,7 @@ def reseed(labels: Labels, least: Floats, shares: Floats, n_clusters: int) -> La
 def reseed_elsewhere(
     design: Design, labels: Rows, least: Rows, shares: Rows, n_clusters: int
 ) -> Rows:
-    """The same without sorting, for rows that are not on the host; equal costs are treated alike.
-
-    Shapes: labels (n,), least (n,), shares (n,).
-
-    Returns shape (n,).
-    """
+    """The same without sorting, for rows not on the host; equal costs are treated alike."""
     weights = design.fold(partial(totals_by_code, n_codes=n_clusters), labels, shares)
     idle = np.flatnonzero(weights <= 0.0)
     largest = float(design.fold(lambda c: namespace(c).max(c), least, combine=max))

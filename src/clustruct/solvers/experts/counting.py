@@ -123,7 +123,6 @@ def count_bic(
 
     Shapes: intercept (Q, K).
     W (Q, d, K): experts to start from.
-    total: weight of all samples together.
     """
     return _criterion(objective, noise, W, intercept, total)[0]
 

@@ -36,6 +36,7 @@ __all__ = [
 HEAT, COOLING = 4.0, 0.8
 # Experts with a smaller share have lost their samples.
 SMALLEST_SHARE = 1e-6
+# Steps at most until proportions and scale have settled.
 MAX_SETTLING = 200
 
 
@@ -180,10 +181,7 @@ def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, 
 
 
 def bic(objective: SampleObjective, noise: Noise, panel: Panel, total: float) -> float:
-    """Bayesian information criterion of the mixture that the experts make; smaller is better.
-
-    total: weight of all samples together.
-    """
+    """Bayesian information criterion of the mixture that the experts make; smaller is better."""
     shares = objective.response.shares
     ridge = 0.5 * objective.alpha * np.square(panel.W).sum(axis=(1, 2))
     losses = objective.costs(panel.W, panel.intercept) - ridge

@@ -19,7 +19,7 @@ from clustruct.solvers.experts.starts import Screening, draw_experts, views
 __all__ = ["SETTINGS", "SUBSET", "ExpertSettings", "SampleProblem", "draw_rows"]
 
 
-# How many samples experts are found on where there are many more.
+# Number of samples that experts are found on if there are many more.
 SUBSET = 20_000
 
 
@@ -40,7 +40,7 @@ class ExpertSettings:
     thinned: int = 60
     least_thinned: int = 4000
     cheap: int = 4_000_000
-    # Directions for each expert in which mixtures start where samples are plenty.
+    # Directions for each expert in which mixtures start if samples are plenty.
     directions: int = 2
     # Least and largest number of starts: they stop once the best objective was reached twice.
     # Without cooling, poor solutions may be reached twice as well.

@@ -89,7 +89,7 @@ def draw_experts(
 def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
     """The columns or directions to search on, start by start: their kind and their number.
 
-    Returns empty where there are too few features to leave any out.
+    Empty if there are too few features to leave any out.
     """
     columns = [("columns", m) for m in SETTINGS.n_columns if 3 * m <= 2 * n_features]
     directions = [("directions", m * n_clusters) for m in (2, 1) if 3 * m * n_clusters < n_features]
@@ -165,8 +165,6 @@ class Screening:
         With enough samples to estimate the directions well, a mixture finds groups that
         alternating minimisation misses.
 
-        size: how many directions.
-
         Returns weights (Q, d, K) and intercepts (Q, K).
         """
         seen = self._Z @ self._directions[:, :size]
@@ -177,12 +175,7 @@ class Screening:
         return panel.W, panel.intercept
 
     def groups(self, kind: str, size: int, n_clusters: int, rng: np.random.Generator) -> Labels:
-        """Samples in groups, by experts on a few columns or directions.
-
-        size: how many.
-
-        Returns shape (n,).
-        """
+        """Samples in groups, by experts on a few columns or directions."""
         if kind == "directions":
             seen = self._Z @ self._directions[:, :size]
             return self._search(seen, self._residual, n_clusters, None, rng).labels

@@ -116,13 +116,7 @@ class MessagePassing:
         self._n_permitted = np.maximum(members, np.float32(1.0))
 
     def draw(self, n_starts: int, rng: np.random.Generator) -> Labels:
-        """Labels that message passing finds from random levels, -1 for the zero group.
-
-        n_starts: how many.
-        rng: where the levels are drawn from.
-
-        Returns labels (n_starts, d).
-        """
+        """Labels that message passing finds from random levels, -1 for the zero group."""
         labels = np.empty((n_starts, self._n_features), dtype=np.intp)
         for begin in range(0, n_starts, self.batch):
             part = labels[begin : begin + self.batch]

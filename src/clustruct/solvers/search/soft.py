@@ -152,7 +152,7 @@ def _candidates(
         return
     passing = MessagePassing(problem)
     for _ in range(effort.n_turns):
-        # Cheap, and good enough where samples abound.
+        # Cheap, and good enough if there are many samples.
         yield problem.random_labels(passing.batch, rng), np.inf
         for begin in range(0, effort.n_starts, passing.batch):
             yield passing.draw(min(passing.batch, effort.n_starts - begin), rng), np.inf
@@ -215,7 +215,7 @@ class Soft:
     The search needs a quadratic. Other losses are modelled by one at the current point; the groups
     found are refitted with the loss itself and modelled anew, as long as the objective falls.
 
-    places: the groups that the search has to better, and where features may go.
+    places: the groups that the search has to improve, and those that each feature may be in.
     tol: precision of the refit.
     """
 
