@@ -31,12 +31,15 @@ class Noise(Protocol):
 
     def scale(self, mean_loss: float) -> float:
         """The most likely ``T`` for a mean loss."""
+        ...
 
     def log_partition(self, scale: float) -> float:
         """``log Z(T)``."""
+        ...
 
     def spread(self, mean_loss: float) -> float:
         """How far scores of different experts are apart, when one model has this mean loss."""
+        ...
 
 
 class NormalNoise:
