@@ -189,7 +189,7 @@ def _passes(X: Any, y: Any, dtype: str) -> Record:
         "adjoint_ms": _clock(lambda: design.adjoint(point.slope)),
         "project_ms": _clock(lambda: constraint.project(point.W)),
         "step_ms": _clock(step),
-        "ray_ms": _clock(lambda: objective.ray(point)),
+        "ray_ms": _clock(lambda: objective.bend(point, objective.gradient(point))),
         "refit_ms": _clock(lambda: objective.refit(nearest.labels, N_CLUSTERS, 1e-10)),
         "raw_scores_ms": _clock(lambda: X @ direction),
     }

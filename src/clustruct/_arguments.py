@@ -1,4 +1,4 @@
-"""Checks of arguments; what is refused is told the reason and the remedy."""
+"""Checks of arguments, whose errors state the reason and the remedy."""
 
 import math
 import numbers
@@ -40,7 +40,7 @@ def as_number(
 
 
 def as_numbers(value: ArrayLike, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Finite numbers of the given shape; one number stands for as many as are needed."""
+    """Finite numbers of the given shape; a single number is repeated."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -57,7 +57,7 @@ def as_numbers(value: ArrayLike, name: str, shape: tuple[int, ...]) -> NDArray[n
 
 
 def as_flag(value: object, name: str) -> bool:
-    """True or False, and nothing that merely looks like it."""
+    """True or False; anything else is an error."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}. Give one of the two.")
     return bool(value)

@@ -1,4 +1,4 @@
-"""Errors for numbers that overflowed or are not numbers, with the step they arose in."""
+"""Errors for numbers that are infinite or NaN, which name the step and the remedy."""
 
 import math
 from collections.abc import Callable
@@ -69,9 +69,9 @@ def require_finite(values: float | NDArray[np.float64], quantity: str, step: str
 
 
 def finite_moments(means: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    """Means and variances of columns, unless the squares of one of them overflowed.
+    """Return means and variances of columns; raise an error if a square overflowed.
 
-    Columns whose means are not finite hold entries that are not: those are told of elsewhere.
+    Columns whose means are not finite hold entries that are not, which are reported elsewhere.
     """
     bad = np.flatnonzero(np.isfinite(means) & ~np.isfinite(variances))
     if bad.size:
@@ -84,7 +84,7 @@ def finite_moments(means: Floats, variances: Floats) -> tuple[Floats, Floats]:
 
 
 def require_squares(y: NDArray[Any], name: str = "y") -> None:
-    """Raise an error where numbers, NaN among them or not, are too large or too small to square."""
+    """Raise an error if numbers, NaN ignored, are too large or too small to be squared."""
     size = float(np.fmax.reduce(np.abs(y), axis=None, initial=0.0))
     if size > LARGEST or 0.0 < size < SMALLEST:
         what = "large" if size > LARGEST else "small"
@@ -95,7 +95,7 @@ def require_squares(y: NDArray[Any], name: str = "y") -> None:
 
 
 def without_warnings(function: Function) -> Function:
-    """Have NumPy not warn of overflow, where it ends in an error that says more."""
+    """Silence NumPy's warnings of overflow, which ends in an error that says more."""
 
     @wraps(function)
     def silent(*args: Any, **kwargs: Any) -> Any:

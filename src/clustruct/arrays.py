@@ -1,7 +1,6 @@
-"""Functions of arrays wherever they live.
+"""Functions of arrays of any library, on the host or on a device.
 
-For NumPy they are NumPy's and SciPy's own. For the arrays of other libraries the same is said in
-the words of the array API standard, which array-api-compat makes them all speak.
+For NumPy arrays they call NumPy and SciPy; for others the array API standard, by array-api-compat.
 """
 
 from collections.abc import Sequence
@@ -43,12 +42,12 @@ NUMPY = (np.ndarray, np.generic)
 
 
 def namespace(x: Array) -> Any:
-    """The module whose functions an array is for."""
+    """The module with the functions for an array: NumPy, or an array API namespace."""
     return np if isinstance(x, NUMPY) else _compat().array_namespace(x)
 
 
 def device_of(x: Array) -> Any:
-    """Where an array lives."""
+    """The device of an array."""
     return _compat().device(x)
 
 
@@ -67,21 +66,21 @@ def to_host(x: Array) -> NDArray[Any]:
 
 
 def beside(values: NDArray[Any], x: Array) -> Array:
-    """Numbers of the host as an array that lives beside another one."""
+    """An array of the host as one on the same device as another."""
     if isinstance(x, np.ndarray):
         return values
     return namespace(x).asarray(np.ascontiguousarray(values), device=device_of(x))
 
 
 def cast(x: Array, dtype: Any) -> Array:
-    """The same numbers in another precision; no copy where it is theirs already."""
+    """The same numbers in another precision; no copy if they have it already."""
     if isinstance(x, np.ndarray):
         return x.astype(dtype, copy=False)
     return namespace(x).astype(x, dtype, copy=False)
 
 
 def like(values: NDArray[Any], x: Array) -> Array:
-    """Numbers of the host as an array beside another one, in its precision."""
+    """An array of the host on the same device as another, in its precision."""
     return cast(beside(values, x), x.dtype)
 
 
@@ -100,7 +99,7 @@ def column_dots(a: Array, b: Array) -> Array:
 
 
 def concatenated(parts: Sequence[Array]) -> Array:
-    """One array after the other."""
+    """Arrays joined along the first axis."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return namespace(parts[0]).concat(list(parts))
@@ -120,7 +119,7 @@ def segment_sums(x: Array, bounds: NDArray[np.intp]) -> NDArray[Any]:
 
 
 def indicator(codes: Array, n_codes: int) -> Array:
-    """True in the column of each row's code."""
+    """Matrix with True in the column of each row's code."""
     return codes[:, None] == beside(np.arange(n_codes), codes)
 
 
@@ -130,7 +129,7 @@ def look_up(values: NDArray[Any], codes: Array) -> Array:
 
 
 def count_true(mask: Array) -> Array:
-    """How many entries are true."""
+    """Number of entries that are true."""
     xp = namespace(mask)
     return np.count_nonzero(mask) if xp is np else xp.sum(xp.astype(mask, xp.int64))
 

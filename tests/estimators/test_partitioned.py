@@ -183,7 +183,7 @@ def test_a_small_second_derivative_is_formed_in_one_pass(name, problem, passes, 
     y = answers_for(name, y)
     formed, applied = made(name), made(name)
     few = passes(formed, X, y)
-    monkeypatch.setattr("clustruct.objectives.readings.FORMED", 0)
+    monkeypatch.setattr("clustruct.objectives.streamed.FORMED", 0)
     assert few < passes(applied, X, y)
     np.testing.assert_allclose(formed.coef_, applied.coef_, rtol=1e-6)
 

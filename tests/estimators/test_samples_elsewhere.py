@@ -1,6 +1,7 @@
 """Clustered samples that stay where they are: in chunks of Dask, or on a device."""
 
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import sparse
 
 import clustruct as cs
 from clustruct.arrays import to_host
+from clustruct.solvers.experts.problem import SETTINGS
 from tests.estimators.test_partitioned import in_pieces, run_on_cluster
 
 N, D = 600, 4
@@ -33,8 +35,8 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def _few_at_hand(monkeypatch):
     """Experts are sought on 200 samples, in memory too."""
-    monkeypatch.setattr("clustruct.solvers.experts.recipes.SUBSET", 200)
-    monkeypatch.setattr("clustruct.solvers.experts.recipes.LARGE", 0)
+    few = replace(SETTINGS, subset=200, large=0)
+    monkeypatch.setattr("clustruct.solvers.experts.problem.SETTINGS", few)
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
 
 
@@ -110,7 +112,8 @@ def test_pieces_give_the_experts_of_the_whole(name, kind, problem):
 
 
 def test_few_samples_are_all_at_hand(problem, monkeypatch):
-    monkeypatch.setattr("clustruct.solvers.experts.recipes.SUBSET", N)
+    many = replace(SETTINGS, subset=N, large=0)
+    monkeypatch.setattr("clustruct.solvers.experts.problem.SETTINGS", many)
     X, y = problem
     weights = np.random.default_rng(1).random(N)
     weights[:110] = 0.0  # a whole chunk, and a part of one
@@ -281,8 +284,8 @@ def test_too_few_classes_are_told(problem):
 def test_cluster_gives_the_bits_of_threads(tmp_path):
     pytest.importorskip("distributed")
     body = textwrap.dedent("""\
-        import clustruct.solvers.experts.recipes, dask
-        clustruct.solvers.experts.recipes.SUBSET = 200
+        import clustruct.solvers.experts.problem as problem, dask
+        problem.SETTINGS = problem.ExpertSettings(subset=200)
         scores = np.where(X[:, 0] > 1.0, X @ np.arange(12.0), -X.sum(axis=1))
         classes = np.digitize(scores, np.quantile(scores, [0.3, 0.7]))
         options = {"alpha": 0.3, "random_state": 0, "solver": "am", "n_init": 2}

@@ -22,8 +22,7 @@ from clustruct.estimators.features.grid import Grid
 from clustruct.estimators.features.selection import CLEAR, select
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.objectives.moments import Moments
-from clustruct.objectives.quadratic import quadratic_objective, remaining_objective
+from clustruct.objectives.quadratic import Moments, quadratic_objective, remaining_objective
 
 GRID = {"n_clusters": (1, 2, 3), "alphas": (1e-1, 1e-3)}
 

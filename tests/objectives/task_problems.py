@@ -5,9 +5,8 @@ import numpy as np
 from clustruct.design import as_design
 from clustruct.losses import LogisticLoss, SquaredLoss
 from clustruct.objectives.tasks.blocks import Strengths
-from clustruct.objectives.tasks.data import Part, task_data
+from clustruct.objectives.tasks.data import OwnRows, Part, task_data
 from clustruct.objectives.tasks.objective import TaskObjective
-from clustruct.objectives.tasks.rows import OwnRows
 
 
 def strengths(d, fit_intercept=True, *, alpha=0.1, mean=0.05, between=0.2, within=0.7):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from clustruct.design import as_design
-from clustruct.objectives.moments import Moments, moments_of_parts
+from clustruct.objectives.quadratic import Moments, moments_of_parts
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])

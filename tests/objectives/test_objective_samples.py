@@ -42,12 +42,11 @@ LOSSES = [SquaredLoss(), HuberLoss(0.5), MultinomialLoss()]
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_ray_is_the_gradient(loss, fit_intercept):
+def test_gradient_by_the_rows(loss, fit_intercept):
     objective, rng = make(loss, fit_intercept=fit_intercept)
     panel = objective.fit_groups(rng.integers(0, 2, 12), 1e-3)
-    rows, ray = objective.rows(panel), objective.ray(panel)
+    rows, gradient = objective.rows(panel), objective.gradient(panel)
     assert row_value(objective, rows) == pytest.approx(panel.value)
-    gradient = rows - ray.at(1.0)
     direction = rng.standard_normal(rows.shape)
     h = 1e-6
     slope = (
@@ -56,11 +55,12 @@ def test_ray_is_the_gradient(loss, fit_intercept):
     assert slope == pytest.approx(float(np.vdot(gradient, direction)), rel=1e-5, abs=1e-8)
 
 
-def test_ray_unit_minimises_the_quadratic_model():
+def test_curvature_gives_the_best_step_along_the_gradient():
     objective, rng = make()
     panel = objective.fit_groups(rng.integers(0, 2, 12), 1e-3)
-    ray = objective.ray(panel)
-    at = {f: row_value(objective, ray.at(f * ray.unit)) for f in (0.9, 1.0, 1.1)}
+    rows, gradient = objective.rows(panel), objective.gradient(panel)
+    best = np.vdot(gradient, gradient) / objective.bend(panel, gradient)
+    at = {f: row_value(objective, rows - f * best * gradient) for f in (0.9, 1.0, 1.1)}
     assert at[1.0] < min(at[0.9], at[1.1])
 
 

@@ -7,8 +7,7 @@ from scipy.optimize import minimize
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.objectives.tasks.blocks import solve
-from clustruct.objectives.tasks.data import Part
-from clustruct.objectives.tasks.rows import OwnRows, SharedRows
+from clustruct.objectives.tasks.data import OwnRows, Part, SharedRows
 from clustruct.results import Projection
 from tests.objectives.task_problems import make
 
@@ -105,7 +104,7 @@ def test_gains_of_moves(within):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=named)
 @pytest.mark.parametrize("within", [0.7, np.inf])
-def test_ray_is_the_gradient_of_the_profile(loss, within):
+def test_gradient_and_curvature_of_the_profile(loss, within):
     objective = make(loss, within=within, sizes=(4, 9), seed=2)
     rng = np.random.default_rng(0)
     rows = rng.standard_normal(objective.shape)
@@ -114,14 +113,14 @@ def test_ray_is_the_gradient_of_the_profile(loss, within):
         labels = np.arange(rows.shape[0])
         return objective.keep(Projection(rows, labels, rows, 0.0, exact=True))
 
-    ray = objective.ray(at(rows))
-    gradient = rows - ray.at(1.0)
+    gradient = objective.gradient(at(rows))
     direction = rng.standard_normal(rows.shape)
     h = 1e-4
     slope = (at(rows + h * direction).value - at(rows - h * direction).value) / (2 * h)
     assert slope == pytest.approx(float(np.vdot(gradient, direction)), rel=1e-3, abs=1e-6)
     if isinstance(loss, SquaredLoss):
-        values = {f: at(ray.at(f * ray.unit)).value for f in (0.9, 1.0, 1.1)}
+        best = np.vdot(gradient, gradient) / objective.bend(at(rows), gradient)
+        values = {f: at(rows - f * best * gradient).value for f in (0.9, 1.0, 1.1)}
         assert values[1.0] < min(values[0.9], values[1.1])
 
 

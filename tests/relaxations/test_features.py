@@ -11,7 +11,7 @@ from clustruct.relaxations.features import (
     factor_of,
     hull_of,
 )
-from clustruct.relaxations.hull import dual_bound
+from clustruct.relaxations.hull import RelaxationSettings, dual_bound
 from tests import brute_force as bf
 from tests.objectives.problems import QUADRATIC, problem
 
@@ -32,7 +32,8 @@ def projector(labels):
 @pytest.fixture(params=["dense", "iterative"])
 def hull_kind(request, monkeypatch):
     """Both ways to solve, whatever the number of rows."""
-    monkeypatch.setattr(relaxations, "DENSE_ROWS", 10**9 if request.param == "dense" else -1)
+    most = 10**9 if request.param == "dense" else -1
+    monkeypatch.setattr(relaxations, "SETTINGS", RelaxationSettings(dense_rows=most))
     return DenseHull if request.param == "dense" else IterativeHull
 
 

@@ -11,7 +11,7 @@ from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.relaxations import samples
-from clustruct.relaxations.hull import dual_bound
+from clustruct.relaxations.hull import RelaxationSettings, dual_bound
 
 N, D = 7, 2
 
@@ -77,6 +77,6 @@ def test_iterative_and_dense_hulls_agree(objective, fit_intercept, monkeypatch):
     factor = samples.SampleFactor(SampleObjective(objective.design, other, 0.05))
     first, second = np.array([0, 1] * 3 + [0]), np.array([0] * 4 + [1] * 3)
     dense = factor.hull(first, 2).toward(second, 2)(0.4).solve()
-    monkeypatch.setattr(samples, "DENSE_ROWS", 0)
+    monkeypatch.setattr(samples, "SETTINGS", RelaxationSettings(dense_rows=0))
     iterative = factor.hull(first, 2).toward(second, 2)(0.4).solve()
     assert iterative == pytest.approx(dense, rel=1e-5, abs=1e-7)

@@ -10,11 +10,9 @@ from clustruct.design import as_design
 from clustruct.grouping.constraints import Clustered
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.linear import Response
-from clustruct.objectives.point import Point
-from clustruct.solvers.driver import Budget, Solution, drive
+from clustruct.objectives.linear import Point, Response
+from clustruct.solvers.driver import Budget, Solution, drive, require
 from clustruct.solvers.projected_gradient import ProjectedGradient
-from clustruct.solvers.protocols import require
 
 
 @dataclass(frozen=True)

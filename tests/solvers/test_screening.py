@@ -8,7 +8,7 @@ from clustruct.design import as_design
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.experts.screening import Screening, views
+from clustruct.solvers.experts.starts import Screening, views
 
 
 def screening_of(X, y):

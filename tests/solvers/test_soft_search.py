@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from clustruct.solvers.search.soft_search import Effort, search
+from clustruct.solvers.search.soft import Effort, search
 from tests.solvers.problems import permitted, planted, quadratic, value_of, weights_of
 
 QUICK = Effort(n_turns=1, n_starts=32, n_annealed=8, n_sweeps=50)
@@ -83,7 +83,7 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_limits
 from clustruct.solvers.search.partition_problem import PartitionProblem
-from clustruct.solvers.search.soft_search import Effort, search
+from clustruct.solvers.search.soft import Effort, search
 
 rng = np.random.default_rng(0)
 x = rng.standard_normal((60, 120))

@@ -12,6 +12,7 @@ import clustruct as cs
 from clustruct.grouping.constraints import BlockClustered, Clustered, Free, SparseClustered
 from clustruct.relaxations import features as relaxations
 from clustruct.relaxations.features import factor_of
+from clustruct.relaxations.hull import RelaxationSettings
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureProblem, solve
@@ -291,7 +292,8 @@ def test_starts(start):
 @pytest.mark.parametrize("step", ["line_search", "classic"])
 @pytest.mark.parametrize("rows", ["dense", "iterative"])
 def test_conditional_gradient_nears_the_minimum_of_the_relaxation(step, rows, monkeypatch):
-    monkeypatch.setattr(relaxations, "DENSE_ROWS", 10**9 if rows == "dense" else -1)
+    most = 10**9 if rows == "dense" else -1
+    monkeypatch.setattr(relaxations, "SETTINGS", RelaxationSettings(dense_rows=most))
     made = problem("squared", seed=7, d=D, n=40)
     objective = made.by_gram
     factor = factor_of(objective)
@@ -333,7 +335,7 @@ def test_both_hulls_lead_to_the_same_answer(monkeypatch):
     made = problem("squared", seed=8, d=12, n=40)
     found = []
     for rows in (10**9, -1):
-        monkeypatch.setattr(relaxations, "DENSE_ROWS", rows)
+        monkeypatch.setattr(relaxations, "SETTINGS", RelaxationSettings(dense_rows=rows))
         for form in (made.by_gram, made.by_rows):
             found.append(solve(feature_problem(form, Clustered(3), tol=1e-4), "cg"))
     values = [outcome.solution.point.value for outcome in found]
@@ -360,7 +362,7 @@ def test_rounding_is_the_last_oracle_or_better():
         (lambda o, c: Greedy(o, c, None), "solver 'greedy' needs .*refit"),
         (
             lambda o, c: ProjectedGradient(o, c, None, longest=1.0),
-            "solver 'pg' needs keep, ray, refit",
+            "solver 'pg' needs keep, rows, gradient, bend, refit",
         ),
         (lambda o, c: ConditionalGradient(o, c, None, None), "solver 'cg' needs refit"),
     ],

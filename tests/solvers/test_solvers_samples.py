@@ -1,6 +1,7 @@
 """Solvers for clustered samples: contracts, and brute force over all assignments."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation, reseed
 from clustruct.solvers.experts.mixture import HEAT
-from clustruct.solvers.experts.recipes import RECIPES, SampleProblem, panel_of, solve
+from clustruct.solvers.experts.problem import SETTINGS, SampleProblem
+from clustruct.solvers.experts.recipes import RECIPES, panel_of, solve
 
 SOLVERS = sorted(RECIPES)
 
@@ -138,13 +140,13 @@ def test_alternating_minimisation_ends_where_nobody_wants_to_change():
     assert found.value == pytest.approx(problem.objective.fit_groups(found.labels, 1e-12).value)
 
 
-def test_large_problems_are_searched_on_a_subset(monkeypatch):
-    from clustruct.solvers.experts import recipes as samples
-
-    monkeypatch.setattr(samples, "LARGE", 1000)
-    monkeypatch.setattr(samples, "SUBSET", 200)
-    data = make_experts(1000, 4, 2, random_state=0)
-    outcome = solve(problem_of(data.X, data.y[:, None], SquaredLoss(), 2), "auto")
+def test_large_problems_are_searched_on_a_subset():
+    data, settings = (
+        make_experts(1000, 4, 2, random_state=0),
+        replace(SETTINGS, large=1000, subset=200),
+    )
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2, settings=settings)
+    outcome = solve(problem, "auto")
     assert "on 200 samples" in outcome.status.message
     assert outcome.solution.point.value < 0.1
 
@@ -167,13 +169,11 @@ def test_relevance_prior_begins_with_the_mixture_where_samples_are_plenty():
     assert outcome.solution.point.value < 0.02
 
 
-def test_alternating_minimisation_is_tried_on_a_part_of_many_samples(monkeypatch):
-    from clustruct.solvers.experts import recipes as samples
-
-    monkeypatch.setattr(samples, "LEAST_THINNED", 400)
+def test_alternating_minimisation_is_tried_on_a_part_of_many_samples():
+    settings = replace(SETTINGS, least_thinned=400)
     data = make_experts(1500, 2, 2, random_state=0)
-    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2, settings=settings)
     assert problem.thinned().objective.response.shares.size <= 400
     assert solve(problem, "auto").solution.point.value < 0.1
-    few = problem_of(data.X[:700], data.y[:700, None], SquaredLoss(), 2)
+    few = problem_of(data.X[:700], data.y[:700, None], SquaredLoss(), 2, settings=settings)
     assert few.thinned() is few

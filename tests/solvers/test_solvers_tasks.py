@@ -8,9 +8,8 @@ from clustruct.datasets import make_clustered_tasks
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.objectives.tasks.blocks import Strengths
-from clustruct.objectives.tasks.data import Part, task_data
+from clustruct.objectives.tasks.data import OwnRows, Part, task_data
 from clustruct.objectives.tasks.objective import TaskObjective
-from clustruct.objectives.tasks.rows import OwnRows
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.tasks.alternation import TaskAlternation
 from clustruct.solvers.tasks.recipes import RECIPES, TaskProblem, solve

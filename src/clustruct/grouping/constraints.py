@@ -1,9 +1,9 @@
-"""The sets that weights are kept in, each with its projection.
+"""The sets that constrain the weights, each with its projection.
 
-Every set here is a union of subspaces, one for each way to group the rows of ``W``, so that it
-contains all multiples of its points. `explained` is the reason why a lower bound exists: the
-largest share of a matrix's squared length that any of these subspaces holds. A set may be smaller,
-as long as it lies in such a union and says so by `refits`.
+Every set here is a union of subspaces (eq:union), one for each grouping of the rows of ``W``, so
+that it contains all multiples of its points. Lower bounds rest on `explained`: the largest share of
+a matrix's squared length that any of these subspaces holds. A set may also be a part of such a
+union, and then has ``refits = False``.
 """
 
 from dataclasses import dataclass
@@ -32,17 +32,11 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where each row may go, for searches that move single rows.
+    """The groups that each row may be in, for searches that move single rows.
 
-    Attributes
-    ----------
-    labels : ndarray of intp, shape (d,)
-        A grouping to begin with, -1 for zero.
-    n_groups : int
-    first, last : ndarray of intp, shape (d,), or None
-        A row may be in the groups ``first <= q < last``; None for all groups.
-    n_nonzero : int or None
-        How many rows may be outside the zero group; None if there is no zero group.
+    labels (d,): a grouping to begin with, -1 for zero.
+    first, last (d,): a row may be in the groups ``first <= q < last``; None for all groups.
+    n_nonzero: how many rows may be outside the zero group; None if there is no zero group.
     """
 
     labels: Labels
@@ -55,32 +49,26 @@ class Places:
 class Constraint(Protocol):
     """A set of matrices with a few distinct rows.
 
-    Attributes
-    ----------
-    refits : bool
-        Whether the set is a union of subspaces, one for each grouping, so that groups may get any
-        values without leaving it. If not, as for weights with a sign, solvers do not refit groups
-        but keep projected points as they are. Where it is missing, groups are refitted and the
-        answer is projected once more, to see whether it is in the set.
+    refits: whether the set is a union of subspaces, one for each grouping, so that groups may get
+        any values without leaving it. If not, as for weights with a sign, solvers do not refit
+        groups but keep projected points as they are. Where it is missing, groups are refitted and
+        the solution is projected once more, to check that it is in the set.
     """
 
     refits: bool
 
     def project(self, W: Floats) -> Projection:
         """The nearest matrix of the set (or a near one, if ``exact`` is False)."""
-        ...
 
     def explained(self, P: Floats) -> float:
         """An upper bound of ``max ||proj P||^2`` over the subspaces; sharp for one column."""
-        ...
 
 
 class FeatureConstraint(Constraint, Protocol):
     """A set in which single rows can be moved from group to group."""
 
     def places(self, W: Floats) -> Places | None:
-        """The groups of a feasible matrix and where its rows may go; None if they are not few."""
-        ...
+        """The groups of a feasible matrix and those its rows may move to; None if not limited."""
 
 
 class Free:
@@ -93,22 +81,18 @@ class Free:
         return Projection(W, np.arange(W.shape[0]), W, 0.0, exact=True)
 
     def explained(self, P: Floats) -> float:
-        """All of it."""
+        """The whole squared length."""
         return float(np.vdot(P, P))
 
     def places(self, W: Floats) -> None:
-        """Every row is where it should be."""
+        """None: no row can be moved."""
         return None
 
 
 class Clustered:
     """At most ``n_clusters`` distinct rows.
 
-    Parameters
-    ----------
-    n_clusters : int
-    cluster : callable
-        Exact k-means of numbers, where that is fastest.
+    cluster: the fastest exact k-means for the place of the numbers.
     """
 
     refits = True
@@ -126,7 +110,7 @@ class Clustered:
 
         Equal rows are in every subspace, so that the eigenvalues are those about the mean.
         """
-        # By the groups' means: as a difference of squared lengths, what is left would be rounding.
+        # By the groups' means: a difference of squared lengths would leave only rounding.
         by_column = 0.0
         for column in np.ascontiguousarray(P.T):
             _, centers, sizes, _ = self._cluster(column, None, self.n_clusters)
@@ -141,16 +125,12 @@ class Clustered:
 
 
 class ScaledClustered:
-    """Rows that are a given number times one of ``n_clusters`` distinct rows.
+    """Rows that are a given scale times one of ``n_clusters`` distinct rows.
 
     Weighted samples live here: with the root of a sample's weight as its number, plain distances
     are weighted ones.
 
-    Parameters
-    ----------
-    n_clusters : int
-    scales : ndarray of shape (n,)
-        Positive.
+    scales (n,): positive.
     """
 
     refits = True
@@ -161,7 +141,7 @@ class ScaledClustered:
         self._weights = np.square(scales)
 
     def project(self, W: Floats) -> Projection:
-        """By weighted k-means of the rows over their numbers."""
+        """By weighted k-means of the rows over their scales."""
         grouping = group_rows(W / self._scales, self._weights, self.n_clusters, None)
         point = self._scales * grouping.centers[grouping.labels]
         distance = float(np.square(W - point).sum())
@@ -175,11 +155,7 @@ class ScaledClustered:
 class SparseClustered:
     """At most ``n_nonzero`` rows that are not zero, with at most ``n_clusters`` distinct ones.
 
-    Parameters
-    ----------
-    n_clusters : int or None
-        None sets no limit: plain sparsity.
-    n_nonzero : int
+    n_clusters: none sets no limit: plain sparsity.
     """
 
     refits = True
@@ -189,14 +165,14 @@ class SparseClustered:
         self.n_nonzero = n_nonzero
 
     def project(self, W: Floats) -> Projection:
-        """By the exact dynamic program of the paper's section 5 for one column."""
+        """By the exact search for eq:k_sparse_Q_clust for one column, by exchanges for more."""
         grouping = group_rows(W, None, self.n_clusters, self.n_nonzero)
         if self.n_clusters is None:
             return _thresholded(W, grouping.labels >= 0)
         return _projection(W, *grouping)
 
     def explained(self, P: Floats) -> float:
-        """The projection's own share for one column; column by column for more."""
+        """The squared length of the projection for one column; column by column for more."""
         columns = np.ascontiguousarray(P.T)
         held = sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
         if self.n_clusters is None:
@@ -214,12 +190,8 @@ class SparseClustered:
 class BlockClustered:
     """Rows share weights only inside their block; rows outside all blocks are left alone.
 
-    Parameters
-    ----------
-    blocks : ndarray of intp, shape (d,)
-        Block of each row, 0 to B - 1, or -1 for rows left alone.
-    n_clusters : int or ndarray of intp, shape (B,)
-        Groups in all blocks together, shared out as is best, or for each block.
+    blocks (d,): block of each row, 0 to B - 1, or -1 for rows left alone.
+    n_clusters (B,): groups in all blocks together, shared out as is best, or for each block.
     """
 
     refits = True
@@ -266,26 +238,18 @@ class BlockClustered:
         return Places(labels, n_groups, first, last)
 
     def explained(self, P: Floats) -> float:
-        """Column by column: each block's rows held as well as they can be."""
+        """Column by column, the squared length of the projection."""
         columns = np.ascontiguousarray(P.T)
         return sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
 
 
 def cheapest_shares(costs: list[Floats], total: int) -> Labels:
-    """Numbers of groups, one a block and ``total`` together at most, of least total cost.
+    """Share out at most ``total`` groups, at least one to each block, at the least total cost.
 
     ``best[b][q]`` is the least cost of the first ``b`` blocks with ``q`` groups at most; a block
     takes from 1 to as many groups as its list is long.
 
-    Parameters
-    ----------
-    costs : list of ndarray
-        ``costs[b][q - 1]`` is the cost of block ``b`` with ``q`` groups.
-    total : int
-
-    Returns
-    -------
-    ndarray of intp
+    costs: ``costs[b][q - 1]`` is the cost of block ``b`` with ``q`` groups.
     """
     best = np.zeros(total + 1)
     choices = []
@@ -315,7 +279,7 @@ def _costs(rows: Floats, most: int) -> Floats:
 
 
 def _projection(W: Floats, labels: Labels, centers: Floats, exact: bool) -> Projection:
-    """The projection that a grouping stands for."""
+    """The projection with the given groups."""
     padded = np.concatenate([centers, np.zeros((1, W.shape[1]))])  # label -1 finds the last row
     point = padded[labels]
     return Projection(point, labels, centers, float(np.square(W - point).sum()), exact)

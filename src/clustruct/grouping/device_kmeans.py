@@ -1,8 +1,8 @@
 """Exact k-means of numbers that lie on a device.
 
-What takes the time for many numbers is to sort them, to add them up and to compare them with
-thresholds. That is done where they lie. The search for the best cuts looks at few of the sorted
-values and their sums; it is the one of the host (`kernels.kmeans1d`), and so is its answer.
+Sorting, adding up and comparing with thresholds take most of the time for many numbers; they run on
+the device. The search for the best cuts looks at few of the sorted values and their sums; it runs
+on the host (`kernels.kmeans1d`) and gives the same result.
 
 Running sums are exact here: numbers are split into integers of 31 bits each, whose sums no order of
 additions changes, and four of which hold 124 bits.
@@ -22,29 +22,21 @@ __all__ = ["cluster_on_device"]
 
 Array = Any
 
+# Four integers of 31 bits hold a number.
 N_DIGITS, BASE = 4, 2.0**31
 # Splits a double into halves of 26 bits, whose products are exact.
 SPLITTER = 134217729.0
+# Largest label that fits into eight bits.
 MOST_SMALL = 127
 
 
 def cluster_on_device(x: Array, n_clusters: int) -> tuple[Labels, Floats, Labels, float]:
     """Exact k-means of numbers in any order, as `kernels.kmeans1d.cluster_values` has it.
 
-    Parameters
-    ----------
-    x : array of shape (n,)
-        Finite, of double precision, of any library that speaks the array API.
-    n_clusters : int
-        At least 1.
+    x (n,): finite, of double precision, of any library that speaks the array API.
+    n_clusters: at least 1.
 
-    Returns
-    -------
-    labels : ndarray of intp, shape (n,)
-        In the order of the centres.
-    centers : ndarray of float64, shape (q,)
-    sizes : ndarray of intp, shape (q,)
-    inertia : float
+    Returns labels (n,) in the order of the centres, centres (q,), sizes (q,) and the inertia.
     """
     xp = namespace(x)
     ordered = xp.sort(x)

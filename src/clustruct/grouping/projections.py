@@ -1,4 +1,4 @@
-"""Exact projections, as plain functions: validation around the kernels."""
+"""Exact projections as plain functions: the kernels, with validation of the arguments."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def kmeans_1d(
 ) -> Clustering1D:
     """Cluster numbers into groups with the least possible sum of squares.
 
-    The answer is the global optimum of weighted k-means in one dimension, not the best of some
+    The result is the global optimum of weighted k-means in one dimension, not the best of some
     starts, and it takes less time than ``numpy.argsort`` of a long array.
 
     Parameters

@@ -1,8 +1,8 @@
-"""Groups of the rows of a matrix: which rows share a value, and which are zero.
+"""Grouping of the rows of a matrix by k-means (eq:kmeans), with or without a zero group.
 
-One column is a matter for the exact kernels. With more, k-means is hard, and scikit-learn's k-means
-with several starts takes their place; with a limit on the number of nonzero rows as well, rows are
-exchanged until the distance stops falling.
+One column is grouped exactly by the kernels. With more, k-means is hard, and scikit-learn's k-means
+with several starts is used; with a limit on the number of nonzero rows as well, rows are exchanged
+until the distance stops falling.
 """
 
 import warnings
@@ -22,13 +22,16 @@ __all__ = ["Cluster", "Grouping", "group_rows"]
 # and inertia.
 Cluster = Callable[[Floats, Floats | None, int], tuple[Labels, Floats, Labels, float]]
 
+# Label of the zero group.
 ZERO = -1
+# Starts of k-means, which has local optima.
 N_STARTS = 10
+# Far more exchanges than it takes: each lowers the distance.
 MAX_EXCHANGES = 100
 
 
 class Grouping(NamedTuple):
-    """Labels (-1 for zero), the row of each group, and whether no grouping is nearer."""
+    """Labels (-1 for zero), the row of each group, and whether it is proven to be nearest."""
 
     labels: Labels
     centers: Floats
@@ -42,7 +45,7 @@ def group_rows(
     n_kept: int | None,
     cluster: Cluster = kmeans1d.cluster_values,
 ) -> Grouping:
-    """Group rows so that replacing each by its group's row moves them as little as possible.
+    """Group rows so that the squared distance to the rows of their groups is least.
 
     At most `n_groups` groups (None: no limit) and at most `n_kept` rows outside the zero group
     (None: no limit, and no zero group). `cluster` groups the rows of a single column.
@@ -56,7 +59,7 @@ def group_rows(
         weights = None
     if rows.shape[1] == 1 and n_groups is not None and (n_kept is None or weights is None):
         return _exact(rows[:, 0], weights, n_groups, n_kept, counted, cluster)
-    # Squares of what is left stay in the range of doubles.
+    # Scaled, squares stay in the range of doubles.
     rows, exponent = scale_down(rows, np.abs(rows).max())
     if weights is not None:
         weights, _ = scale_down(weights, weights.max())
@@ -127,7 +130,7 @@ def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Label
 
     # One thread: with more, the order of the sums and so the last digits depend on their number.
     with threadpool_limits(1), warnings.catch_warnings():
-        # Rows that differ by rounding only are one to it, and fewer groups are as good an answer.
+        # Rows that differ by rounding only count as one, and fewer groups are as good.
         warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
         search = KMeans(n_groups, n_init=N_STARTS, random_state=0)
         labels = search.fit(rows, sample_weight=weights).labels_

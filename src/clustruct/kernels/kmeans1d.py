@@ -1,4 +1,4 @@
-"""Exact weighted k-means of numbers.
+"""Exact weighted k-means of numbers (eq:kmeans in one dimension).
 
 An optimal group is an interval of the sorted values, so the problem is to cut the sorted values
 into ``Q`` intervals of least total cost. Two exact searches share the work: ``chain`` for few

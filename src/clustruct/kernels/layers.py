@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The best groups on both sides of a zero group, layer by layer.
 
-The dynamic program of the paper (section 5.1) with one layer for each number ``q`` of groups:
-what it costs at least to cut the values before a position into ``q`` groups, on the left of the
+The dynamic program of the paper (eq:dyn_prog) with one layer for each number ``q`` of groups:
+the least cost of cutting the values before a position into ``q`` groups, on the left of the
 zero group, or into ``q`` groups and the zero group, on the right of it. Two layers are kept, and
 with every position on the right the zero group that its best chain has, so the memory does not
 depend on the number of layers. Each position may be limited to a window of layers.

@@ -1,4 +1,6 @@
-"""The exact projection on vectors with at most k nonzero entries of at most Q distinct values.
+"""The exact projection on k-sparse, Q-clustered vectors (eq:k_sparse_Q_clust).
+
+The point has at most ``k`` nonzero entries of at most ``Q`` distinct values.
 
 Sorted, such a projection reads: some groups of the smallest negative values, the zero group, some
 groups of the largest positive values, where the zero group has at least ``d - k`` members. (A group

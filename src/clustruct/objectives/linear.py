@@ -1,4 +1,4 @@
-"""A loss bound to a linear map: the smooth problem that everything else restricts.
+"""The objective without constraint: mean loss of a linear model plus ridge (eq:gen_form).
 
     minimise (1/S) sum_i s_i loss(y_i, x_i' W + b) + 1/2 sum_j penalty_j ||W_j||^2   over W (d x K),
 
@@ -16,36 +16,47 @@ from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
 from clustruct.losses import Loss, best_intercept, least_mean, mean_hessian
-from clustruct.objectives.expansions import RowsExpansion, inverse
 from clustruct.objectives.newton import Expansion, minimise
-from clustruct.objectives.point import Point
-from clustruct.objectives.ray import Ray, gradient_ray
 from clustruct.results import Projection
 
-__all__ = ["SINGLE", "LinearObjective", "Response"]
+__all__ = ["ROUNDING", "SINGLE", "LinearObjective", "Point", "Response", "inverse"]
 
 
-# The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
+# Largest ``tau`` in `dual_bound` for squared loss, whose conjugate is finite everywhere.
 MAX_STRETCH = 4.0
 # A hundred times the rounding of a number, in units of what `Certificate.of` takes for rounding.
 ROUNDED = 2e-6
-# How much coarser the same is where ``X`` is of single precision.
+# The same for ``X`` of single precision is this many times coarser.
 SINGLE = 1e3
+# Relative differences of a value up to this may be rounding.
+ROUNDING = 1e-12
+# Second derivatives up to this size count as zero.
+FLAT = 1e-100
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Weights, the objective there, and the derivative of the loss.
+
+    Shapes: W (d, K).
+    intercept (K,): the best one for these weights.
+    slope: derivative of the loss: by the scores (``n x K``, weighted), or by the weights
+        (``d x K``) if only the Gram matrix is known.
+    """
+
+    W: Floats
+    value: float
+    intercept: Floats
+    slope: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """What the scores are held against.
+    """Target, loss and weights.
 
-    Attributes
-    ----------
-    target : rows of shape (n, K) or (n,)
-    loss : Loss
-    n_outputs : int
-        ``K``, the number of columns of the scores.
-    shares : rows of shape (n,)
-        Weights of the rows, which sum to one.
-    fit_intercept : bool
+    Shapes: target (n, K) or (n,).
+    n_outputs: ``K``, the number of columns of the scores.
+    shares (n,): weights of the rows, which sum to one.
     """
 
     target: Rows
@@ -58,12 +69,8 @@ class Response:
 class LinearObjective:
     """Mean loss plus ridge, by products with ``X``.
 
-    Parameters
-    ----------
-    design : Operator
-    response : Response
-    penalties : ndarray of shape (d,)
-        Strength of the ridge on each row of ``W``: alpha, or alpha times the size of a group.
+    penalties (d,): strength of the ridge on each row of ``W``: alpha, or alpha times the size of a
+        group.
     """
 
     def __init__(self, design: Operator, response: Response, penalties: Floats) -> None:
@@ -76,16 +83,16 @@ class LinearObjective:
 
     @cached_property
     def least(self) -> float:
-        """A number that the objective is not below, whatever the weights."""
+        """A lower bound of the objective for any weights: the least mean loss of any scores."""
         response, fold = self.response, self.design.fold
         return least_mean(response.loss, response.target, response.n_outputs, response.shares, fold)
 
     @property
     def scale(self) -> float:
-        """Size of the numbers that values and bounds are sums of; `Certificate.of` asks for it.
+        """Size of the numbers that values and bounds are sums of, for `Certificate.of`.
 
-        That of the objective at zero weights, and more where targets are far from zero: residuals
-        of targets ``y`` are rounded in proportion to ``|y|``, their squares to ``|r| |y|``.
+        The objective at zero weights, and more if targets are far from zero: residuals of targets
+        ``y`` are rounded in proportion to ``|y|``, their squares to ``|r| |y|``.
         """
         n_outputs, rows = self.shape[1], (self.response.target, self.response.shares)
         loss = self.response.loss
@@ -98,12 +105,12 @@ class LinearObjective:
         return SINGLE * size if self.design.single else size
 
     def at(self, W: Floats, near: Point | None = None) -> Point:
-        """Value at ``W``; a point near it is a good start for the intercept."""
+        """The point at ``W``; the search for its intercept starts from that of a near point."""
         intercept = np.zeros(self.shape[1]) if near is None else near.intercept
         return self.at_scores(W, self.design.scores(W), intercept)
 
     def at_scores(self, W: Floats, scores: Rows, intercept: Floats) -> Point:
-        """Value at ``W``, given its scores and where to seek the intercept."""
+        """The point at ``W``, given its scores and a start for the intercept."""
         response, loss = self.response, self.response.loss
         if response.fit_intercept:
             intercept = best_intercept(
@@ -116,7 +123,7 @@ class LinearObjective:
         return Point(W, mean + self.ridge(W), intercept, slope)
 
     def ridge(self, W: Floats) -> float:
-        """What the weights cost by themselves."""
+        """The ridge penalty of the weights."""
         return 0.5 * float(self.penalties @ np.square(W).sum(axis=1))
 
     def shift(self, scores: Rows, intercept: Floats) -> Rows:
@@ -124,7 +131,7 @@ class LinearObjective:
         return self.design.map(lambda z: z + beside(intercept, z), scores)
 
     def gradient(self, point: Point) -> Floats:
-        """``X' slope + penalty W``: the best intercept adds nothing to it."""
+        """``X' slope + penalty W``; the best intercept contributes nothing."""
         return self.loss_gradient(point) + self.penalties[:, None] * point.W
 
     def loss_gradient(self, point: Point) -> Floats:
@@ -132,11 +139,11 @@ class LinearObjective:
         return self.design.adjoint(point.slope)
 
     def around(self, W: Floats, near: Point) -> Expansion:
-        """The loss up to second order, at ``W`` and the intercept of a point."""
+        """Second-order expansion at ``W`` and the intercept of a point."""
         return RowsExpansion(self, W, near.intercept, self.design.scores(W))
 
     def bend(self, point: Point, direction: Floats) -> float:
-        """Second derivative along a direction: one pass over ``X``, as the scores suffice."""
+        """Curvature along a direction, in one pass over ``X``."""
         design, loss, n_outputs = self.design, self.response.loss, self.shape[1]
         both = design.scores(np.hstack([point.W, direction]))
         scores = self.shift(design.map(lambda b: b[:, :n_outputs], both), point.intercept)
@@ -158,19 +165,15 @@ class LinearObjective:
         return float(curved) + float(self.penalties @ np.square(direction).sum(axis=1))
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Point:
-        """Value at a projected point as it is."""
+        """The point with projected weights as they are, without a refit."""
         return self.at(nearest.point, near)
 
     def rows(self, point: Point) -> Floats:
-        """What is grouped: the weights."""
+        """The rows that are grouped: the weights."""
         return point.W
 
-    def ray(self, point: Point) -> Ray:
-        """The points along the negative gradient."""
-        return gradient_ray(self, point)
-
     def curvatures(self) -> Floats:
-        """Bounds of the diagonal of the second derivative."""
+        """Upper bounds of the diagonal of the second derivative."""
         means, variances = self._column_moments()
         squares = variances if self.response.fit_intercept else variances + means**2
         return self.response.loss.curvature * squares + self.penalties
@@ -192,20 +195,11 @@ class LinearObjective:
         for ``0 <= tau <= 1``, where ``explained`` is the most that a subspace holds of
         ``||X' g||^2`` (weighted). The best intercept makes the slopes sum to zero, as it must be;
         what rounding leaves of that sum counts at the intercept, not at zero, which may be far.
-
-        Parameters
-        ----------
-        point : Point
-        explained : float
-
-        Returns
-        -------
-        float
         """
         response = self.response
         alpha = float(self.penalties.min())
         if alpha <= 0.0:
-            return self.least  # without ridge nothing keeps the weights from undoing any slope
+            return self.least  # without ridge the dual has no feasible point but zero
         loss = response.loss
         slope = self.design.map(_per_share, point.slope, response.shares)
         rows = (response.target, slope, response.shares)
@@ -225,19 +219,141 @@ class LinearObjective:
         return max(self.least, -float(best.fun), bound(1.0))
 
     def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
-        """The best weights without constraint, from weights or a point to start with."""
+        """The unconstrained minimum, by Newton's method from given weights or a point."""
         if start is None:
             start = np.zeros(self.shape) if near is None else near.W
         return minimise(self, start, near, tol=tol)
 
 
+class RowsExpansion:
+    """Second-order expansion by products with ``X``, see `newton`.
+
+    With ``r`` and ``H`` its derivatives by the scores, ``u = 1'r``, ``T = 1'H 1`` and
+    ``C_k = X'H e_k``, which need not be formed.
+
+    Shapes: W (d, K), intercept (K,).
+    scores (n, K): without intercept.
+    """
+
+    def __init__(
+        self, objective: LinearObjective, W: Floats, intercept: Floats, scores: Rows
+    ) -> None:
+        response, loss = objective.response, objective.response.loss
+        self._objective = objective
+        self._W = W
+        self._intercept = intercept
+        self._scores = scores
+        shifted = objective.shift(scores, intercept)
+        self._rows = (response.target, shifted, response.shares)
+        n_outputs = W.shape[1]
+        self._slope, self._inner = np.zeros(n_outputs), np.zeros((n_outputs, n_outputs))
+        if response.fit_intercept:
+            mean, self._slope, bends = objective.design.fold(
+                lambda y, z, s: (
+                    s @ loss.value(y, z),
+                    s @ loss.gradient(y, z),
+                    mean_hessian(loss, y, z, s),
+                ),
+                *self._rows,
+            )
+            self._inner = inverse(bends)
+        else:
+            mean = objective.design.fold(lambda y, z, s: s @ loss.value(y, z), *self._rows)
+        self.value = float(mean) + objective.ridge(W)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        """``X'(r - H 1 T^-1 u) + penalty W``."""
+        objective, loss = self._objective, self._objective.response.loss
+        behind = self._inner @ self._slope
+
+        def slope(y: Rows, z: Rows, s: Rows) -> Rows:
+            slopes = loss.gradient(y, z)
+            if behind.any():
+                direction = namespace(z).broadcast_to(beside(behind, z), z.shape)
+                slopes = slopes - loss.hessian_product(y, z, direction)
+            return s[:, None] * slopes
+
+        slopes = objective.design.map(slope, *self._rows)
+        return objective.design.adjoint(slopes) + objective.penalties[:, None] * self._W
+
+    def product(self, direction: Floats) -> Floats:
+        """``X'(H - H 1 T^-1 1'H) X D + penalty D``."""
+        objective, loss = self._objective, self._objective.response.loss
+        moved = objective.design.scores(direction)
+        moved = objective.shift(moved, -(self._inner @ self._tilt(moved)))
+        bent = objective.design.map(
+            lambda m, y, z, s: s[:, None] * loss.hessian_product(y, z, m), moved, *self._rows
+        )
+        return objective.design.adjoint(bent) + objective.penalties[:, None] * direction
+
+    def along(self, move: Floats) -> "RowsLine":
+        """The line along a move of the weights; the intercept moves by ``-T^-1 (u + C'D)``."""
+        moved = self._objective.design.scores(move)
+        behind = self._inner @ self._slope
+        slope = float(np.vdot(self.gradient, move)) - float(self._slope @ behind)
+        return RowsLine(self, move, moved, -behind - self._inner @ self._tilt(moved), slope)
+
+    def settled(self) -> Point:
+        """The point with the best intercept, by the scores alone."""
+        return self._objective.at_scores(self._W, self._scores, self._intercept)
+
+    def _tilt(self, moved: Rows) -> Floats:
+        """``C'D``, by the scores of a direction."""
+        if not self._inner.any():
+            return np.zeros(self._inner.shape[0])
+        loss = self._objective.response.loss
+        tilt: Floats = self._objective.design.fold(
+            lambda m, y, z, s: s @ loss.hessian_product(y, z, m), moved, *self._rows
+        )
+        return tilt
+
+    def moved(self, line: "RowsLine", length: float) -> "RowsExpansion":
+        """The expansion at another point of a line, without a product with ``X``."""
+        design = self._objective.design
+        scores = design.map(lambda z, m: z + length * m, self._scores, line.moved)
+        intercept = self._intercept + length * line.shift
+        return RowsExpansion(self._objective, self._W + length * line.move, intercept, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsLine:
+    """Expansions along a move of known scores.
+
+    Shapes: move (d, K).
+    moved (n, K): ``X`` times the move.
+    shift (K,): move of the intercept.
+    """
+
+    begin: RowsExpansion
+    move: Floats
+    moved: Rows
+    shift: Floats
+    slope: float
+
+    def at(self, length: float) -> RowsExpansion:
+        """The expansion after this fraction of the move."""
+        return self.begin.moved(self, length)
+
+
+def inverse(bends: Floats) -> Floats:
+    """Pseudo-inverse of the second derivative by the intercept.
+
+    A common shift of all classes has no curvature, and what rounding leaves of it must not be
+    inverted; nor what is left of a loss if all predictions are all but certain.
+    """
+    if not np.abs(bends).max(initial=0.0) > FLAT:
+        return np.zeros_like(bends)
+    return np.asarray(np.linalg.pinv(bends, rcond=ROUNDING), dtype=np.float64)
+
+
 def _column_sums(rows: Rows) -> Rows:
-    """Sums over the rows, one a column."""
+    """Sum of each column."""
     return namespace(rows).sum(rows, axis=0)
 
 
 def _per_share(slope: Rows, shares: Rows) -> Rows:
-    """Slopes of rows of weight one; zero, whose conjugate is finite, for rows without weight."""
+    """Slopes over the shares; zero, whose conjugate is finite, for rows without weight."""
     xp = namespace(slope)
     weighed = shares[:, None] > 0.0
     divisor = xp.where(weighed, shares[:, None], 1.0)

@@ -1,7 +1,7 @@
 """Newton's method with conjugate gradients, for smooth convex problems without constraint.
 
 One method serves all losses. For the squared loss its model is the function itself, so that the
-first system, solved to the tolerance asked for, is ridge regression by conjugate gradients.
+first system, solved to the given tolerance, is ridge regression by conjugate gradients.
 
 The intercept is one more weight, which no ridge holds: at weights ``W`` and an intercept ``b``,
 not necessarily the best one,
@@ -10,108 +10,100 @@ not necessarily the best one,
 
 For a given ``D`` the best ``c`` is ``-T^-1 (u + C'D)``. It leaves a problem in ``D`` alone, with
 gradient ``g - C T^-1 u`` and second derivative ``H - C T^-1 C'``, which is conditioned as if the
-columns of ``X`` had been centred. All of it can be had from one look at ``X``; the best intercept,
-which takes more than one look at the scores, is found at the end.
+columns of ``X`` had been centred. One pass over ``X`` computes all of it; the best intercept, which
+takes several passes over the scores, is found at the end.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from clustruct._finite import require_finite
 from clustruct._typing import Floats
-from clustruct.objectives.point import Point
+
+if TYPE_CHECKING:
+    from clustruct.objectives.linear import Point
 
 __all__ = ["Expansion", "Line", "minimise"]
 
 
-SUFFICIENT = 1e-4
-ROUNDING = 1e-12
-MAX_HALVINGS = 40
-MAX_PRODUCTS = 2000
+@dataclass(frozen=True)
+class NewtonSettings:
+    """Limits of Newton's method and of the conjugate gradients inside of it."""
+
+    max_steps: int = 100
+    # Products with the second derivative in one system.
+    max_products: int = 2000
+    # The line search halves a step until it gains this share of what the slope promises.
+    sufficient: float = 1e-4
+    max_halvings: int = 40
+    # Relative differences of the value up to this may be rounding.
+    rounding: float = 1e-12
+
+
+SETTINGS = NewtonSettings()
 
 
 class Expansion(Protocol):
-    """A function around some weights and an intercept, up to second order."""
+    """Second-order expansion of a function at given weights and an intercept."""
 
     @property
     def value(self) -> float:
-        """The function there."""
-        ...
+        """Value of the function."""
 
     @property
     def gradient(self) -> Floats:
-        """By the weights, when the intercept follows them."""
-        ...
+        """Gradient by the weights, with the intercept at its best for them."""
 
     def product(self, direction: Floats) -> Floats:
-        """Second derivative times a direction, when the intercept follows."""
-        ...
+        """Second derivative times a direction, with the intercept at its best."""
 
     def along(self, move: Floats) -> "Line":
-        """The weights moved, and the intercept with them."""
-        ...
+        """The line along a move of the weights and the intercept."""
 
-    def settled(self) -> Point:
+    def settled(self) -> "Point":
         """The point with these weights and the best intercept."""
-        ...
 
 
 class Line(Protocol):
-    """Expansions along a move."""
+    """Expansions along a move of the weights."""
 
     @property
     def slope(self) -> float:
-        """How the function changes at first."""
-        ...
+        """Derivative of the function at the start of the move."""
 
     def at(self, length: float) -> Expansion:
-        """The function after so much of the move."""
-        ...
+        """The expansion after this fraction of the move."""
 
 
 class SmoothObjective(Protocol):
-    """What Newton's method needs."""
+    """An objective for Newton's method."""
 
     quadratic: bool
 
-    def at(self, W: Floats, near: Point | None = None) -> Point:
-        """Value and what belongs to it at ``W``."""
-        ...
+    def at(self, W: Floats, near: "Point | None" = None) -> "Point":
+        """The point at ``W``."""
 
-    def around(self, W: Floats, near: Point) -> Expansion:
-        """The function around ``W`` and the intercept of a point."""
-        ...
+    def around(self, W: Floats, near: "Point") -> Expansion:
+        """Second-order expansion at ``W`` and the intercept of a point."""
 
     def curvatures(self) -> Floats:
-        """Rough bounds of the diagonal of the second derivative, one a row of ``W``."""
-        ...
+        """Rough upper bounds of the diagonal of the second derivative, by rows of ``W``."""
 
 
 def minimise(
     objective: SmoothObjective,
     start: Floats,
-    near: Point | None = None,
+    near: "Point | None" = None,
     *,
     tol: float,
-    max_steps: int = 100,
-) -> Point:
-    """The point where the gradient is ``tol`` times as large as at zero, or smaller.
+) -> "Point":
+    """Minimise until the gradient is at most ``tol`` times as large as at zero weights.
 
-    Parameters
-    ----------
-    objective : SmoothObjective
-    start : ndarray of shape (d, K)
-    near : Point, default=None
-        A point there, or near it, that is known.
-    tol : float
-    max_steps : int, default=100
-        Newton steps at most.
-
-    Returns
-    -------
-    Point
+    Shapes: start (d, K).
+    near: a known point at or near the start.
     """
     scale = 1.0 / np.maximum(objective.curvatures(), np.finfo(np.float64).tiny)[:, None]
     zero = objective.at(np.zeros_like(start))
@@ -119,19 +111,19 @@ def minimise(
     zero_size = _size(here.gradient, scale)
     _require_finite(here, zero_size, 0)
     if zero_size == 0.0:
-        return zero  # nothing to explain, as with constant targets
+        return zero  # the minimum, as with constant targets
     enough = tol * zero_size
     if start.any():
         here = objective.around(start, zero if near is None else near)
-    for number in range(max_steps):
+    for number in range(SETTINGS.max_steps):
         size = _size(here.gradient, scale)
         _require_finite(here, size, number)
-        # The squared loss is its own model: solve it once. Others get better models as they near.
+        # The squared loss is its own model: solve it once. For others the models get better.
         forcing = enough / size if objective.quadratic else min(0.1, np.sqrt(size / zero_size))
         following = None if size <= enough else _step(here, scale, size, 0.5 * forcing)
         if following is None:
             point = here.settled()
-            if here.value - point.value <= ROUNDING * abs(point.value):
+            if here.value - point.value <= SETTINGS.rounding * abs(point.value):
                 return point
             following = objective.around(point.W, point)  # the intercept had been left behind
         here = following
@@ -139,22 +131,22 @@ def minimise(
 
 
 def _step(here: Expansion, scale: Floats, size: float, forcing: float) -> Expansion | None:
-    """One step of Newton's method, or None where it gains nothing."""
+    """One step of Newton's method, or None if it gains nothing."""
     move = _solve(here.product, -here.gradient, scale, forcing)
     line = here.along(move)
-    if -line.slope > ROUNDING * abs(here.value):
+    if -line.slope > SETTINGS.rounding * abs(here.value):
         return _descend(here, line)
-    # Closer than the value can tell.
+    # So close that the gain is hidden by rounding: compare gradients.
     trial = line.at(1.0)
     return trial if _size(trial.gradient, scale) < size else None
 
 
 def _descend(here: Expansion, line: Line) -> Expansion | None:
-    """The first of a move, half of it, ... that lowers the value enough, or None."""
-    for halving in range(MAX_HALVINGS):
+    """Backtracking: the longest of 1, 1/2, 1/4, ... that lowers the value enough, or None."""
+    for halving in range(SETTINGS.max_halvings):
         length = 0.5**halving
         trial = line.at(length)
-        if trial.value < here.value + SUFFICIENT * length * line.slope:
+        if trial.value < here.value + SETTINGS.sufficient * length * line.slope:
             return trial
     return None
 
@@ -168,7 +160,7 @@ def _solve(
     direction = scale * residual
     energy = float(np.vdot(residual, direction))
     goal = forcing**2 * energy
-    for _ in range(MAX_PRODUCTS):
+    for _ in range(SETTINGS.max_products):
         if energy <= goal:
             break
         image = product(direction)
@@ -185,7 +177,7 @@ def _solve(
 
 
 def _require_finite(here: Expansion, size: float, number: int) -> None:
-    """Complain of a value or a gradient that is not finite."""
+    """Raise an error if the value or the gradient is not finite."""
     step = f"Newton's method, iteration {number}"
     require_finite(float(here.value), "the objective", step)
     require_finite(size, "the gradient", step)

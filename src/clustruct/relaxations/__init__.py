@@ -1,1 +1,1 @@
-"""Convex relaxations: what conditional gradient minimises, and what lower bounds come from."""
+"""Convex relaxations, which conditional gradient minimises, and their lower bounds."""

@@ -1,4 +1,4 @@
-"""The relaxation for clustered features, equation (9) of the paper in the form that scales.
+"""The relaxation for clustered features (sec:cvxrelax), in a form that scales.
 
 With the intercept and the row weights taken into ``R`` (``r x d``) and ``t`` (``r x K``), squared
 loss reads
@@ -20,21 +20,14 @@ from typing import Protocol
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct._typing import Floats, Labels
 from clustruct.design import assignment
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
-from clustruct.relaxations.hull import Hull, PlainEnergy, Relaxation
+from clustruct.relaxations.hull import SETTINGS, Hull, PlainEnergy, Relaxation, solve_columns
 
 __all__ = ["Factor", "Mixture", "factor_of", "hull_of"]
-
-
-# Up to this many rows the matrix ``I + R M R'/alpha`` is formed, r x r.
-DENSE_ROWS = 1500
-SOLVE_TOL = 1e-8
-SOLVE_STEPS = 500
 
 
 class Factor(Relaxation, Protocol):
@@ -42,18 +35,24 @@ class Factor(Relaxation, Protocol):
 
     def scores(self, W: Floats) -> Floats:
         """``R W``."""
-        ...
 
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``R Z``."""
-        ...
 
 
-class GramFactor(PlainEnergy):
+class FeatureFactor(PlainEnergy):
+    """The part of a factor that both forms of the objective share."""
+
+    def hull(self: Factor, labels: Labels, n_groups: int) -> Hull:
+        """The projector of one grouping."""
+        return hull_of(self, labels, n_groups)
+
+
+class GramFactor(FeatureFactor):
     """A square root of the Gram matrix: ``G = R'R``, ``R't = C``."""
 
     def __init__(self, objective: QuadraticObjective) -> None:
-        # Of the correlations: a column in small units is not to be taken for rounding.
+        # The root of the correlations: a column in small units is not rounding.
         scale = inverse_roots(np.diagonal(objective.gram))
         values, vectors = linalg.eigh(scale[:, None] * objective.gram * scale)
         kept = values > 1e-13 * values.max(initial=0.0)
@@ -75,12 +74,8 @@ class GramFactor(PlainEnergy):
         """``R Z``."""
         return (assignment(labels, n_groups).T @ self._R.T).T
 
-    def hull(self, labels: Labels, n_groups: int) -> Hull:
-        """The projector of one grouping."""
-        return hull_of(self, labels, n_groups)
 
-
-class RowFactor(PlainEnergy):
+class RowFactor(FeatureFactor):
     """The rows of ``X``, weighted and centred as they are used."""
 
     rest = 0.0
@@ -111,13 +106,9 @@ class RowFactor(PlainEnergy):
         offsets = assignment(labels, n_groups).T @ self._x_means
         return self._roots * (self._design.group_sums(labels, n_groups) - offsets.T)
 
-    def hull(self, labels: Labels, n_groups: int) -> Hull:
-        """The projector of one grouping."""
-        return hull_of(self, labels, n_groups)
-
 
 def factor_of(objective: QuadraticObjective | FeatureObjective) -> Factor:
-    """``R`` and ``t`` for either form of the objective; squared loss."""
+    """``R`` and ``t`` for either form of the squared loss."""
     if isinstance(objective, QuadraticObjective):
         return GramFactor(objective)
     return RowFactor(objective)
@@ -151,21 +142,21 @@ class Mixture:
 def hull_of(factor: Factor, labels: Labels, n_groups: int) -> Hull:
     """The projector of one grouping."""
     mixture = Mixture((), (), np.empty(0)).with_grouping(labels, n_groups, 1.0)
-    if factor.target.shape[0] <= DENSE_ROWS:
+    if factor.target.shape[0] <= SETTINGS.dense_rows:
         return DenseHull(factor, mixture, _projected_rows(factor, labels, n_groups))
     return IterativeHull(factor, mixture)
 
 
 @dataclass(frozen=True, eq=False)
 class DenseHull:
-    """With ``R M R' / alpha`` as a matrix, where there are few rows."""
+    """A mixture for few rows: ``R M R' / alpha`` is formed."""
 
     factor: Factor
     mixture: Mixture
     matrix: Floats
 
     def solve(self) -> Floats:
-        """By Cholesky factorisation."""
+        """``B`` by Cholesky factorisation."""
         system = self.matrix + np.eye(self.matrix.shape[0])
         try:
             return linalg.cho_solve(linalg.cho_factor(system), self.factor.target)
@@ -175,7 +166,7 @@ class DenseHull:
             return vectors @ (along / np.maximum(values, 1.0)[:, None])
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], DenseHull]":
-        """Mixtures of the matrices."""
+        """The hulls with one more grouping, by mixing the matrices."""
         added = _projected_rows(self.factor, labels, n_groups)
 
         def mixed(share: float) -> DenseHull:
@@ -187,22 +178,17 @@ class DenseHull:
 
 @dataclass(frozen=True, eq=False)
 class IterativeHull:
-    """By conjugate gradients, where there are many rows."""
+    """A mixture for many rows, solved by conjugate gradients."""
 
     factor: Factor
     mixture: Mixture
 
     def solve(self) -> Floats:
-        """One column after the other."""
-        rows = self.factor.target.shape[0]
-        operator = LinearOperator((rows, rows), matvec=self._apply, dtype=np.float64)
-        columns = [
-            cg(operator, t, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS)[0] for t in self.factor.target.T
-        ]
-        return np.stack(columns, axis=1)
+        """``B``, column by column."""
+        return solve_columns(self._apply, self.factor.target)
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeHull]":
-        """One grouping more."""
+        """The hulls with one more grouping."""
         return lambda share: IterativeHull(
             self.factor, self.mixture.with_grouping(labels, n_groups, share)
         )
@@ -225,7 +211,7 @@ def _group_means(P: Floats, labels: Labels, n_groups: int) -> Floats:
     """``Z (Z'Z)^-1 Z' P``: each row replaced by the mean of its group, or by zero."""
     kept = labels >= 0
     sizes = np.maximum(np.bincount(labels[kept], minlength=n_groups), 1)
-    # One more group, with mean zero, is what label -1 finds.
+    # Label -1 is the last index: one more group, with mean zero.
     means = np.zeros((n_groups + 1, P.shape[1]))
     for k, column in enumerate(P.T):
         means[:n_groups, k] = np.bincount(labels[kept], column[kept], minlength=n_groups) / sizes

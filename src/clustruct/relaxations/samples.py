@@ -1,4 +1,4 @@
-"""The relaxation for clustered samples, appendix 7.3.1 of the paper in the form that scales.
+"""The relaxation for clustered samples (sec:cvx_relax_other), in a form that scales.
 
 With ``t_i = sqrt(s_i) y_i`` and the rows ``sqrt(s_i) w_i`` as variable, the best value of squared
 loss for the groups ``Z`` depends on the projector ``N = D Z (Z' D^2 Z)^-1 Z' D`` alone, where ``D``
@@ -10,12 +10,12 @@ It is convex, and its negative gradient is ``P P' / (2 alpha)`` with the rows
 ``p_i = [b_i1 x_i, ..., b_iK x_i]``: the oracle is (weighted) k-means of these rows, no matrix
 square root is needed, and the sum of the ``Q`` largest eigenvalues of ``P'P`` bounds what any
 grouping can hold. ``N`` is a convex combination of groupings; ``X X' o N`` is applied by adding up
-``x_j b_j`` over each group, and formed only where there are few samples.
+``x_j b_j`` over each group, and formed only for few samples.
 
-An intercept is one more column of ``X``, a constant one. It would have to go without ridge, and
-then the relaxation says nothing: averaged over all groupings, it allows no ``B`` but zero. So the
-intercepts' distances from that of the pooled fit get the ridge of the weights here. That is good
-enough to search with; there is no lower bound to be had from it.
+An intercept is one more column of ``X``, a constant one. It would have no ridge, and then the
+relaxation is empty: averaged over all groupings, it allows no ``B`` but zero. So the intercepts'
+distances from that of the pooled fit get the ridge of the weights here. That is good enough for a
+search, but gives no lower bound.
 """
 
 from collections.abc import Callable
@@ -25,21 +25,14 @@ from itertools import combinations
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import namespace
 from clustruct.design import Rows
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.relaxations.hull import PlainEnergy
+from clustruct.relaxations.hull import SETTINGS, PlainEnergy, solve_columns
 
 __all__ = ["SampleFactor", "slope_gram"]
-
-
-# Up to this many samples the matrix ``X X' o N`` is formed, n x n.
-DENSE_ROWS = 1500
-SOLVE_TOL = 1e-8
-SOLVE_STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +57,7 @@ class SampleMixture:
 class SampleFactor(PlainEnergy):
     """``X`` and ``t``, with the rows ``[b_i1 x_i, ...]`` as ``P``.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-        With squared loss and positive alpha.
+    objective: with squared loss and positive alpha.
     """
 
     rest = 0.0
@@ -87,7 +77,7 @@ class SampleFactor(PlainEnergy):
 
     @cached_property
     def kernel(self) -> Floats:
-        """``X X'``, ``n x n``, with centred rows and the constant column where there is one."""
+        """``X X'``, ``n x n``, with centred rows and a constant column if there is an intercept."""
         rows = self.adjoint(np.ones((self.target.shape[0], 1)))
         return rows @ rows.T
 
@@ -113,7 +103,7 @@ class SampleFactor(PlainEnergy):
     def hull(self, labels: Labels, n_groups: int) -> "DenseSampleHull | IterativeSampleHull":
         """The projector of one grouping."""
         mixture = SampleMixture((), np.empty(0)).with_grouping(self.columns(labels, n_groups), 1.0)
-        if self.target.shape[0] <= DENSE_ROWS:
+        if self.target.shape[0] <= SETTINGS.dense_rows:
             return DenseSampleHull(self, mixture, self.matrix(labels, n_groups))
         return IterativeSampleHull(self, mixture)
 
@@ -134,19 +124,19 @@ class SampleFactor(PlainEnergy):
 
 @dataclass(frozen=True, eq=False)
 class DenseSampleHull:
-    """With ``(X X' o N) / alpha`` as a matrix, where there are few samples."""
+    """A mixture for few samples: ``(X X' o N) / alpha`` is formed."""
 
     factor: SampleFactor
     mixture: SampleMixture
     scaled: Floats
 
     def solve(self) -> Floats:
-        """By Cholesky factorisation."""
+        """``B`` by Cholesky factorisation."""
         system = self.scaled + np.eye(self.scaled.shape[0])
         return linalg.solve(system, self.factor.target, assume_a="pos", overwrite_a=True)
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], DenseSampleHull]":
-        """Mixtures of the matrices."""
+        """The hulls with one more grouping, by mixing the matrices."""
         added, A = self.factor.matrix(labels, n_groups), self.factor.columns(labels, n_groups)
 
         def mixed(share: float) -> DenseSampleHull:
@@ -158,22 +148,17 @@ class DenseSampleHull:
 
 @dataclass(frozen=True, eq=False)
 class IterativeSampleHull:
-    """By conjugate gradients, where there are many samples."""
+    """A mixture for many samples, solved by conjugate gradients."""
 
     factor: SampleFactor
     mixture: SampleMixture
 
     def solve(self) -> Floats:
-        """One column after the other."""
-        n = self.factor.target.shape[0]
-        operator = LinearOperator((n, n), matvec=self._apply, dtype=np.float64)
-        columns = [
-            cg(operator, t, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS)[0] for t in self.factor.target.T
-        ]
-        return np.stack(columns, axis=1)
+        """``B``, column by column."""
+        return solve_columns(self._apply, self.factor.target)
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeSampleHull]":
-        """One grouping more."""
+        """The hulls with one more grouping."""
         A = self.factor.columns(labels, n_groups)
         return lambda share: IterativeSampleHull(self.factor, self.mixture.with_grouping(A, share))
 
@@ -190,15 +175,7 @@ def slope_gram(objective: SampleObjective, panel: Panel) -> Floats:
     They are not formed: a pair of outputs ``k, l`` takes a Gram matrix weighted by
     ``(b_k + b_l)^2``, as weights must not be negative, less those of ``k`` and of ``l``.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    panel : Panel
-        With slopes.
-
-    Returns
-    -------
-    ndarray of shape (K d, K d)
+    panel: with slopes.
     """
     d, n_outputs = objective.shape
     shares, about = objective.response.shares, np.zeros(d)

@@ -30,25 +30,22 @@ from clustruct.grouping.constraints import Clustered
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.features import Mixture
+from clustruct.relaxations.hull import SETTINGS
 
 __all__ = ["Spreads", "TaskFactor", "residual_bound"]
 
 
-SOLVE_TOL = 1e-8
-SOLVE_STEPS = 1000
 # Directions of a task's rows with less than this share of its largest variance are rounding.
 ROUNDING = 1e-13
-# Stretches of the slopes that are tried at a time.
+# Values of ``tau`` in the lower bound that are tried at a time.
 TRIALS = 9
 
 
 @dataclass(frozen=True, eq=False)
 class Spreads:
-    """``sw``, ``sb`` and ``sm`` for each coordinate, infinite where there is no price.
+    """``sw``, ``sb`` and ``sm`` for each coordinate, infinite without a penalty.
 
-    Attributes
-    ----------
-    within, between, mean : ndarray of shape (width,)
+    Shapes: within, between, mean (width,).
     """
 
     within: Floats
@@ -57,10 +54,10 @@ class Spreads:
 
     @classmethod
     def of(cls, strengths: Strengths) -> "Spreads":
-        """Those of given prices."""
+        """The spreads of given strengths."""
 
         def spread(price: Floats) -> Floats:
-            # The harmonic sum of two prices; the second is infinite where tasks share.
+            # The harmonic sum of two strengths; the second is infinite if tasks share.
             with np.errstate(divide="ignore"):
                 both = 1.0 / (1.0 / price + 1.0 / strengths.within)
                 return 1.0 / (strengths.ridge + both)
@@ -71,7 +68,7 @@ class Spreads:
 
     @property
     def finite(self) -> bool:
-        """Whether every direction has its price; otherwise nothing can be proved."""
+        """Whether every direction has a penalty; otherwise there is no lower bound."""
         return bool(np.isfinite([self.within, self.between, self.mean]).all())
 
     def scale(self, P: Floats) -> Floats:
@@ -79,7 +76,7 @@ class Spreads:
         return P * np.sqrt(np.maximum(self.between - self.within, 0.0))
 
     def fixed(self, P: Floats) -> float:
-        """What of ``tr(P' Sigma P)`` does not depend on the groups."""
+        """The part of ``tr(P' Sigma P)`` that does not depend on the groups."""
         mean = P.mean(axis=0)
         common = P.shape[0] * np.square(mean) @ (self.mean - self.between)
         return float((np.square(P) @ self.within).sum() + common)
@@ -88,21 +85,11 @@ class Spreads:
 def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) -> float:
     """A lower bound of the objective for all groups, from the slopes of the loss at a point.
 
-    For every ``tau`` from 0, where it is that of the least loss, to 1, and all weights and groups,
+    For every ``tau`` from 0, which gives the least loss, to 1, and all weights and groups,
 
         objective >= -sum_i s_i loss*(tau g_i) - tau^2 / 2 max_M tr(P' Sigma(M) P),
 
     with the slopes ``g_i`` and ``P`` the derivative of the loss by the weights.
-
-    Parameters
-    ----------
-    objective : TaskObjective
-    point : TaskPoint
-    n_clusters : int
-
-    Returns
-    -------
-    float
     """
     spreads = Spreads.of(objective.strengths)
     if not spreads.finite:
@@ -117,9 +104,9 @@ def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) 
 
 
 def _most(function: Callable[[Floats], Floats]) -> float:
-    """About the largest value of a concave function from 0 to 1, of which many cost little more.
+    """Nearly the largest value of a concave function on [0, 1]; many points cost as one.
 
-    Evenly, more closely about the best, and at the top of the parabola through the best three.
+    Tries an even grid, a finer one about the best, and the top of the parabola through the best.
     """
     at = np.linspace(0.0, 1.0, TRIALS)
     values = function(at)
@@ -139,10 +126,7 @@ def _most(function: Callable[[Floats], Floats]) -> float:
 class TaskFactor:
     """``R`` and ``t`` of all tasks, each at most as many rows as there are coordinates.
 
-    Parameters
-    ----------
-    objective : TaskObjective
-        With squared loss, and a price in every direction.
+    objective: with squared loss, and a price in every direction.
     """
 
     alpha = 1.0  # strengths are in the rows
@@ -170,7 +154,7 @@ class TaskFactor:
         return self.spreads.scale(self.slopes(B))
 
     def energy(self, B: Floats) -> float:
-        """``||B||^2``, and what of the penalty does not depend on the groups."""
+        """``||B||^2`` plus the part of the penalty that does not depend on the groups."""
         return float(np.vdot(B, B)) + self.spreads.fixed(self.slopes(B))
 
     def apply(self, mixture: Mixture, B: Floats) -> Floats:
@@ -205,7 +189,7 @@ class TaskHull:
     mixture: Mixture
 
     def solve(self) -> Floats:
-        """``B``, to a relative residual of `SOLVE_TOL`; bounds hold for any."""
+        """``B``, to a relative residual of `solve_tol`; bounds hold for any ``B``."""
         size = self.factor.target.size
         operator = LinearOperator(
             (size, size),
@@ -219,11 +203,12 @@ class TaskHull:
             dtype=np.float64,
         )
         target = self.factor.target[:, 0]
-        solved = cg(operator, target, rtol=SOLVE_TOL, maxiter=SOLVE_STEPS, M=scaled)[0]
+        tol, most = SETTINGS.solve_tol, SETTINGS.task_steps
+        solved = cg(operator, target, rtol=tol, maxiter=most, M=scaled)[0]
         return solved[:, None]
 
     def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], TaskHull]":
-        """One grouping more."""
+        """The hulls with one more grouping."""
         return lambda share: TaskHull(
             self.factor, self.mixture.with_grouping(labels, n_groups, share)
         )

@@ -1,12 +1,15 @@
-"""Conditional gradient on the convex relaxation, algorithm 2 of the paper.
+"""Conditional gradient on the convex relaxation (algo:condGrad).
 
-An iterate is a convex combination of groupings. The oracle groups the rows of ``P``: exact k-means
-for one output. Every oracle yields a lower bound of the original problem, and the last one its
-rounding; so do the relaxed weights ``M P / alpha``, whose groups are mostly the better ones.
+    M_{t+1} = M_t + share * (oracle - M_t),    oracle = argmin over N of <N, grad psi(M_t)>.
+
+An iterate is a convex combination of groupings. The oracle (eq:oracle) is k-means of the rows of
+``P`` (eq:kmeans), exact for one output. Every oracle yields a lower bound of the original problem.
+The solution is the better of two roundings: the groups of the last oracle, as in the paper, and
+those of the relaxed weights ``M P / alpha``, which are mostly better.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -15,9 +18,7 @@ from clustruct._typing import Floats
 from clustruct.grouping.constraints import Constraint
 from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import refit
-from clustruct.solvers.protocols import Objective, require, require_refits
+from clustruct.solvers.driver import Objective, Solution, refit, require, require_refits
 
 __all__ = ["ConditionalGradient", "Relaxed"]
 
@@ -27,19 +28,12 @@ ROOT_TOL = 5e-3
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """A mixture of groupings, as an iterate.
+    """An iterate: a mixture of groupings.
 
-    Attributes
-    ----------
-    number : int
-        How many groupings were mixed in.
-    hull : Hull
-    objective : float
-        ``psi``, the value of the relaxation.
-    oracle : Projection
-        The grouping that the gradient asks for.
-    bound : float
-        The best lower bound so far.
+    number: of groupings that were mixed in.
+    objective: ``psi``, the value of the relaxation.
+    oracle: the grouping that minimises the linear model of ``psi``.
+    bound: the best lower bound so far.
     """
 
     number: int
@@ -52,56 +46,42 @@ class Relaxed:
     done: bool
 
 
+@dataclass(eq=False)
 class ConditionalGradient:
-    """Mix in the grouping that the gradient asks for.
+    """Mixes in the grouping that minimises the linear model, step by step.
 
-    Parameters
-    ----------
-    objective : Objective
-    constraint : Constraint
-    factor : Relaxation
-        The relaxation of the objective: ``R`` and ``t`` for features, say.
-    start : ndarray
-        Rows that the first grouping is made of; weights without constraint are a good choice.
-    step : {"line_search", "classic"}
-        The best share of the new grouping, or ``2 / (t + 2)`` as in the paper. Where the classic
+    factor: the relaxation of the objective: ``R`` and ``t`` for features, say.
+    begin: rows that the first grouping is made of; weights without constraint are a good choice.
+    step: the best share of the new grouping, or ``2 / (t + 2)`` as in the paper. Where the classic
         step would raise the objective, the best share is taken.
-    tol : float
-        Precision of the rounded solution's refit.
+    tol: precision of the rounded solution's refit.
     """
 
     name = "cg"
 
-    def __init__(
-        self,
-        objective: Objective,
-        constraint: Constraint,
-        factor: Relaxation,
-        start: Floats,
-        *,
-        step: str = "line_search",
-        tol: float = 1e-10,
-    ) -> None:
-        require(self.name, objective, ("refit",))
-        require(self.name, constraint, ("project", "explained"))
-        require_refits(f"solver={self.name!r}", constraint)
-        self._objective = objective
-        self._constraint = constraint
-        self._factor = factor
-        self._start = start
-        self._step = step
-        self._tol = tol
+    objective: Objective
+    constraint: Constraint
+    factor: Relaxation
+    begin: Floats
+    _: KW_ONLY
+    step: str = "line_search"
+    tol: float = 1e-10
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("refit",))
+        require(self.name, self.constraint, ("project", "explained"))
+        require_refits(f"solver={self.name!r}", self.constraint)
 
     def start(self) -> Relaxed:
         """The grouping of the start."""
-        nearest = self._constraint.project(self._start)
-        hull = self._factor.hull(nearest.labels, nearest.centers.shape[0])
+        nearest = self.constraint.project(self.begin)
+        hull = self.factor.hull(nearest.labels, nearest.centers.shape[0])
         return self._relaxed(1, hull, 1.0, None)
 
     def advance(self, state: Relaxed) -> Relaxed:
         """Mix in the oracle's grouping."""
         toward = state.hull.toward(state.oracle.labels, state.oracle.centers.shape[0])
-        if self._step == "classic":
+        if self.step == "classic":
             share = 2.0 / (state.number + 2.0)
             trial = self._relaxed(state.number + 1, toward(share), share, state)
             if trial.objective < state.objective:
@@ -112,18 +92,18 @@ class ConditionalGradient:
 
     def solution(self, state: Relaxed) -> Solution:
         """The groups of the last oracle, or those of the relaxed weights if they are better."""
-        P = self._factor.adjoint(state.hull.solve())
-        relaxed_weights = state.hull.mixture.apply(P) / self._factor.alpha
-        roundings = (state.oracle, self._constraint.project(relaxed_weights))
+        P = self.factor.adjoint(state.hull.solve())
+        relaxed_weights = state.hull.mixture.apply(P) / self.factor.alpha
+        roundings = (state.oracle, self.constraint.project(relaxed_weights))
         solutions = [
-            Solution(refit(self._objective, nearest, self._tol), nearest.labels)
+            Solution(refit(self.objective, nearest, self.tol), nearest.labels)
             for nearest in roundings
         ]
         return min(solutions, key=lambda solution: solution.point.value)
 
     def _best_share(self, toward: Callable[[float], Hull]) -> float:
-        """The share that minimises ``psi``, convex in it; late ones are small, so seek its root."""
-        target = self._factor.target
+        """The share that minimises the convex ``psi``; shares get small, so search its root."""
+        target = self.factor.target
         search = minimize_scalar(
             lambda root: float(np.vdot(target, toward(root**2).solve())),
             bounds=(0.0, 1.0),
@@ -134,15 +114,15 @@ class ConditionalGradient:
 
     def _relaxed(self, number: int, hull: Hull, step: float, before: Relaxed | None) -> Relaxed:
         B = hull.solve()
-        P = self._factor.adjoint(B)
-        value = 0.5 * float(np.vdot(self._factor.target, B)) + self._factor.rest
-        oracle = self._constraint.project(P)
+        P = self.factor.adjoint(B)
+        value = 0.5 * float(np.vdot(self.factor.target, B)) + self.factor.rest
+        oracle = self.constraint.project(P)
         explained = (
             float(np.vdot(oracle.point, oracle.point))
             if oracle.exact
-            else self._constraint.explained(P)
+            else self.constraint.explained(P)
         )
-        bound = dual_bound(self._factor, B, explained)
+        bound = dual_bound(self.factor, B, explained)
         gain = np.inf
         if before is not None:
             bound = max(bound, before.bound)

@@ -1,53 +1,75 @@
-"""The loop: budget, tolerance, trace and status of every solver live here, and only here.
+"""The loop that runs every solver, what solvers ask of objectives, and what a fit reports.
 
-A solver has a start and a step. It is asked for steps until it says that nothing is left to gain,
-until a step gains less than the tolerance, or until the budget is spent. It knows nothing of the
-rest.
+A solver has a start and a step. `drive` asks it for steps until it reports that nothing is left to
+gain, until a step gains less than the tolerance, or until the budget is spent. Budget, tolerance,
+trace and status live here; solvers know nothing of them.
 """
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from clustruct._finite import REMEDY, NotFinite, require_finite
-from clustruct.objectives.point import Point
-from clustruct.results import Iteration
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import Constraint
+from clustruct.objectives.linear import Point
+from clustruct.results import Certificate, Iteration, Projection, Status
 
-__all__ = ["Solution", "Budget", "Callback", "Run", "Solver", "State", "drive"]
+__all__ = [
+    "Attempt",
+    "Budget",
+    "Callback",
+    "Foresighted",
+    "Grouped",
+    "Objective",
+    "Outcome",
+    "Run",
+    "Solution",
+    "Solver",
+    "State",
+    "best_of",
+    "certify",
+    "drive",
+    "may_refit",
+    "refit",
+    "require",
+    "require_member",
+    "require_refits",
+    "search",
+    "status_of",
+]
 
-# Is told of a step, and says True where no further one is wanted.
+# Called after each iteration; returns True to stop the solver.
 Callback = Callable[[Iteration], bool | None]
+# Relative distance from a set up to which a point counts as one of it: rounding of projections.
+OUTSIDE = 1e-6
 
 
 class State(Protocol):
-    """What the loop sees of a solver's iterate."""
+    """A solver's iterate, as the loop sees it."""
 
     @property
     def objective(self) -> float:
-        """The value that falls from step to step."""
-        ...
+        """The value that falls from one iteration to the next."""
 
     @property
     def step(self) -> float:
         """Size of the step that led here."""
-        ...
 
     @property
     def gain(self) -> float:
-        """What is compared with the tolerance: a relative decrease, or a relative gap."""
-        ...
+        """Relative decrease or relative gap, to compare with the tolerance."""
 
     @property
     def done(self) -> bool:
         """Whether no step can lower the objective."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,31 +77,28 @@ class Solution:
     """A feasible point and the group of each row, -1 for zero."""
 
     point: Point
-    labels: NDArray[np.intp]
+    labels: Labels
 
 
 S = TypeVar("S", bound=State)
 T = TypeVar("T")
-# What has to be finite, by name.
-_Numbers = Mapping[str, float | NDArray[np.float64]]
+# Values that have to be finite, by name.
+_Numbers = Mapping[str, float | Floats]
 
 
 class Solver(Protocol[S]):
-    """A start, a step, and the feasible point that an iterate stands for."""
+    """An algorithm: a first iterate, a step, and the feasible point of an iterate."""
 
     name: str
 
     def start(self) -> S:
         """The first iterate."""
-        ...
 
     def advance(self, state: S) -> S:
         """The next iterate, whose objective is no larger."""
-        ...
 
     def solution(self, state: S) -> Solution:
-        """The feasible point."""
-        ...
+        """The feasible point that an iterate stands for."""
 
 
 @runtime_checkable
@@ -87,22 +106,15 @@ class Constrained(Protocol):
     """A solver whose solutions can be checked."""
 
     def verify(self, solution: Solution) -> None:
-        """Raise an error where the solution is not in the set that it should be in."""
-        ...
+        """Raise an error if the solution is outside the constraint's set."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop, and whom to tell.
+    """When to stop, and which callback to call.
 
-    Attributes
-    ----------
-    max_iter : int
-    tol : float
-    monitor : callable
-        Called with every `Iteration`; the loop ends where it returns True.
-    quiet : bool
-        Whether the caller sees to solvers that did not converge, as where there are hundreds.
+    monitor: called with every `Iteration`; the loop ends when it returns True.
+    quiet: do not warn of a solver that has not converged, as one start of many may not.
     """
 
     max_iter: int
@@ -113,18 +125,10 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Run(Generic[S]):
-    """The solution of one solver.
+    """The result of one solver.
 
-    Attributes
-    ----------
-    solver : str
-    solution : Solution
-    state : State
-        The last iterate.
-    trace : tuple of Iteration
-    converged : bool
-    stopped : bool
-        Whether the monitor ended it.
+    state: the last iterate.
+    stopped: whether the monitor ended the run.
     """
 
     solver: str
@@ -136,7 +140,7 @@ class Run(Generic[S]):
 
     @property
     def message(self) -> str:
-        """How it ended, in words."""
+        """How the run ended, in words."""
         steps = self.trace[-1].number
         if self.converged:
             ending = "converged"
@@ -147,34 +151,34 @@ class Run(Generic[S]):
         return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
 
 
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A feasible point and its groups, as an iterate."""
+
+    point: Point
+    labels: Labels
+    step: float
+    gain: float
+    done: bool
+
+    @property
+    def objective(self) -> float:
+        """Objective at the point."""
+        return self.point.value
+
+
 def drive(solver: Solver[S], budget: Budget) -> Run[S]:
-    """Run a solver to its end.
+    """Run a solver until it converges, is stopped, or has spent its budget.
 
-    Parameters
-    ----------
-    solver : Solver
-    budget : Budget
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    ValueError
-        Where an objective, a gradient or an solution is not finite, which names the step, or where
-        the solution is not in the solver's set.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where the budget is spent before the tolerance is met.
+    Raises ValueError, which names the iteration, if the objective, the gradient or the solution is
+    not finite, or if the solution is outside the constraint's set. Warns with ConvergenceWarning
+    if the budget is spent before the tolerance is met.
     """
     begin = time.perf_counter()
     trace: list[Iteration] = []
 
     def checked(act: Callable[[], T], number: int, numbers: Callable[[T], _Numbers]) -> T:
-        """What an action returns, if its numbers are finite; errors name the step."""
+        """Call a function, check that its numbers are finite, and name the iteration in errors."""
         step = f"solver {solver.name!r}, iteration {number}"
         try:
             result = act()
@@ -191,11 +195,17 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
         trace.append(Iteration(solver.name, number, state.objective, state.step, seconds))
         return bool(budget.monitor(trace[-1]))
 
-    state = checked(solver.start, 0, _numbers_of_state)
+    def of_state(state: S) -> _Numbers:
+        return {"the objective": float(state.objective)}
+
+    def of_solution(solution: Solution) -> _Numbers:
+        return {"the objective": float(solution.point.value), "a weight": solution.point.W}
+
+    state = checked(solver.start, 0, of_state)
     stopped = record(0, state)
     converged = state.done
     while not converged and not stopped and len(trace) <= budget.max_iter:
-        following = checked(partial(solver.advance, state), len(trace), _numbers_of_state)
+        following = checked(partial(solver.advance, state), len(trace), of_state)
         if following.objective < state.objective or not following.done:
             stopped = record(len(trace), following)
         state = following
@@ -209,17 +219,207 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
             ConvergenceWarning,
             stacklevel=2,
         )
-    solution = checked(partial(solver.solution, state), len(trace) - 1, _numbers_of_solution)
+    solution = checked(partial(solver.solution, state), len(trace) - 1, of_solution)
     if isinstance(solver, Constrained):
         solver.verify(solution)
     return Run(solver.name, solution, state, tuple(trace), converged, stopped)
 
 
-def _numbers_of_state(state: State) -> _Numbers:
-    """What has to be finite in an iterate."""
-    return {"the objective": float(state.objective)}
+# ---- What solvers need of an objective and a constraint.
 
 
-def _numbers_of_solution(solution: Solution) -> _Numbers:
-    """What has to be finite in an solution."""
-    return {"the objective": float(solution.point.value), "a weight": solution.point.W}
+class Objective(Protocol):
+    """A smooth function of ``W`` that can be minimised for given groups."""
+
+    def keep(self, nearest: Projection, near: Point | None = None) -> Point:
+        """The point with projected weights as they are, without a refit."""
+
+    def rows(self, point: Point) -> Floats:
+        """The rows that are grouped: the weights, or rows that stand for them."""
+
+    def gradient(self, point: Point) -> Floats:
+        """Gradient by these rows."""
+
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Curvature: the second derivative along a direction of these rows."""
+
+    def refit(
+        self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
+    ) -> Point:
+        """The best weights for given groups."""
+
+
+@runtime_checkable
+class Foresighted(Protocol):
+    """An objective that refits several groupings in one pass over X."""
+
+    def foresee(self, trials: Sequence[Projection]) -> None:
+        """Prepare for refits of these projections, which may come next."""
+
+
+def may_refit(constraint: Constraint) -> bool:
+    """Whether groups may take any values; True unless the constraint says otherwise."""
+    return getattr(constraint, "refits", True)
+
+
+def require_refits(asker: str, constraint: Constraint) -> None:
+    """Raise an error if the set is not a union of subspaces, for solvers that need one."""
+    if not may_refit(constraint):
+        raise ValueError(
+            f"{asker} gives groups their best values, which would lead out of the set of "
+            f"{type(constraint).__name__} (refits = False). Choose solver='pg' without relax."
+        )
+
+
+def require_member(objective: Objective, constraint: Constraint, point: Point) -> None:
+    """Raise an error if a point is outside the constraint's set.
+
+    A set with ``refits = True`` is a union of subspaces and holds any values of its groups.
+    """
+    if getattr(constraint, "refits", False):
+        return
+    rows = objective.rows(point)
+    size, distance = float(np.vdot(rows, rows)), constraint.project(rows).sq_distance
+    if distance > OUTSIDE**2 * size:
+        raise ValueError(
+            f"The solution is not in the set of {type(constraint).__name__}: its distance is "
+            f"{np.sqrt(distance / size):.2g} of its length. If groups must not get arbitrary "
+            "values, give the class the attribute refits = False; otherwise check its `project`."
+        )
+
+
+def require(solver: str, owner: object, methods: tuple[str, ...]) -> None:
+    """Raise an error that names the methods which a solver needs and its argument lacks."""
+    missing = [name for name in methods if not hasattr(owner, name)]
+    if missing:
+        raise TypeError(
+            f"solver {solver!r} needs {', '.join(missing)} of {type(owner).__name__}, "
+            "which does not have it. Choose another solver, or add the method."
+        )
+
+
+def refit(objective: Objective, nearest: Projection, tol: float) -> Point:
+    """The best point with the groups of a projection, whose values are the start."""
+    return objective.refit(nearest.labels, nearest.centers.shape[0], tol, start=nearest.centers)
+
+
+# ---- Several starts, several attempts.
+
+
+def search(
+    solve_from: Callable[[int], Run[Any]],
+    n_starts: int | None,
+    *,
+    least: int,
+    most: int,
+    slack: Callable[[float], float],
+    n_jobs: int | None,
+) -> list[Run[Any]]:
+    """Run a solver from several starts until the best objective was reached twice.
+
+    Good solutions are found again, poor ones differ. Starts run in parallel, and those after the
+    last one needed are dropped, so that the result does not depend on ``n_jobs``.
+
+    solve_from: runs the solver from the start of the given number.
+    n_starts: exactly this many starts; None for between ``least`` and ``most``.
+    slack: distance from the best objective up to which another one counts as equal.
+    """
+    count = most if n_starts is None else n_starts
+    width = effective_n_jobs(n_jobs)
+    found: list[Run[Any]] = []
+    for first in range(0, count, width):
+        numbers = range(first, min(first + width, count))
+        if width == 1:
+            batch = [solve_from(number) for number in numbers]
+        else:
+            batch = Parallel(n_jobs=width, prefer="threads")(
+                delayed(solve_from)(i) for i in numbers
+            )
+        for run in batch:
+            found.append(run)
+            if run.stopped:
+                return found
+            if n_starts is None and len(found) >= least and _reached_twice(found, slack):
+                return found
+    return found
+
+
+def _reached_twice(found: list[Run[Any]], slack: Callable[[float], float]) -> bool:
+    values = sorted(run.state.objective for run in found)
+    return len(values) > 1 and values[1] - values[0] <= slack(values[0])
+
+
+def best_of(found: list[Run[Any]]) -> tuple[Run[Any], str]:
+    """The best of several runs, the first among equals, and a remark on the number of starts."""
+    best = min(found, key=lambda run: run.state.objective)
+    return best, f"best of {len(found)} start{'s' * (len(found) != 1)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The best solution, with the trace of the solver that found it."""
+
+    solution: Solution
+    trace: tuple[Iteration, ...]
+    status: Status
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """The runs of one recipe, the last of which counts, and its lower bound.
+
+    remark: anything that the runs do not show, such as the number of starts.
+    """
+
+    name: str
+    solutions: tuple[Run[Any], ...]
+    bound: float = -np.inf
+    remark: str = ""
+
+    @property
+    def solution(self) -> Solution:
+        """The solution of the last run."""
+        return self.solutions[-1].solution
+
+    @property
+    def trace(self) -> tuple[Iteration, ...]:
+        """The iterations of all runs."""
+        return tuple(iteration for run in self.solutions for iteration in run.trace)
+
+
+def certify(
+    objective: float, bounds: Mapping[str, float], scale: Callable[[], float]
+) -> Certificate:
+    """The certificate of the largest of several lower bounds, given by their sources.
+
+    scale: size of the numbers the bounds are sums of; called only if a bound is above the
+        objective, to tell rounding from an error.
+    """
+    for source, bound in bounds.items():
+        if np.isnan(bound):
+            require_finite(bound, f"the lower bound ({source})")
+    source = max(bounds, key=lambda name: bounds[name])
+    size = scale() if bounds[source] > objective else 0.0
+    return Certificate.of(objective, bounds[source], source, scale=size)
+
+
+def status_of(attempts: list[Attempt], best: Attempt) -> Status:
+    """The status of a fit: the attempts, the one kept, and how it ended."""
+    return Status(
+        solver=best.name,
+        converged=best.solutions[-1].converged,
+        n_iter=max(1, sum(run.trace[-1].number for run in best.solutions)),
+        objectives=tuple((a.name, a.solution.point.value) for a in attempts),
+        message=_message(attempts, best),
+    )
+
+
+def _message(attempts: list[Attempt], best: Attempt) -> str:
+    """The attempts and the one kept, in words."""
+    told = "; ".join(
+        f"{', then '.join(run.message for run in attempt.solutions)} "
+        f"{attempt.remark and f'({attempt.remark}) '}(objective {attempt.solution.point.value:.6g})"
+        for attempt in attempts
+    )
+    return told if len(attempts) == 1 else f"{told}. Kept {best.name}."

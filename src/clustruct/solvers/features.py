@@ -1,7 +1,7 @@
-"""The solvers for clustered features by name, and what each of them does.
+"""Recipes for clustered features: what each value of ``solver`` does.
 
-A recipe drives one or several solvers on one problem. What they share (the weights without
-constraint, the lower bounds) is computed once, when it is first asked for.
+A recipe runs one or several solvers on one problem. What they share (the unconstrained weights, the
+lower bounds) is computed once, on first use.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,18 +13,25 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.grouping.constraints import FeatureConstraint, Free
 from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.relaxations.features import factor_of
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.conditional_gradient import ConditionalGradient
-from clustruct.solvers.driver import Budget, Run, Solution, drive
+from clustruct.solvers.driver import (
+    Attempt,
+    Budget,
+    Run,
+    Solution,
+    certify,
+    drive,
+    may_refit,
+    require_refits,
+    status_of,
+)
 from clustruct.solvers.greedy import Greedy
-from clustruct.solvers.outcome import Attempt, certify, status_of
 from clustruct.solvers.projected_gradient import ProjectedGradient
-from clustruct.solvers.protocols import may_refit, require_refits
-from clustruct.solvers.search.soft import Soft
-from clustruct.solvers.search.soft_search import Effort
+from clustruct.solvers.search.soft import Effort, Soft
 
 __all__ = [
     "FeatureOutcome",
@@ -43,21 +50,31 @@ T = TypeVar("T")
 # pass over X, and only those steps are tried among which the best one nearly always is.
 THOROUGH_STRIDE = {"longest": 10.0, "shortest": 1e-5, "shrink": 0.8}
 QUICK_STRIDE = {"longest": 1.1, "shortest": 0.45, "shrink": 0.7}
-# A search is not worth its time where the objective is this near to a lower bound, relatively, or
-# where there are more features than that. It may take its full time where a feature, a group and
-# an output can be combined in no more than so many ways.
-CLOSE = 1e-3
-MOST_SEARCHED, MOST_MODELLED = 2000, 300
-EASY_MOVES = 500
-# Precision of weights without constraint: as a start, and as an solution.
+# Precision of the unconstrained weights: as a start, and as a solution.
 ROUGH, SHARP = 1e-3, 1e-10
+
+
+@dataclass(frozen=True)
+class FeatureSettings:
+    """When a search over partitions is worth its time."""
+
+    # Relative distance of the objective from a lower bound below which no search is started.
+    close: float = 1e-3
+    # Largest number of features for squared loss, and for losses that a quadratic has to model.
+    most_searched: int = 2000
+    most_modelled: int = 300
+    # Up to this many combinations of features, groups and outputs the search has its full effort.
+    easy_moves: int = 500
+
+
+SETTINGS = FeatureSettings()
 
 
 class once(Generic[T]):
     """A property that is computed once, without a lock.
 
-    Fits that share passes over ``X`` wait inside of it for each other. `functools.cached_property`
-    holds a lock meanwhile, before Python 3.12 one for all instances, and they would wait for ever.
+    Concurrent fits that share passes over ``X`` wait for each other inside of it. Before Python
+    3.12 `functools.cached_property` holds one lock for all instances meanwhile: a deadlock.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -65,7 +82,7 @@ class once(Generic[T]):
         self.__doc__ = compute.__doc__
 
     def __get__(self, instance: Any, owner: type) -> T:
-        """The value, which is found beside other attributes from then on."""
+        """Compute the value and store it as an attribute."""
         value: T = self._compute(instance)
         instance.__dict__[self._compute.__name__] = value
         return value
@@ -73,22 +90,12 @@ class once(Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class FeatureProblem:
-    """What to solve, and how much may be spent on it.
+    """A problem of clustered features, with budget and options.
 
-    Attributes
-    ----------
-    objective : QuadraticObjective or FeatureObjective
-    constraint : FeatureConstraint
-    budget : Budget
-    start : ndarray of shape (d, K) or None
-        Weights to begin with; None for those without constraint.
-    n_starts : int or None
-        Number of starts; None leaves it to the recipe.
-    rng : numpy.random.Generator
-    options : mapping
-        Options of the solver, see `OPTIONS`.
-    known_minimum : Point or None
-        The best point without constraint, where a neighbouring problem has found it already.
+    start (d, K): weights to begin with; None for those without constraint.
+    n_starts: number of starts; None leaves it to the recipe.
+    options: options of the solver, see `OPTIONS`.
+    known_minimum: the unconstrained minimum, if a neighbouring problem has found it already.
     """
 
     objective: QuadraticObjective | FeatureObjective
@@ -102,7 +109,7 @@ class FeatureProblem:
 
     @once
     def minimum(self) -> Point:
-        """The best point without constraint."""
+        """The unconstrained minimum."""
         known = self.known_minimum
         if isinstance(self.constraint, Free):
             return self.objective.minimum(SHARP, near=known)
@@ -110,34 +117,25 @@ class FeatureProblem:
 
     @once
     def free_bound(self) -> float:
-        """The lower bound that the best point without constraint gives."""
+        """The lower bound at the unconstrained minimum."""
         return self.bound_at(self.minimum)
 
     def bound_at(self, point: Point) -> float:
-        """The lower bound that a point gives."""
+        """The lower bound by Fenchel duality at a point."""
         explained = self.constraint.explained(self.objective.loss_gradient(point))
         return self.objective.dual_bound(point, explained)
 
     @property
     def begin(self) -> Floats:
-        """Where projected gradient begins."""
+        """Weights from which projected gradient starts."""
         return self.minimum.W if self.start is None else self.start
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureOutcome:
-    """The best solution, and how it was found.
+    """The best solution, with the trace of the solver that found it.
 
-    Attributes
-    ----------
-    solution : Solution
-    trace : tuple of Iteration
-        Of the solver whose solution was kept.
-    status : Status
-    problem : FeatureProblem
-        What was solved.
-    bound : float
-        A lower bound of the objective that a solver came across.
+    bound: the best lower bound that a solver found on its way.
     """
 
     solution: Solution
@@ -148,22 +146,14 @@ class FeatureOutcome:
 
     @once
     def certificate(self) -> Certificate:
-        """The best lower bound: computed when asked for, as a search has no use for it."""
+        """The best lower bound, computed on first use: a grid search does not need it."""
         return _certificate(self.problem, self.solution, self.bound)
 
 
 def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
     """Solve a problem by the recipe of that name.
 
-    Parameters
-    ----------
-    problem : FeatureProblem
-    solver : str
-        A key of `RECIPES`.
-
-    Returns
-    -------
-    FeatureOutcome
+    solver: a key of `RECIPES`.
     """
     if isinstance(problem.constraint, Free):
         attempts = [_free(problem, solver)]
@@ -177,35 +167,18 @@ def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
 def free_minimum(
     objective: QuadraticObjective | FeatureObjective, near: Point | None = None
 ) -> Point:
-    """The best point without constraint, as precise as a start has to be.
+    """The unconstrained minimum, as precise as a start has to be.
 
-    Parameters
-    ----------
-    objective : QuadraticObjective or FeatureObjective
-    near : Point, default=None
-        Where to begin, such as the minimum for another alpha.
-
-    Returns
-    -------
-    Point
+    near: a start, such as the minimum for another alpha.
     """
     return objective.minimum(ROUGH, near=near)
 
 
 def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
-    """The groups of an outcome with values fitted by a fraction of the ridge.
+    """The groups of an outcome, refitted with alpha times a factor.
 
-    Parameters
-    ----------
-    outcome : FeatureOutcome
-    factor : float
-        What alpha is multiplied by. 1 changes nothing, nor does any factor where there are no
-        groups: weights of their own with a smaller ridge are another point of the grid.
-
-    Returns
-    -------
-    FeatureOutcome
-        Objective and certificate are those of the smaller ridge.
+    Objective and certificate are those of the smaller ridge. A factor of 1 changes nothing, nor
+    does any factor without groups: then a smaller ridge is another point of the grid.
     """
     if factor == 1.0 or isinstance(outcome.problem.constraint, Free):
         return outcome
@@ -221,7 +194,7 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
 
 
 def relaxed_solutions(outcome: FeatureOutcome, factors: Sequence[float]) -> list[Solution]:
-    """The same groups with values fitted by each of some fractions of the ridge."""
+    """The same groups refitted with each of several fractions of the ridge."""
     solution, objective = outcome.solution, outcome.problem.objective
     if isinstance(outcome.problem.constraint, Free):
         return [solution] * len(factors)
@@ -241,11 +214,11 @@ def _certificate(problem: FeatureProblem, solution: Solution, relaxed_bound: flo
     return certify(solution.point.value, bounds, lambda: problem.objective.scale)
 
 
-# ---- Recipes: what is done under each name.
+# ---- Recipes.
 
 
 def _free(problem: FeatureProblem, name: str) -> Attempt:
-    """Without constraint there is nothing to search."""
+    """Ridge regression or its like: no groups to search."""
     solver = Greedy(problem.objective, problem.constraint, problem.minimum, refit=False)
     run = drive(solver, problem.budget)
     return Attempt(name, (run,))
@@ -278,24 +251,25 @@ def _cgpg(problem: FeatureProblem) -> list[Attempt]:
 
 def _soft(problem: FeatureProblem) -> list[Attempt]:
     n_features = problem.objective.shape[0]
-    if n_features > MOST_SEARCHED:
+    if n_features > SETTINGS.most_searched:
         raise ValueError(
             f"solver='soft' needs matrices of {n_features} x {n_features}, and works with at most "
-            f"{MOST_SEARCHED} features. Choose solver='pg', or select features first."
+            f"{SETTINGS.most_searched} features. Choose solver='pg', or select features first."
         )
     require_refits("solver='soft'", problem.constraint)
     return [_search(problem, problem.constraint.project(problem.begin).point)]
 
 
 def _auto(problem: FeatureProblem) -> list[Attempt]:
-    """Projected gradient; then a search, where one is possible and the bound leaves room for it."""
+    """Projected gradient, then a search over partitions if the lower bound leaves room for it."""
     attempts = _pg(problem)
     best = min(attempts, key=lambda attempt: attempt.solution.point.value).solution.point
     least = problem.objective.least
     size = best.value - least if np.isfinite(least) else abs(best.value)
-    room = best.value - problem.free_bound > CLOSE * size
-    n_features = problem.objective.shape[0]
-    small = n_features <= (MOST_SEARCHED if problem.objective.quadratic else MOST_MODELLED)
+    room = best.value - problem.free_bound > SETTINGS.close * size
+    quadratic = problem.objective.quadratic
+    most = SETTINGS.most_searched if quadratic else SETTINGS.most_modelled
+    small = problem.objective.shape[0] <= most
     searchable = room and small and may_refit(problem.constraint)
     if searchable and problem.constraint.places(best.W) is not None:
         attempts.append(_search(problem, best.W))
@@ -324,7 +298,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Run[Any]:
     """Projected gradient from a start."""
-    # Without refits steps have to be as short as the curvature wants them.
+    # Without refits steps have to be as short as the curvature requires.
     plain = not may_refit(problem.constraint)
     thorough = plain or isinstance(problem.objective, QuadraticObjective)
     stride = THOROUGH_STRIDE if thorough else QUICK_STRIDE
@@ -359,7 +333,7 @@ def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Run[Any]:
 
 
 def _search(problem: FeatureProblem, start: Floats) -> Attempt:
-    """A search over partitions that has to better a feasible start, and a descent from its end."""
+    """Search over partitions from a feasible start, then projected gradient."""
     places = problem.constraint.places(start)
     if places is None:
         raise ValueError(
@@ -373,9 +347,9 @@ def _search(problem: FeatureProblem, start: Floats) -> Attempt:
 
 
 def _effort(problem: FeatureProblem, n_groups: int) -> Effort:
-    """How long to search: less where moves cost more, so that it takes about a second."""
+    """Effort of the search: less where moves cost more, so that it takes about a second."""
     n_features, n_outputs = problem.objective.shape
-    ease = min(1.0, EASY_MOVES / (n_features * n_groups * n_outputs))
+    ease = min(1.0, SETTINGS.easy_moves / (n_features * n_groups * n_outputs))
     settings = {
         "n_turns": Effort.n_turns if ease == 1.0 and problem.objective.quadratic else 1,
         "n_starts": problem.n_starts or max(16, int(Effort.n_starts * ease**2)),
@@ -386,7 +360,7 @@ def _effort(problem: FeatureProblem, n_groups: int) -> Effort:
 
 
 def _starts(problem: FeatureProblem, count: int) -> list[Floats]:
-    """The given start, and others around it."""
+    """The given start, and random ones around it."""
     spread = 0.5 * problem.minimum.W.std()  # a start at zero has no spread of its own
     around = [
         problem.begin + spread * problem.rng.standard_normal(problem.begin.shape)

@@ -1,83 +1,62 @@
-"""Fit without constraint, then group the weights (the paper's LSK), then refit the groups."""
+"""The greedy solver (the paper's LSK): fit without constraint, group the weights, refit."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct.grouping.constraints import Constraint
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.results import Projection
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.protocols import Objective, may_refit, require, require_member
+from clustruct.solvers.driver import (
+    Grouped,
+    Objective,
+    Solution,
+    may_refit,
+    refit,
+    require,
+    require_member,
+)
 
-__all__ = ["Greedy", "Grouped", "refit"]
-
-
-@dataclass(frozen=True, eq=False)
-class Grouped:
-    """A feasible point and its groups, as an iterate."""
-
-    point: Point
-    labels: NDArray[np.intp]
-    step: float
-    gain: float
-    done: bool
-
-    @property
-    def objective(self) -> float:
-        """Objective at the point."""
-        return self.point.value
+__all__ = ["Greedy"]
 
 
+@dataclass(eq=False)
 class Greedy:
     """Weights without constraint, grouped once.
 
-    Parameters
-    ----------
-    objective : Objective
-    constraint : Constraint
-    minimum : Point
-        The best point without constraint.
-    refit : bool
-        Whether the groups get their best values, or the means of the weights they hold.
+    minimum: the best point without constraint.
+    refit: whether the groups get their best values, or the means of the weights they hold.
         Constraints that cannot be refitted do without.
-    tol : float
-        Precision of the refit.
+    tol: precision of the refit.
     """
 
     name = "greedy"
 
-    def __init__(
-        self,
-        objective: Objective,
-        constraint: Constraint,
-        minimum: Point,
-        *,
-        refit: bool = True,
-        tol: float = 1e-10,
-    ) -> None:
-        require(self.name, objective, ("refit", "keep"))
-        require(self.name, constraint, ("project",))
-        self._objective = objective
-        self._constraint = constraint
-        self._minimum = minimum
-        self._refit = refit and may_refit(constraint)
-        self._tol = tol
+    objective: Objective
+    constraint: Constraint
+    minimum: Point
+    _: KW_ONLY
+    refit: bool = True
+    tol: float = 1e-10
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("refit", "keep"))
+        require(self.name, self.constraint, ("project",))
+        self.refit = self.refit and may_refit(self.constraint)
 
     @cached_property
     def _nearest(self) -> Projection:
-        return self._constraint.project(self._minimum.W)
+        return self.constraint.project(self.minimum.W)
 
     def start(self) -> Grouped:
-        """The projection of the free weights."""
-        point = self._objective.keep(self._nearest, near=self._minimum)
-        return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self._refit)
+        """The projection of the unconstrained weights."""
+        point = self.objective.keep(self._nearest, near=self.minimum)
+        return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self.refit)
 
     def advance(self, state: Grouped) -> Grouped:
-        """Refit, once."""
-        best = refit(self._objective, self._nearest, self._tol)
+        """Refit the groups, once."""
+        best = refit(self.objective, self._nearest, self.tol)
         point = best if best.value < state.objective else state.point
         return Grouped(point, state.labels, 1.0, 0.0, done=True)
 
@@ -87,9 +66,4 @@ class Greedy:
 
     def verify(self, solution: Solution) -> None:
         """Check that it is in the set."""
-        require_member(self._objective, self._constraint, solution.point)
-
-
-def refit(objective: Objective, nearest: Projection, tol: float) -> Point:
-    """The best point with the groups of a projection, whose values are the start."""
-    return objective.refit(nearest.labels, nearest.centers.shape[0], tol, start=nearest.centers)
+        require_member(self.objective, self.constraint, solution.point)

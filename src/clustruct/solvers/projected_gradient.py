@@ -1,116 +1,117 @@
-"""Projected gradient, algorithm 3 of the paper, with the backtracking of its section 4.3.
+"""Projected gradient (algo:ICLHCL) with the backtracking line search of sec:impcomp.
 
-A gradient step leads out of the set; projecting it groups the weights anew. The paper keeps the
-projected point if the objective fell. We may first give the new groups their best values (`refit`),
-which makes every trial as good as its groups allow: a few steps do the work of dozens, and land
-lower. Constraints that cannot be refitted get plain steps, until the gradient mapping is small.
+    W_{t+1/2} = W_t - step * (grad Loss + grad R),    W_{t+1} = Z V = k-means(W_{t+1/2}, Q).
+
+A gradient step leaves the set; projecting the result groups the weights anew. The paper keeps the
+projected point if the objective fell. With `refit` the new groups first get their best values, so
+that every trial is as good as its groups allow: fewer steps, and a lower objective. Constraints
+that cannot be refitted get plain steps, until the gradient mapping is small.
 """
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from clustruct._finite import require_finite
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Constraint
-from clustruct.objectives.point import Point
-from clustruct.objectives.ray import Ray
+from clustruct.objectives.linear import Point
 from clustruct.results import Projection
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import Grouped, refit
-from clustruct.solvers.protocols import Foresighted, Objective, may_refit, require, require_member
+from clustruct.solvers.driver import (
+    Foresighted,
+    Grouped,
+    Objective,
+    Solution,
+    may_refit,
+    refit,
+    require,
+    require_member,
+)
 
 __all__ = ["ProjectedGradient", "same_groups"]
 
 
 ROUNDING = 1e-12
 TINY = float(np.finfo(np.float64).tiny)
-# Where nothing is refitted, a step has to gain this share of what it would on a slope that does not
-# bend, or it is too long and the next one leads back.
+# Sufficient decrease: without refits a step has to gain this share of what a function without
+# curvature would, or it is too long and the next one leads back.
 SUFFICIENT = 0.2
 
 
+@dataclass(eq=False)
 class ProjectedGradient:
-    """Steps along the gradient, projected, accepted where the objective falls.
+    """The solver: projected gradient steps, accepted if the objective falls.
 
-    Parameters
-    ----------
-    objective : Objective
-    constraint : Constraint
-    start : ndarray
-        Rows to start from, those of feasible weights or not.
-    longest : float
-        The first step to try, in units of the step that minimises the objective along the gradient
-        if there were no constraint and no third derivative.
-    refit : bool
-        Whether the groups of a trial get their best values before it is judged. Without it steps
-        grow by ``1 / shrink`` after a success, as in the paper; with it every search
-        begins at the longest step, since short steps cannot leave the groups they start from.
-        Constraints that cannot be refitted do without.
-    shrink : float
-        Factor of the backtracking.
-    shortest : float
-        The search ends when the step is this fraction of the longest one.
-    tol : float
-        Precision of the refits.
+    begin: rows to start from, those of feasible weights or not.
+    longest: the first step to try, in units of the step that minimises the objective along the
+        gradient if there were no constraint and no third derivative.
+    refit: whether the groups of a trial get their best values before it is judged. Without it steps
+        grow by ``1 / shrink`` after a success, as in the paper; with it every search begins at the
+        longest step, since short steps cannot leave the groups they start from. Constraints that
+        cannot be refitted do without.
+    shrink: factor of the backtracking.
+    shortest: the search ends when the step is this fraction of the longest one.
+    tol: precision of the refits.
     """
 
     name = "pg"
 
-    def __init__(
-        self,
-        objective: Objective,
-        constraint: Constraint,
-        start: Floats,
-        *,
-        longest: float = 10.0,
-        refit: bool = True,
-        shrink: float = 0.8,
-        shortest: float = 1e-5,
-        tol: float = 1e-10,
-    ) -> None:
-        require(self.name, objective, ("keep", "ray", "refit"))
-        require(self.name, constraint, ("project",))
-        self._objective = objective
-        self._constraint = constraint
-        self._start = start
-        self._longest = longest
-        self._plain = not may_refit(constraint)
-        self._refit = refit and not self._plain
-        self._shrink = shrink
-        self._shortest = shortest
-        self._tol = tol
+    objective: Objective
+    constraint: Constraint
+    begin: Floats
+    _: KW_ONLY
+    longest: float = 10.0
+    refit: bool = True
+    shrink: float = 0.8
+    shortest: float = 1e-5
+    tol: float = 1e-10
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("keep", "rows", "gradient", "bend", "refit"))
+        require(self.name, self.constraint, ("project",))
+        self._plain = not may_refit(self.constraint)
+        self.refit = self.refit and not self._plain
 
     def start(self) -> Grouped:
         """The projection of the start."""
-        nearest = self._constraint.project(self._start)
+        nearest = self.constraint.project(self.begin)
         return Grouped(self._trial(nearest, None), nearest.labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
-        """The first trial that lowers the objective; none if the shortest step does not."""
-        ray = self._objective.ray(state.point)
-        longest = self._longest * ray.unit
-        grown = state.step / self._shrink
-        first = longest if self._refit or state.step == 0.0 else grown
-        for step, nearest in self._projections(ray, first, self._shortest * longest):
-            if self._refit and same_groups(nearest.labels, state.labels):
+        """The longest step that lowers the objective; done if none does."""
+        rows, gradient = self.objective.rows(state.point), self.objective.gradient(state.point)
+        unit = self._unit_step(state.point, gradient)
+        longest = self.longest * unit
+        grown = state.step / self.shrink
+        first = longest if self.refit or state.step == 0.0 else grown
+        for step, nearest in self._projections(rows, gradient, first, self.shortest * longest):
+            if self.refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
             gain = (state.objective - trial.value) / max(abs(state.objective), TINY)
             if gain > ROUNDING and self._plain:
-                gain = self._plain_gain(state, trial, nearest.point, step, ray.unit)
+                gain = self._plain_gain(state, trial, nearest.point, step, unit)
             if gain > ROUNDING:
                 return Grouped(trial, nearest.labels, step, gain, done=False)
         return Grouped(state.point, state.labels, state.step, 0.0, done=True)
 
+    def _unit_step(self, point: Point, gradient: Floats) -> float:
+        """The best step without constraint and third derivative, ``||g||^2 / g'Hg``."""
+        bend = self.objective.bend(point, gradient)
+        length = float(np.vdot(gradient, gradient))
+        require_finite(length + bend, "the gradient or the curvature along it")
+        return length / bend if bend > 0.0 else 0.0
+
     def _plain_gain(
         self, state: Grouped, trial: Point, rows: Floats, step: float, unit: float
     ) -> float:
-        """What is compared with the tolerance where nothing is refitted; zero for a poor trial.
+        """Squared length of the gradient mapping, relative to the weights; zero for a poor trial.
 
-        Short steps gain little, although they have not arrived. So it is the squared length of the
-        gradient mapping, in units of the best step and of the weights.
+        Without refits the tolerance is compared with this instead of the decrease, since short
+        steps gain little even far from a solution.
         """
-        before = self._objective.rows(state.point)
+        before = self.objective.rows(state.point)
         moved = rows - before
         length = float(np.vdot(moved, moved))
         if state.objective - trial.value < 0.5 * SUFFICIENT / step * length:
@@ -119,19 +120,19 @@ class ProjectedGradient:
         return (unit / step) ** 2 * (length / size)
 
     def _projections(
-        self, ray: Ray, step: float, shortest: float
+        self, rows: Floats, gradient: Floats, step: float, shortest: float
     ) -> Iterator[tuple[float, Projection]]:
-        """Steps from the longest down, projected; all at once where that saves passes."""
+        """Projections of steps from the longest down; all at once if that saves passes over X."""
         steps = []
         while step > 0.0 and step >= shortest:
             steps.append(step)
-            step *= self._shrink
-        projections = ((step, self._constraint.project(ray.at(step))) for step in steps)
-        if not (self._refit and isinstance(self._objective, Foresighted)):
+            step *= self.shrink
+        projections = ((step, self.constraint.project(rows - step * gradient)) for step in steps)
+        if not (self.refit and isinstance(self.objective, Foresighted)):
             yield from projections
             return
         together = list(projections)
-        self._objective.foresee([nearest for _, nearest in together])
+        self.objective.foresee([nearest for _, nearest in together])
         yield from together
 
     def solution(self, state: Grouped) -> Solution:
@@ -140,21 +141,21 @@ class ProjectedGradient:
 
     def verify(self, solution: Solution) -> None:
         """Check that it is in the set."""
-        require_member(self._objective, self._constraint, solution.point)
+        require_member(self.objective, self.constraint, solution.point)
 
     def _trial(self, nearest: Projection, near: Point | None) -> Point:
-        if self._refit:
-            return refit(self._objective, nearest, self._tol)
-        return self._objective.keep(nearest, near=near)
+        if self.refit:
+            return refit(self.objective, nearest, self.tol)
+        return self.objective.keep(nearest, near=near)
 
 
 def same_groups(a: Labels, b: Labels) -> bool:
-    """Whether two labellings stand for the same groups, whatever their numbers, and zeros."""
+    """Whether two labellings have the same groups, in any numbering, and the same zeros."""
     if np.array_equal(a, b):
         return True
     width_a, width_b = int(a.max()) + 2, int(b.max()) + 2
     if width_a * width_b > 4 * a.size:
-        return False  # many small groups: to compare them costs more than a trial
+        return False  # with many small groups the comparison costs more than a trial
     together = np.bincount((a + 1) * width_b + (b + 1), minlength=width_a * width_b)
     pairs = together.reshape(width_a, width_b) > 0
     if pairs[0, 1:].any() or pairs[1:, 0].any():

@@ -25,9 +25,8 @@ from clustruct.grouping.rows import Cluster
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.features.streamed import StreamedFeatureObjective
-from clustruct.objectives.linear import Response
-from clustruct.objectives.point import Point
-from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
+from clustruct.objectives.linear import Point, Response
+from clustruct.objectives.quadratic import QuadraticObjective, gram_pays, quadratic_objective
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
 
@@ -47,9 +46,6 @@ __all__ = [
 Count = int | Mapping[Any, int] | None
 Place = tuple[int, int, int]
 T = TypeVar("T")
-
-# With at most this many columns, squared loss is solved by its Gram matrix.
-GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
 
 # The grid "auto": half a decade apart, from ten times the mean curvature of the loss down.
 N_ALPHAS = 10
@@ -195,11 +191,6 @@ def choose_objective(
     if design.streamed:
         return StreamedFeatureObjective(cast(StreamedDesign, design), response, float(alpha))
     return FeatureObjective(design, response, float(alpha))
-
-
-def gram_pays(n_samples: int, n_features: int) -> bool:
-    """Whether squared loss is solved by the Gram matrix."""
-    return n_features <= GRAM_ALWAYS or (n_features <= GRAM_IF_TALL and n_features <= n_samples)
 
 
 def check_grid(

@@ -13,7 +13,7 @@ from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Design, Rows, any_design, as_design
 from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned, is_sparse_tensor
 from clustruct.estimators.intake.arguments import MATRIX_CHECKS, check_weights, weigh_rows
-from clustruct.solvers.experts.recipes import SUBSET, draw_rows
+from clustruct.solvers.experts.problem import SUBSET, draw_rows
 
 __all__ = [
     "Intake",

@@ -33,7 +33,8 @@ from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.objectives.samples.streamed import StreamedSampleObjective
 from clustruct.results import ExpertGroup, ExpertGroups, GateScore
 from clustruct.solvers.driver import Budget
-from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, SampleProblem, panel_of, solve
+from clustruct.solvers.experts.problem import SampleProblem
+from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
 __all__ = ["HostScore", "SampleCluster"]
 

@@ -26,8 +26,7 @@ from clustruct.estimators.search.fold_scores import (
 from clustruct.estimators.search.folds import FoldWork, check_classes
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
-from clustruct.objectives.moments import Moments
-from clustruct.objectives.quadratic import QuadraticObjective, remaining_objective
+from clustruct.objectives.quadratic import Moments, QuadraticObjective, remaining_objective
 from clustruct.solvers.driver import Solution
 
 __all__ = ["LocalSamples"]

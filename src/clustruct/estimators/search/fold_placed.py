@@ -36,10 +36,8 @@ from clustruct.estimators.search.fold_sums import (
 )
 from clustruct.estimators.search.folds import FoldWork, check_classes
 from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.linear import Response
-from clustruct.objectives.moments import Moments
-from clustruct.objectives.point import Point
-from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.objectives.linear import Point, Response
+from clustruct.objectives.quadratic import Moments, QuadraticObjective
 from clustruct.solvers.driver import Solution
 
 __all__ = ["PlacedSamples"]

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from clustruct.design import Design
 from clustruct.estimators.features.plan import Plan
 from clustruct.estimators.search.fold_scores import Ledger
-from clustruct.objectives.linear import Response
-from clustruct.objectives.moments import Moments, moments_of_parts
-from clustruct.objectives.point import Point
-from clustruct.objectives.quadratic import QuadraticObjective, objective_of
+from clustruct.objectives.linear import Point, Response
+from clustruct.objectives.quadratic import (
+    Moments,
+    QuadraticObjective,
+    moments_of_parts,
+    objective_of,
+)
 
 __all__ = ["Counts", "FoldSums", "SummedFold", "objective_of_sums", "sums_of_folds"]
 

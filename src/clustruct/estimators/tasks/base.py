@@ -30,11 +30,10 @@ from clustruct.estimators.tasks.ids import as_ids, known_codes, sorted_names
 from clustruct.estimators.tasks.intake import missing_targets, on_host
 from clustruct.estimators.tasks.layouts import Reading
 from clustruct.objectives.tasks.blocks import Strengths
+from clustruct.objectives.tasks.data import OwnRows, TaskTargets, members_of
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
-from clustruct.objectives.tasks.rows import OwnRows, TaskTargets, members_of
 from clustruct.results import TaskGroup, TaskGroups
-from clustruct.solvers.driver import Budget
-from clustruct.solvers.outcome import Outcome
+from clustruct.solvers.driver import Budget, Outcome
 from clustruct.solvers.tasks.alternation import point_of
 from clustruct.solvers.tasks.recipes import OPTIONS, RECIPES, TaskProblem, solve
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Indices
 from clustruct.design import DenseDesign, Design, Rows
 from clustruct.losses import LogisticLoss, Loss
-from clustruct.objectives.tasks.data import Source, SquaredData, TaskData, task_data
+from clustruct.objectives.tasks.data import Source, SquaredData, TaskData, TaskTargets, task_data
 from clustruct.objectives.tasks.pieces import Setting, Spread, TaskSums, part_of
-from clustruct.objectives.tasks.rows import TaskTargets
 
 __all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
 

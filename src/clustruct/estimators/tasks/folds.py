@@ -16,7 +16,7 @@ from clustruct.design import PickingDesign
 from clustruct.estimators.tasks.entries import Entries, Summed, check_size, fits
 from clustruct.estimators.tasks.layouts import Reading
 from clustruct.losses import Loss
-from clustruct.objectives.tasks.rows import TaskTargets, members_of
+from clustruct.objectives.tasks.data import TaskTargets, members_of
 
 __all__ = ["Folds", "Score", "Split", "make_folds", "score_fits", "split"]
 

@@ -15,7 +15,7 @@ from clustruct.estimators.intake.arguments import class_weights
 from clustruct.estimators.tasks.entries import Entries
 from clustruct.estimators.tasks.ids import known_codes, names_of_columns, sorted_names
 from clustruct.estimators.tasks.intake import Taken, missing_targets, take_targets
-from clustruct.objectives.tasks.rows import TaskTargets
+from clustruct.objectives.tasks.data import TaskTargets
 
 __all__ = ["Reading", "read_classes", "read_numbers"]
 

@@ -1,4 +1,4 @@
-"""Clustered features: rows of ``W`` stand for features, groups of them share their weights."""
+"""Clustered features (eq:feat, eq:feat_class): groups of features share their weights."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,10 +9,9 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, namespace
 from clustruct.design import Design, GroupedDesign, Operator, Rows, assignment
 from clustruct.losses import Loss
-from clustruct.objectives.linear import LinearObjective, Response
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import LinearObjective, Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
-from clustruct.objectives.readings import linear_objective
+from clustruct.objectives.streamed import linear_objective
 
 __all__ = ["FeatureObjective"]
 
@@ -22,17 +21,10 @@ SMALL = 1 << 20
 
 
 class FeatureObjective(LinearObjective):
-    """Mean loss plus ridge, by products with ``X``.
-
-    Parameters
-    ----------
-    design : Design
-    response : Response
-    alpha : float
-    """
+    """Mean loss plus ridge, by products with ``X``."""
 
     def __init__(self, design: Design, response: Response, alpha: float) -> None:
-        # One number seen from every row: it takes no memory.
+        # A broadcast view takes no memory.
         super().__init__(design, response, np.broadcast_to(np.float64(alpha), design.shape[1]))
         self.alpha = alpha
         self.data = design
@@ -40,7 +32,7 @@ class FeatureObjective(LinearObjective):
         self.side_by_side = design.side_by_side
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
-        """The same loss with another ridge; what is known of ``X`` is handed on."""
+        """The same loss with another alpha; column moments are kept."""
         other = type(self)(self.data, self.response, alpha)
         other._moments = self._column_moments()
         return other
@@ -50,14 +42,8 @@ class FeatureObjective(LinearObjective):
     ) -> Point:
         """The best weights with the given groups: a problem in ``V`` alone.
 
-        Parameters
-        ----------
-        labels : ndarray of intp, shape (d,)
-            -1 for weights that are zero.
-        n_groups : int
-        tol : float
-        start : ndarray of shape (n_groups, K), default=None
-            Values of the groups to start from.
+        labels (d,): -1 for weights that are zero.
+        start (n_groups, K): values of the groups to start from.
         """
         return self.refits(labels, n_groups, tol, (1.0,), start)[0]
 
@@ -69,16 +55,10 @@ class FeatureObjective(LinearObjective):
         factors: Sequence[float],
         start: Floats | None = None,
     ) -> list[Point]:
-        """The same with each of some multiples of the ridge, for one reading of ``X``.
+        """The same with each of several multiples of the ridge, in one pass over ``X``.
 
-        Parameters
-        ----------
-        labels : ndarray of intp, shape (d,)
-        n_groups : int
-        tol : float
-        factors : sequence of float
-            What the ridge is multiplied by.
-        start : ndarray of shape (n_groups, K), default=None
+        Shapes: labels (d,), start (n_groups, K).
+        factors: what the ridge is multiplied by.
         """
         Z = assignment(labels, n_groups)
         sizes = Z.T @ self.penalties
@@ -100,7 +80,7 @@ class FeatureObjective(LinearObjective):
         return [Point(Z @ b.W, b.value, b.intercept, b.slope) for b in best]
 
     def _forms_sums(self, n_groups: int) -> bool:
-        """Whether group sums are formed, or applied as they are needed."""
+        """Whether group sums are formed; if not, they are applied as an operator."""
         return self.data.shape[0] * n_groups <= max(SMALL, self.data.n_entries // 4)
 
     def _sums(self, labels: Labels, n_groups: int) -> Rows:
@@ -112,12 +92,10 @@ class FeatureObjective(LinearObjective):
         return linear_objective(design, self.response, ridge)
 
     def quadratic_model(self, point: Point) -> QuadraticObjective:
-        """The squared loss with the gradient at a point that this one has, and its value.
+        """The squared loss with the same gradient and value at a point.
 
-        The value is that above the least loss, as a squared loss is not negative.
-
-        Its Gram matrix is ``X' diag(h) X`` with each row's mean second derivative ``h``: the second
-        derivative itself where there is one output.
+        The value is that above the least loss, as a squared loss is not negative. The Gram matrix
+        is ``X' diag(h) X`` with the second derivative ``h`` of each row, averaged over the outputs.
         """
         response, data = self.response, self.data
         scores = self.shift(data.scores(point.W), point.intercept)
@@ -149,7 +127,7 @@ class FeatureObjective(LinearObjective):
 
 
 def _curvatures(loss: Loss, target: Rows, scores: Rows, shares: Rows) -> Rows:
-    """Share of each row, times the mean over the outputs of its second derivatives."""
+    """Share of each row times its second derivative, averaged over the outputs."""
     xp = namespace(scores)
     n_outputs = scores.shape[1]
     units = beside(np.eye(n_outputs), scores)

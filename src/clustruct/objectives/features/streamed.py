@@ -1,4 +1,4 @@
-"""Clustered features where reading ``X`` is what takes the time."""
+"""Clustered features for data that is streamed: few passes over ``X``."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -6,28 +6,20 @@ from typing import cast
 from clustruct._typing import Floats, Labels
 from clustruct.design import Rows, StreamedDesign, assignment
 from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.linear import Response
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.objectives.readings import ReadingObjective
+from clustruct.objectives.streamed import ReadingObjective
 from clustruct.results import Projection
 
 __all__ = ["StreamedFeatureObjective"]
 
 
-# Bytes of group sums that may be kept for trials that are perhaps never made.
+# Largest size in bytes of group sums that are computed ahead for trials that may not be made.
 MOST_FORESEEN = 1 << 29
 
 
 class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
-    """The same problem, with all that a step or the trials of a search need read together.
-
-    Parameters
-    ----------
-    design : StreamedDesign
-    response : Response
-    alpha : float
-    """
+    """The same problem, with one pass for a step and one for all trials of a line search."""
 
     def __init__(self, design: StreamedDesign, response: Response, alpha: float) -> None:
         super().__init__(design, response, alpha)
@@ -35,13 +27,13 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
         self._foreseen: dict[bytes, Rows] = {}
 
     def with_alpha(self, alpha: float) -> "StreamedFeatureObjective":
-        """The same loss with another ridge; all that is known of ``X`` is handed on."""
+        """The same loss with another alpha; the sums of passes are kept."""
         other = cast(StreamedFeatureObjective, super().with_alpha(alpha))
         other._origin = self._origin
         return other
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Point:
-        """Value at a projected point, by the group sums that a refit takes, too."""
+        """The point with projected weights, by the group sums that a refit needs, too."""
         n_groups = nearest.centers.shape[0]
         if not self._forms_sums(n_groups):
             return self.at(nearest.point, near)
@@ -51,7 +43,7 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
         return Point(nearest.point, best.value, best.intercept, best.slope)
 
     def quadratic_model(self, point: Point) -> QuadraticObjective:
-        """As from memory; by one pass where second derivatives are formed."""
+        """The quadratic model at a point; one pass if second derivatives are formed."""
         if self._centre() is None:
             return super().quadratic_model(point)
         reading = self.read(point.W, point.intercept)
@@ -59,7 +51,7 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
         return self._model(point, cast(Floats, reading.bent), means, reading.gradient)
 
     def foresee(self, trials: Sequence[Projection]) -> None:
-        """Add up the columns of all groupings that may be refitted next, in one pass."""
+        """Compute the group sums of all projections that may be refitted next, in one pass."""
         groupings = {
             nearest.labels.tobytes(): (nearest.labels, nearest.centers.shape[0])
             for nearest in trials
@@ -72,7 +64,7 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
             self._foreseen = dict(zip(groupings, together, strict=True))
 
     def _sums(self, labels: Labels, n_groups: int) -> Rows:
-        """Sums of the columns of each group, those of the last grouping still known."""
+        """Sums of the columns of each group; those of the last grouping are kept."""
         key = labels.tobytes()
         if key not in self._foreseen:
             self._foreseen = {key: super()._sums(labels, n_groups)}

@@ -1,11 +1,11 @@
-"""Clustered samples: rows of ``W`` stand for samples, groups of them share a predictor.
+"""Clustered samples (eq:cl-smp, eq:cl-smp-class): every group of samples has a predictor.
 
     minimise sum_i s_i (loss(y_i, V_q(i)' x_i + b_q(i)) + alpha/2 ||V_q(i)||^2),    sum_i s_i = 1,
 
 over the experts ``V_q`` and ``b_q`` and the assignment ``q(i)`` of samples to them. ``W`` has a row
-for each sample and is never stored: labels and experts say the same. For given labels every expert
-is a problem of its own, mean loss plus ridge on its samples; for given experts every sample takes
-the one with the least cost, loss plus ridge.
+for each sample and is never stored: labels and experts determine it. For given labels every expert
+is a problem of its own, mean loss plus ridge on its samples; for given experts every sample is
+assigned to the one with the least cost, loss plus ridge.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,47 +28,39 @@ from clustruct.arrays import (
 )
 from clustruct.design import Design, Rows, as_design
 from clustruct.losses import Loss, MultinomialLoss
-from clustruct.objectives.linear import Response
-from clustruct.objectives.moments import moments_of_weightings
-from clustruct.objectives.point import Point
-from clustruct.objectives.quadratic import objective_of, quadratic_objective
-from clustruct.objectives.ray import Ray
-from clustruct.objectives.readings import linear_objective
+from clustruct.objectives.linear import Point, Response
+from clustruct.objectives.quadratic import (
+    GRAM_ALWAYS,
+    gram_pays,
+    moments_of_weightings,
+    objective_of,
+    quadratic_objective,
+)
+from clustruct.objectives.streamed import linear_objective
 from clustruct.results import Projection
 
 __all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
 
 
-# With at most this many columns, the squared loss of an expert is solved by its Gram matrix.
-GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
 # Samples with less than this share of an expert's largest weight do not change it.
 NEGLIGIBLE = 1e-12
-# Where few samples are left out, leaving them out costs more than it saves.
+# Samples without weight are left out only if fewer than this share remains: it takes a copy.
 WORTH_TAKING = 0.7
-# How much less likely, on the scale of the scores, a class is that an expert has never seen.
+# How far below the others the score of a class lies that an expert has never seen.
 IMPOSSIBLE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class Panel(Point):
-    """Experts, and which of them answers each sample.
+    """Experts, and the assignment of samples to them.
 
-    Attributes
-    ----------
-    W : ndarray of shape (Q, d, K)
-        Weights of the experts.
-    value : float
-    intercept : ndarray of shape (Q, K)
-    slope : rows of shape (n, K)
-        Derivative of the loss by the scores of each sample's own expert, weighted; None where it
-        is not needed.
-    labels : rows of integers, shape (n,)
-    choices : rows of integers, shape (n,)
-        The expert with the least loss plus ridge for each sample.
-    least : rows of shape (n,)
-        Loss plus ridge with that expert.
-    demand : ndarray of shape (Q,)
-        Weight of the samples that choose each expert.
+    Shapes: intercept (Q, K), labels (n,).
+    W (Q, d, K): weights of the experts.
+    slope (n, K): derivative of the loss by the scores of each sample's own expert, weighted; None
+        where it is not needed.
+    choices (n,): the expert with the least loss plus ridge for each sample.
+    least (n,): loss plus ridge with that expert.
+    demand (Q,): weight of the samples that choose each expert.
     """
 
     labels: Rows
@@ -78,17 +70,10 @@ class Panel(Point):
 
 
 class SampleObjective:
-    """Mean loss plus ridge of samples that each have an expert.
-
-    Parameters
-    ----------
-    design : Design
-    response : Response
-    alpha : float
-    """
+    """Mean loss plus ridge of samples that are assigned to experts."""
 
     def __init__(self, design: Design, response: Response, alpha: float) -> None:
-        # Rows of ``W`` are asked of designs of the host alone: what needs them says so.
+        # Only designs on the host have the methods that form rows of ``W``.
         self.design: Any = design
         self.response = response
         self.alpha = alpha
@@ -98,16 +83,8 @@ class SampleObjective:
     def subset(self, index: Labels, weights: Floats | None = None) -> "SampleObjective":
         """The same objective on some of the samples, brought to the host.
 
-        Parameters
-        ----------
-        index : ndarray of intp
-            Ascending.
-        weights : ndarray, default=None
-            In place of their own.
-
-        Returns
-        -------
-        SampleObjective
+        index: ascending.
+        weights: in place of their own.
         """
         response = self.response
         X, (target, own) = self.design.fetch(index, response.target, response.shares)
@@ -122,17 +99,10 @@ class SampleObjective:
     ) -> tuple[Floats, Floats]:
         """Weights and intercept of the best single expert for weighted samples.
 
-        Parameters
-        ----------
-        weights : rows of shape (n,)
-            Not negative, not all zero.
-        tol : float
-        start : ndarray of shape (d, K), default=None
+        Shapes: start (d, K).
+        weights (n,): not negative, not all zero.
 
-        Returns
-        -------
-        tuple of ndarray
-            Shapes (d, K) and (K,).
+        Returns weights (d, K) and intercept (K,).
         """
         design, response, target = self.design, self.response, self.response.target
         least = NEGLIGIBLE * float(design.fold(_largest, weights, combine=max))
@@ -145,8 +115,7 @@ class SampleObjective:
         if isinstance(response.loss, MultinomialLoss) and response.fit_intercept:
             return self._fit_classes(design, mine, tol, start)
         penalties = np.full(self.shape[0], self.alpha)
-        n, d = design.shape
-        if self.quadratic and (d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d <= n)):
+        if self.quadratic and gram_pays(*design.shape):
             best = quadratic_objective(design, mine, penalties).minimum(tol)
         else:
             best = linear_objective(design, mine, penalties).minimum(tol, start)
@@ -157,8 +126,8 @@ class SampleObjective:
     ) -> tuple[Floats, Floats]:
         """Weights and intercepts of the classes that the samples have.
 
-        The intercept of a class without samples would go to minus infinity, and takes all of the
-        time that is spent on a fit: such classes are left out and made all but impossible instead.
+        The intercept of a class without samples would go to minus infinity and take most of the
+        time of a fit: such classes are left out and made all but impossible instead.
         """
         by_class = partial(totals_by_code, n_codes=self.shape[1])
         totals = design.fold(by_class, response.target, response.shares)
@@ -180,16 +149,9 @@ class SampleObjective:
     ) -> tuple[Floats, Floats]:
         """The best expert for each of several weightings of the samples.
 
-        Parameters
-        ----------
-        weights : iterable of rows of shape (n,)
-        tol : float
-        start : ndarray of shape (Q, d, K), default=None
+        Shapes: weights (n,), start (Q, d, K).
 
-        Returns
-        -------
-        tuple of ndarray
-            Shapes (Q, d, K) and (Q, K).
+        Returns weights (Q, d, K) and intercepts (Q, K).
         """
         if self._fits_together:
             each = without_negligible(np.stack(list(weights)))
@@ -202,13 +164,13 @@ class SampleObjective:
 
     @property
     def _fits_together(self) -> bool:
-        """Whether the moments of all experts are made of one reading of ``X``."""
+        """Whether the moments of all experts are computed in one pass over ``X``."""
         design = self.design
         at_hand = design.on_host and not design.is_sparse
         return self.quadratic and at_hand and design.shape[1] <= GRAM_ALWAYS
 
     def _fit_together(self, weigh: Callable[[slice], Floats], tol: float) -> tuple[Floats, Floats]:
-        """The best expert for each weighting, by their moments; see `moments_of_weightings`."""
+        """The best expert for each weighting, by its moments; see `moments_of_weightings`."""
         response = self.response
         target = np.asarray(response.target, dtype=np.float64)
         penalties = np.full(self.shape[0], self.alpha)
@@ -223,16 +185,7 @@ class SampleObjective:
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
 
-        Parameters
-        ----------
-        labels : rows of integers, shape (n,)
-        tol : float
-        start : ndarray of shape (Q, d, K), default=None
-            Weights to start from.
-
-        Returns
-        -------
-        Panel
+        start (Q, d, K): weights to start from.
         """
         used, labels = self._in_use(labels)
         begin = None if start is None else start[used]
@@ -255,13 +208,13 @@ class SampleObjective:
         return self.fit_experts(weights, tol, start)
 
     def _in_use(self, labels: Rows) -> tuple[Labels, Rows]:
-        """Labels that samples of some weight have, and the labels numbered by them."""
+        """Labels in use by samples with weight, and the labels renumbered."""
         most = int(self.design.fold(_largest, labels, combine=max)) + 1
         by_label = partial(totals_by_code, n_codes=most)
         return self._renumber(labels, self.design.fold(by_label, labels, self.response.shares))
 
     def _renumber(self, labels: Rows, totals: Floats) -> tuple[Labels, Rows]:
-        """Labels with some weight, and the labels numbered by them."""
+        """Labels with positive weight, and the labels renumbered."""
         used = np.flatnonzero(totals > 0.0)
         if used.size == totals.size:
             return used, labels
@@ -286,7 +239,7 @@ class SampleObjective:
 
     def costs(self, W: Floats, intercept: Floats) -> Floats:
         """Loss plus ridge of every sample with every expert, ``n x Q``."""
-        # An expert after the other, as they are asked for.
+        # Column by column, as they are read later.
         costs = np.empty((self.response.shares.size, W.shape[0]), order="F")
         scores = self.scores(W, intercept)
         for q in range(W.shape[0]):
@@ -294,7 +247,7 @@ class SampleObjective:
         return costs
 
     def least_losses(self, W: Floats, intercept: Floats) -> Rows:
-        """The least loss of every sample, without ridge; not for samples in pieces."""
+        """The least loss of every sample, without ridge; not for streamed samples."""
         target, loss = self.response.target, self.response.loss
         xp = namespace(self.response.shares)
         losses = [
@@ -314,7 +267,7 @@ class SampleObjective:
             return panel
         idle = panel.demand <= 0.0
         if int(self.design.fold(lambda c: count_true(look_up(idle, c)), panel.choices)):
-            # Samples without weight may choose what nobody else does, and have to choose again.
+            # Only samples without weight choose these experts: assign them again.
             return self.judged(W[used], intercept[used], None)
         _, labels = self._renumber(panel.choices, panel.demand)
         return replace(
@@ -327,9 +280,9 @@ class SampleObjective:
         )
 
     def judged(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
-        """A panel of all experts, idle ones too; without labels, samples have their choices."""
+        """A panel of all experts, idle ones too; by default every sample has its best expert."""
         ridges = [self._ridge(w) for w in W]
-        # Without an intercept there is a lower bound, which needs slopes; projected gradient does.
+        # Slopes are needed for the lower bound, without intercepts, and by projected gradient.
         sloped = self.design.on_host or not self.response.fit_intercept
         judging = partial(judge, self.response.loss, W, intercept, ridges, sloped)
         given = () if labels is None else (labels,)
@@ -341,7 +294,7 @@ class SampleObjective:
     def _sweep(
         self, judging: Callable[..., Any], n_experts: int, *labels: Rows
     ) -> tuple[Rows, float, Floats]:
-        """What `judge` says of all samples."""
+        """Run `judge` on all samples."""
         rows = (self.response.target, self.response.shares, *labels)
         kept, (value, demand) = self.design.sweep_keeping(judging, *rows)
         return kept, value, demand
@@ -351,7 +304,7 @@ class SampleObjective:
         return self.response.loss.value(self.response.target, scores) + self._ridge(W)
 
     def _ridge(self, W: Floats) -> float:
-        """What the ridge adds to the cost of a sample with one expert."""
+        """The ridge penalty of an expert, part of the cost of each of its samples."""
         ridge = 0.5 * self.alpha * float(np.vdot(W, W))
         require_finite(ridge, "the ridge penalty of an expert")
         return ridge
@@ -360,7 +313,7 @@ class SampleObjective:
 
     @property
     def roots(self) -> Floats:
-        """The number that scales the row of each sample, so that plain distances are weighted."""
+        """Scale of each sample's row: with it plain distances are weighted ones."""
         return np.sqrt(self.response.shares)
 
     def rows(self, point: Point) -> Floats:
@@ -370,11 +323,11 @@ class SampleObjective:
         return self.roots[:, None] * experts[point.labels]
 
     def keep(self, nearest: Projection, near: Point | None = None) -> Panel:
-        """Value at projected rows as they are."""
+        """The panel of projected rows as they are, without a refit."""
         return self.panel(*self._unstack(nearest.centers), nearest.labels)
 
-    def ray(self, point: Point) -> Ray:
-        """The rows along the negative gradient.
+    def gradient(self, point: Point) -> Floats:
+        """Gradient by the rows.
 
         In ``W~`` with rows ``sqrt(s_i) w_i`` the objective is
         ``sum_i s_i loss(y_i, x_i' w~_i / sqrt(s_i)) + alpha/2 ||W~||^2``, the intercept being the
@@ -385,19 +338,18 @@ class SampleObjective:
         ridge = self.alpha * point.W.transpose(0, 2, 1)
         gradient = self._stack_rows(point.slope / roots)
         gradient += roots * self._stack(ridge, np.zeros_like(point.intercept))[point.labels]
-        unit = float(np.vdot(gradient, gradient)) / self._bend(point, gradient)
-        here = self.rows(point)
-        return Ray(unit, lambda step: here - step * gradient)
+        return gradient
 
-    def _bend(self, point: Panel, gradient: Floats) -> float:
-        """``g' H g``."""
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Curvature along a direction of the rows, ``g' H g``."""
+        assert isinstance(point, Panel)
         n, n_outputs = point.slope.shape
         x = self._stack_rows(np.ones((n, 1)))
         d = self.shape[0]
-        weights = gradient[:, : d * n_outputs].reshape(n, n_outputs, d)
+        weights = direction[:, : d * n_outputs].reshape(n, n_outputs, d)
         along = np.einsum("ikd,id->ik", weights, x[:, :d])
         if self.response.fit_intercept:
-            along += gradient[:, d * n_outputs :]
+            along += direction[:, d * n_outputs :]
         along /= self.roots[:, None]
         everyone = np.arange(n)
         scores = self.scores(point.W, point.intercept)[everyone, point.labels]
@@ -409,7 +361,7 @@ class SampleObjective:
         )
 
     def _stack_rows(self, B: Floats) -> Floats:
-        """``[b_i1 x_i, ..., b_iK x_i]``, then ``b_i`` where there is an intercept."""
+        """``[b_i1 x_i, ..., b_iK x_i]``, followed by ``b_i`` if there is an intercept."""
         products = self.design.row_products(B)
         return np.hstack([products, B]) if self.response.fit_intercept else products
 
@@ -438,28 +390,17 @@ def judge(
     shares: Rows,
     labels: Rows | None = None,
 ) -> tuple[tuple[Rows, Rows, Rows | None], tuple[Any, Any]]:
-    """Choices, their costs and slopes of some samples; their mean cost, and who is chosen.
+    """Best experts, costs and slopes of some samples; their mean cost, and weight by expert.
 
     One expert at a time: the scores of all together would take as much memory as ``X``.
 
-    Parameters
-    ----------
-    loss : Loss
-    W : ndarray of shape (Q, d, K)
-    intercept : ndarray of shape (Q, K)
-    ridges : sequence of float
-        What the ridge adds to the cost of each expert.
-    sloped : bool
-        Whether slopes are wanted.
-    X : Design
-    target, shares : rows
-    labels : rows of integers, shape (n,), default=None
-        The expert of each sample that cost and slope are of; by default the one it chooses.
+    Shapes: W (Q, d, K), intercept (Q, K).
+    ridges: what the ridge adds to the cost of each expert.
+    sloped: whether slopes are wanted.
+    labels (n,): the expert of each sample that cost and slope are of; by default the one it
+        chooses.
 
-    Returns
-    -------
-    tuple
-        ``(choices, least, slope), (value, demand)``.
+    Returns ``(choices, least, slope), (value, demand)``.
     """
     xp = namespace(shares)
     for q in range(W.shape[0]):
@@ -486,7 +427,7 @@ def without_negligible(weights: Floats) -> Floats:
 
 
 def _zero_codes(like: Rows) -> Rows:
-    """A code of zero for each row."""
+    """A zero label for each row."""
     if isinstance(like, np.ndarray):
         return np.zeros(like.shape, dtype=np.intp)
     xp = namespace(like)

@@ -1,4 +1,4 @@
-"""Clustered samples where reading ``X`` is what takes the time."""
+"""Clustered samples for data that is streamed: few passes over ``X``."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,26 +9,25 @@ from numpy.typing import NDArray
 
 from clustruct._typing import Floats
 from clustruct.design import LocalDesign, Rows
-from clustruct.objectives.moments import Moments
-from clustruct.objectives.quadratic import objective_of
-from clustruct.objectives.samples.objective import GRAM_ALWAYS, GRAM_IF_TALL, Panel, SampleObjective
+from clustruct.objectives.quadratic import Moments, gram_pays, objective_of
+from clustruct.objectives.samples.objective import Panel, SampleObjective
 
 __all__ = ["StreamedSampleObjective"]
 
-# Of the samples of each expert.
+# Moments of the samples of each expert.
 Gathered = tuple[Moments, ...]
 
-# Entries of all experts' Gram matrices up to which every block makes them.
+# Largest number of entries of all experts' Gram matrices: every block computes them.
 MOST_GATHERED = 1 << 24
-# Alternating minimisation comes back to what it had one or two steps ago.
+# Panels kept: alternating minimisation returns to those of one or two steps before.
 REMEMBERED = 3
 
 
 class StreamedSampleObjective(SampleObjective):
-    """The same problem, with squared loss read once for each step of alternating minimisation.
+    """The same problem, with one pass for each step of alternating minimisation.
 
-    The pass that judges samples by experts also adds up all that the next fit of an expert needs:
-    the moments of the samples that choose it.
+    For squared loss the pass that assigns samples to experts also adds up the moments of each
+    expert's samples, which is all that the next fit needs.
     """
 
     _gathered: tuple[tuple[Rows, Gathered], ...] = ()
@@ -36,7 +35,7 @@ class StreamedSampleObjective(SampleObjective):
     _fresh: Gathered = ()
 
     def judged(self, W: Floats, intercept: Floats, labels: Rows | None = None) -> Panel:
-        """As from memory, without a pass where the panel is known."""
+        """A panel of all experts; without a pass if it is known."""
         for known in self._panels:
             same = np.array_equal(W, known.W) and np.array_equal(intercept, known.intercept)
             if same and (known.choices if labels is None else labels) is known.labels:
@@ -70,7 +69,7 @@ class StreamedSampleObjective(SampleObjective):
         return np.stack([point.W for point in best]), np.stack([point.intercept for point in best])
 
     def _moments(self, labels: Rows, n_experts: int) -> Gathered:
-        """Moments of the samples of each expert, read from ``X`` unless they are known."""
+        """Moments of the samples of each expert, by a pass unless they are known."""
         for rows, known in self._gathered:
             if rows is labels:
                 return known
@@ -88,8 +87,8 @@ class StreamedSampleObjective(SampleObjective):
     def _gathers(self, n_experts: int) -> bool:
         """Whether experts are fitted by their samples' moments, and those are small enough."""
         n, d = self.design.shape
-        by_moments = d <= GRAM_ALWAYS or (d <= GRAM_IF_TALL and d * n_experts <= n)
-        return self.quadratic and by_moments and n_experts * d**2 <= MOST_GATHERED
+        small = n_experts * d**2 <= MOST_GATHERED
+        return self.quadratic and small and gram_pays(n, d, n_experts)
 
 
 def _judge_and_gather(
@@ -101,7 +100,7 @@ def _judge_and_gather(
     shares: Floats,
     *labels: Any,
 ) -> tuple[Any, tuple[float, Floats, Gathered]]:
-    """What `judge` says of a block, and the moments of the samples that choose each expert."""
+    """Run `judge` on a block, and compute the moments of each expert's samples."""
     rows, (value, demand) = judging(X, target, shares, *labels)
     return rows, (value, demand, _gather(fit_intercept, n_experts, X, target, shares, rows[0]))
 
@@ -114,7 +113,7 @@ def _gather(
     shares: Floats,
     labels: NDArray[np.intp],
 ) -> Gathered:
-    """Moments of a block's samples of each expert."""
+    """Moments of each expert's samples in a block."""
     moments = Moments.about_mean if fit_intercept else Moments.about_zero
 
     def of_expert(q: int) -> Moments:
@@ -125,7 +124,7 @@ def _gather(
 
 
 def _joined(a: Any, b: Any) -> Any:
-    """Moments of two blocks, and sums of the rest."""
+    """Join the moments of two blocks and add up everything else."""
     if isinstance(a, tuple):
         return tuple(map(_joined, a, b))
     return a.joined(b) if isinstance(a, Moments) else a + b

@@ -1,8 +1,8 @@
-"""Small systems: the best weights of tasks for given groups, one block after the other.
+"""The penalty of clustered tasks (sec:multitask), and the best weights for given groups.
 
-For fixed groups, tasks know of each other through the centroids alone, and centroids of each other
-through their mean. Eliminating the tasks leaves a system of ``d`` equations for each group, and
-eliminating the groups one for the mean; no matrix has tasks times features rows.
+For fixed groups, tasks are coupled through the centroids alone, and centroids through their mean.
+Eliminating the tasks leaves a system of ``d`` equations for each group, and eliminating the groups
+one for the mean; no matrix has tasks times features rows.
 """
 
 from dataclasses import dataclass
@@ -16,24 +16,19 @@ from clustruct.objectives.tasks.data import Quadratics, times
 __all__ = ["Profile", "Strengths", "best_centroids", "depths", "eliminate"]
 
 
-# Below this squared ratio of pivots a system counts as singular, and the shortest answer is taken.
+# Squared ratio of pivots below which a system is singular: the shortest solution is taken.
 SINGULAR = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
-    """Prices on the weights, a number for each coordinate; tasks have equal shares of them.
+    """Strengths of the penalty (lambda_m, lambda_b, lambda_w), a number for each coordinate.
 
-    Attributes
-    ----------
-    ridge : ndarray of shape (width,)
-        On the weights themselves.
-    mean : ndarray of shape (width,)
-        On the mean of the centroids, at most as large as `between`.
-    between : ndarray of shape (width,)
-        On the distance of centroids from their mean.
-    within : ndarray of shape (width,)
-        On the distance of tasks from their centroid; infinite where tasks of a group share.
+    ridge (width,): on the weights themselves.
+    mean (width,): on the mean of the centroids, at most as large as `between`.
+    between (width,): on the distance of centroids from their mean.
+    within (width,): on the distance of tasks from their centroid; infinite where tasks of a group
+        share.
     """
 
     ridge: Floats
@@ -42,14 +37,14 @@ class Strengths:
     within: Floats
 
     def scaled(self, factor: float) -> "Strengths":
-        """All of them times a number."""
+        """All strengths times a number."""
         return Strengths(
             factor * self.ridge, factor * self.mean, factor * self.between, factor * self.within
         )
 
     @property
     def pull(self) -> Floats:
-        """Share of the centroids' mean that centroids are drawn to; the rest is drawn to zero.
+        """Centroids are drawn to this fraction of their mean.
 
         ``sum_q s_q between ||v_q - v||^2 + K mean ||v||^2`` with the mean ``v`` of the centroids is
         the least of ``sum_q s_q between ||v_q - m||^2 + K c ||m||^2`` over ``m``, where
@@ -61,7 +56,7 @@ class Strengths:
         return 1.0 - ratio
 
     def penalties(self, W: Floats, V: Floats, labels: Labels) -> float:
-        """What weights and centroids cost."""
+        """The penalty of weights and centroids."""
         rows = V[labels]
         mean = rows.mean(axis=0)
         finite = np.isfinite(self.within)
@@ -77,20 +72,12 @@ class Strengths:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Tasks at their best for centroids: ``f_t(v) = 1/2 v'H v - g'v - drop``.
+    """Tasks with their best weights for a centroid: ``f_t(v) = 1/2 v'H v - g'v - drop``.
 
-    Attributes
-    ----------
-    H : ndarray of shape (K, width, width)
-    g : ndarray of shape (K, width)
-    drop : ndarray of shape (K,)
-    normal : ndarray of shape (K, width, width)
-        Second derivative of loss and ridge.
-    h : ndarray of shape (K, width)
-    inverse : ndarray of shape (K, f, f)
-        Of ``normal + within``, for the ``f`` coordinates in which tasks may differ.
-    free : ndarray of bool, shape (width,)
-        These coordinates.
+    Shapes: H (K, width, width), g (K, width), drop (K,), h (K, width).
+    normal (K, width, width): second derivative of loss and ridge.
+    inverse (K, f, f): of ``normal + within``, for the ``f`` coordinates in which tasks may differ.
+    free (width,): these coordinates.
     """
 
     H: Floats
@@ -120,15 +107,6 @@ def eliminate(model: Quadratics, strengths: Strengths) -> Profile:
     With ``N`` the second derivative of loss and ridge, ``F`` the coordinates in which tasks may
     differ from their centroid and ``S = (N_FF + within)^-1``, the best departure from ``v`` is
     ``S (h - N v)_F``.
-
-    Parameters
-    ----------
-    model : Quadratics
-    strengths : Strengths
-
-    Returns
-    -------
-    Profile
     """
     width = model.h.shape[1]
     diagonal = np.arange(width)
@@ -166,17 +144,6 @@ def best_centroids(profile: Profile, strengths: Strengths, labels: Labels, n_gro
     Centroids are drawn to ``m``, see `Strengths.pull`: ``T_q v_q = g_q + s_q between m`` with
     ``T_q = H_q + s_q between``. What is left of ``m`` is the system
     ``sum_q s_q between T_q^-1 H_q + K c``.
-
-    Parameters
-    ----------
-    profile : Profile
-    strengths : Strengths
-    labels : ndarray of intp, shape (K,)
-    n_groups : int
-
-    Returns
-    -------
-    ndarray of shape (n_groups, width)
     """
     sizes = np.bincount(labels, minlength=n_groups).astype(np.float64)
     between, mean = strengths.between, strengths.mean
@@ -191,7 +158,7 @@ def best_centroids(profile: Profile, strengths: Strengths, labels: Labels, n_gro
     shared = between > mean  # elsewhere centroids are drawn to zero
     if not shared.any():
         return alone
-    # Columns of ``T_q^-1 H_q``: what is left of the pull.
+    # The system of the mean, from ``T_q^-1 H_q``.
     system = (drawn[:, :, None] * (inverse @ H)).sum(axis=0)[np.ix_(shared, shared)]
     cost = between[shared] * mean[shared] / (between - mean)[shared]
     system[np.diag_indices_from(system)] += sizes.sum() * cost
@@ -212,7 +179,7 @@ def depths(A: Floats, b: Floats) -> Floats:
 
 
 def solve(A: Floats, b: Floats) -> Floats:
-    """``A x = b`` for a stack of symmetric positive systems; the shortest answer if singular."""
+    """``A x = b`` for a stack of symmetric positive systems; the shortest solution if singular."""
     if _regular(A):
         return np.asarray(np.linalg.solve(A, b[..., None])[..., 0], dtype=np.float64)
     return times(inverse_of(A), b)

@@ -1,32 +1,167 @@
-"""The loss of each of many tasks as a function of its weights.
+"""Targets of tasks, the rows that they belong to, and the loss of each task.
 
-The weights of a task are ``d`` numbers and, where there is an intercept, one more: the score of
+The weights of a task are ``d`` numbers and, if there is an intercept, one more: the score of
 the task at the centre of all rows. Columns are centred by a common vector, implicitly, so that
 this intercept has little to do with the weights.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clustruct._typing import Floats
-from clustruct.arrays import namespace, segment_sums
-from clustruct.design import Design, Rows
+from clustruct._typing import Floats, Labels
+from clustruct.arrays import beside, concatenated, namespace, segment_sums
+from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss
-from clustruct.objectives.tasks.rows import TaskRows
 
 __all__ = [
     "Expansion",
+    "OwnRows",
     "Part",
     "Quadratics",
+    "SharedRows",
     "Source",
     "SquaredData",
     "TaskData",
+    "TaskRows",
+    "TaskTargets",
+    "arrange",
+    "members_of",
     "task_data",
     "times",
 ]
+
+
+# Tasks with targets for more than this share of all rows, on average, share one matrix.
+SHARED = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class TaskTargets:
+    """Targets, each of one task for one row.
+
+    rows (m,): row of each target.
+    tasks (m,): number of its task.
+    y (m,): the target itself.
+    weights (m,): positive.
+    height: number of rows, those without targets included.
+    """
+
+    rows: Labels
+    tasks: Labels
+    y: NDArray[Any]
+    weights: Floats
+    height: int
+
+    def take(self, kept: NDArray[Any]) -> "TaskTargets":
+        """Some of the targets."""
+        return replace(
+            self,
+            rows=self.rows[kept],
+            tasks=self.tasks[kept],
+            y=self.y[kept],
+            weights=self.weights[kept],
+        )
+
+    def by_task(self) -> "TaskTargets":
+        """The targets sorted by task."""
+        return self.take(np.argsort(self.tasks, kind="stable"))
+
+    def followed_by(self, other: "TaskTargets") -> "TaskTargets":
+        """These targets, and those of the rows that come next."""
+        return TaskTargets(
+            np.concatenate([self.rows, self.height + other.rows]),
+            np.concatenate([self.tasks, other.tasks]),
+            np.concatenate([self.y, other.y]),
+            np.concatenate([self.weights, other.weights]),
+            self.height + other.height,
+        )
+
+
+class TaskRows(Protocol):
+    """The rows that have targets, sorted by task.
+
+    bounds (K + 1,): the targets of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
+    """
+
+    bounds: Labels
+
+    def scores(self, W: Floats, offsets: Floats) -> Rows:
+        """Scores ``x_i' w_t + b_t`` of all targets, in one vector; ``W`` is ``K x d``."""
+
+    def design(self, task: int) -> Design:
+        """The rows of one task."""
+
+
+class OwnRows:
+    """Rows of tasks that each have their own.
+
+    pick: returns the rows of a task.
+    sizes: number of rows of each task.
+    """
+
+    def __init__(self, pick: Callable[[int], Design], sizes: Sequence[int]) -> None:
+        self.design = pick
+        self.bounds: Labels = np.cumsum([0, *sizes], dtype=np.intp)
+
+    @classmethod
+    def of(cls, designs: Sequence[Design]) -> "OwnRows":
+        """Rows of tasks from the design of each."""
+        return cls(designs.__getitem__, [design.shape[0] for design in designs])
+
+    def scores(self, W: Floats, offsets: Floats) -> Rows:
+        """Scores, task by task."""
+        pairs = enumerate(zip(W, offsets.tolist(), strict=True))
+        return concatenated([self.design(t).scores(w[:, None])[:, 0] + b for t, (w, b) in pairs])
+
+
+class SharedRows:
+    """Rows that all tasks share; missing targets have weight zero."""
+
+    def __init__(self, design: Design, n_tasks: int) -> None:
+        self._design = design
+        self.bounds: Labels = design.shape[0] * np.arange(n_tasks + 1)
+
+    def scores(self, W: Floats, offsets: Floats) -> Rows:
+        """Scores of all tasks in one product."""
+        scores = self._design.scores(W.T)
+        scores = (scores + beside(offsets, scores)).T
+        return namespace(scores).reshape(scores, (-1,))
+
+    def design(self, task: int) -> Design:
+        """The common rows."""
+        return self._design
+
+
+def arrange(
+    design: PickingDesign, targets: TaskTargets, n_tasks: int
+) -> tuple[TaskRows, Floats, Floats]:
+    """Rows of each task, with targets and weights sorted likewise; every task has a target."""
+    n = design.shape[0]
+    if targets.rows.size > SHARED * n * n_tasks:
+        places = targets.tasks * n + targets.rows
+        spread = np.zeros((2, n * n_tasks))
+        spread[0, places], spread[1, places] = targets.y, targets.weights
+        return SharedRows(design, n_tasks), spread[0], spread[1]
+    members = members_of(targets.tasks, n_tasks)
+    order = np.concatenate(members)
+    mine = [targets.rows[some] for some in members]
+    if design.on_host:
+        rows = OwnRows.of([design.rows(index) for index in mine])
+    else:  # a copy of all of them would take the memory of ``X`` again
+        rows = OwnRows(lambda t: design.rows(mine[t]), [index.size for index in mine])
+    return rows, targets.y[order], targets.weights[order]
+
+
+def members_of(tasks: Labels, n_tasks: int) -> list[Labels]:
+    """Indices of the targets of each task."""
+    order = np.argsort(tasks, kind="stable")
+    ends = np.cumsum(np.bincount(tasks, minlength=n_tasks))
+    return np.split(order, ends[:-1])
 
 
 def times(A: Floats, x: Floats) -> Floats:
@@ -36,12 +171,9 @@ def times(A: Floats, x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Quadratics:
-    """``1/2 w'G w - h'w`` for each task, up to a number: its loss, or a model of it.
+    """``1/2 w'G w - h'w`` for each task: its loss up to a constant, or a model of it.
 
-    Attributes
-    ----------
-    G : ndarray of shape (K, width, width)
-    h : ndarray of shape (K, width)
+    Shapes: G (K, width, width), h (K, width).
     """
 
     G: Floats
@@ -56,10 +188,7 @@ class Quadratics:
 class Expansion:
     """The losses of tasks at some weights, and their second-order models there.
 
-    Attributes
-    ----------
-    values : ndarray of shape (K,)
-    model : Quadratics
+    Shapes: values (K,).
     """
 
     values: Floats
@@ -67,14 +196,10 @@ class Expansion:
 
 
 class Source(Protocol):
-    """Where the losses of tasks come from.
+    """The rows of all tasks, as far as losses need them.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Tasks, and weights of each.
-    streamed : bool
-        Whether to read ``X`` costs more than to compute with it.
+    shape: tasks, and weights of each.
+    streamed: whether passes over ``X`` are dear.
     """
 
     shape: tuple[int, int]
@@ -82,30 +207,21 @@ class Source(Protocol):
 
     def expand(self, W: Floats) -> Expansion:
         """Losses and their models at ``W``, ``K x width``."""
-        ...
 
     def values(self, stack: Floats) -> Floats:
         """Losses, ``m x K``, at several weights, ``m x K x width``."""
-        ...
 
     def duals(self, W: Floats, stretches: Floats) -> Floats:
         """Mean conjugate of the loss at its slopes at ``W``, for each stretch of them."""
-        ...
 
 
 class TaskData(Protocol):
     """The losses of all tasks.
 
-    Attributes
-    ----------
-    n_tasks, width : int
-        Tasks, and weights of each.
-    fit_intercept : bool
-        Whether the last weight is an intercept.
-    quadratic : bool
-        Whether models are exact.
-    streamed : bool
-        Whether losses take a pass over what is not at hand.
+    n_tasks, width: tasks, and weights of each.
+    fit_intercept: whether the last weight is an intercept.
+    quadratic: whether models are exact.
+    streamed: whether losses take a pass over ``X``.
     """
 
     n_tasks: int
@@ -116,34 +232,21 @@ class TaskData(Protocol):
 
     def losses(self, W: Floats) -> Floats:
         """The part of each task in the mean loss, shape (K,)."""
-        ...
 
     def losses_together(self, stack: Floats) -> Floats:
         """The same for several weights, ``m x K``, in one pass."""
-        ...
 
     def models(self, W: Floats) -> Quadratics:
         """Second-order models of the losses at ``W``."""
-        ...
 
     def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
         """Mean conjugate of the loss at its slopes at ``W``, for each stretch of them."""
-        ...
 
 
 def task_data(source: Source, loss: Loss, fit_intercept: bool) -> TaskData:
     """The losses of all tasks.
 
-    Parameters
-    ----------
-    source : Source
-    loss : Loss
-        On scores with one column.
-    fit_intercept : bool
-
-    Returns
-    -------
-    TaskData
+    loss: on scores with one column.
     """
     if loss.quadratic:
         return SquaredData(source.expand(np.zeros(source.shape)), fit_intercept)
@@ -151,13 +254,7 @@ def task_data(source: Source, loss: Loss, fit_intercept: bool) -> TaskData:
 
 
 class SquaredData:
-    """Squared losses: with their models at zero, no row has to be asked again.
-
-    Parameters
-    ----------
-    at_zero : Expansion
-    fit_intercept : bool
-    """
+    """Squared losses: their models at zero are exact, and no row is read again."""
 
     quadratic = True
     streamed = False
@@ -174,7 +271,7 @@ class SquaredData:
         return self._constants + 0.5 * np.einsum("ti,ti->t", W, model.slopes(W) - model.h)
 
     def losses_together(self, stack: Floats) -> Floats:
-        """One after the other."""
+        """Losses at several weights."""
         return np.stack([self.losses(W) for W in stack])
 
     def models(self, W: Floats) -> Quadratics:
@@ -188,13 +285,7 @@ class SquaredData:
 
 
 class CurvedData:
-    """Other losses, whose models are made anew at every point.
-
-    Parameters
-    ----------
-    source : Source
-    fit_intercept : bool
-    """
+    """Other losses, whose models are computed anew at every point."""
 
     quadratic = False
 
@@ -206,20 +297,20 @@ class CurvedData:
         self._recent: tuple[Floats, Expansion] | None = None
 
     def losses(self, W: Floats) -> Floats:
-        """By their rows."""
-        # Models are likely to be wanted next; where reading takes the time, both are made at once.
+        """Losses by the rows."""
+        # Models are likely to be needed next: if passes are dear, one computes both.
         return self._at(W).values if self.streamed else self._source.values(W[None])[0]
 
     def losses_together(self, stack: Floats) -> Floats:
-        """By their rows."""
+        """Losses at several weights, by the rows."""
         return self._source.values(stack)
 
     def models(self, W: Floats) -> Quadratics:
-        """By their rows; those of the last point are kept."""
+        """Models by the rows; those of the last point are kept."""
         return self._at(W).model
 
     def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
-        """By their rows."""
+        """Mean conjugates by the rows."""
         return self._source.duals(W, stretches)
 
     def _at(self, W: Floats) -> Expansion:
@@ -231,19 +322,11 @@ class CurvedData:
 
 
 class Part:
-    """Losses of tasks by their rows, which are at hand.
+    """Losses of tasks by rows that are in memory or on the device.
 
-    Parameters
-    ----------
-    rows : TaskRows
-    target : rows of shape (m,)
-        TaskTargets, those of one task after those of the other; where the rows are.
-    shares : rows of shape (m,)
-        Their weights; those of all parts sum to one.
-    loss : Loss
-    means : ndarray of shape (d,)
-        What the columns are centred by; zero without intercept.
-    fit_intercept : bool
+    target (m,): targets sorted by task, placed where the rows are.
+    shares (m,): their weights; those of all parts sum to one.
+    means (d,): centre of the columns; zero without intercept.
     """
 
     streamed = False
@@ -266,16 +349,16 @@ class Part:
         self.shape = (rows.bounds.size - 1, means.size + int(fit_intercept))
 
     def values(self, stack: Floats) -> Floats:
-        """One after the other."""
+        """Losses at several weights."""
         return np.stack([self._values(self._scores(W)) for W in stack])
 
     def expand(self, W: Floats) -> Expansion:
-        """Scores once, and a Gram matrix for each task."""
+        """Losses and models: scores once, and a Gram matrix for each task."""
         scores = self._scores(W)
         return Expansion(self._values(scores), self._models(W, scores))
 
     def duals(self, W: Floats, stretches: Floats) -> Floats:
-        """Slopes once."""
+        """Mean conjugates for several stretches; slopes are computed once."""
         slopes = self._loss.gradient(self._target, self._scores(W))
         conjugates = (
             self._loss.conjugate(self._target, tau * slopes) for tau in stretches.tolist()

@@ -1,4 +1,4 @@
-"""Clustered tasks, appendix 7.2 of the paper: tasks in groups, each near its group's centroid.
+"""Clustered tasks (sec:multitask): tasks in groups, each near the centroid of its group.
 
     minimise sum_i s_i loss(y_i, x_i' w_t(i)) + 1/K ( alpha/2 sum_t ||w_t||^2
              + within/2 sum_t ||w_t - v_q(t)||^2 + between/2 sum_t ||v_q(t) - v||^2
@@ -14,9 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clustruct._typing import Floats, Labels
-from clustruct.objectives.linear import SINGLE
-from clustruct.objectives.point import Point
-from clustruct.objectives.ray import Ray
+from clustruct.objectives.linear import SINGLE, Point
 from clustruct.objectives.tasks.blocks import (
     Profile,
     Strengths,
@@ -30,30 +28,31 @@ from clustruct.results import Projection
 __all__ = ["TaskObjective", "TaskPoint"]
 
 
-MAX_NEWTON_STEPS = 100
-MAX_HALVINGS = 40
-# Newton's steps gain squared: a step that gains this much of the value leaves nothing to gain.
-NEGLIGIBLE = 1e-9
-# A step that promises this much of the value is hidden by rounding.
-NOTHING = 1e-13
+@dataclass(frozen=True)
+class TaskNewtonSettings:
+    """Limits of Newton's method for weights and centroids."""
+
+    max_steps: int = 100
+    max_halvings: int = 40
+    # Convergence is quadratic: after a step with this relative gain nothing is left to gain.
+    negligible: float = 1e-9
+    # A step that promises no more than this relative gain is hidden by rounding.
+    nothing: float = 1e-13
+
+
+SETTINGS = TaskNewtonSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class TaskPoint(Point):
-    """Weights of the tasks, and the centroids that they are near.
+    """Weights of the tasks, and the centroids of their groups.
 
-    Attributes
-    ----------
-    W : ndarray of shape (K, width)
-        A row a task; the last entry is its score at the centre of the rows, where it is fitted.
-    value : float
-    intercept : ndarray of shape (K,)
-        That last entry, or zero.
-    slope : ndarray of shape (K, width)
-        Derivative of the loss by the weights.
-    V : ndarray of shape (Q, width)
-        The centroids.
-    labels : ndarray of intp, shape (K,)
+    Shapes: labels (K,).
+    W (K, width): a row a task; the last entry is its score at the centre of the rows, where it is
+        fitted.
+    intercept (K,): that last entry, or zero.
+    slope (K, width): derivative of the loss by the weights.
+    V (Q, width): the centroids.
     """
 
     V: Floats
@@ -68,11 +67,7 @@ class TaskPoint(Point):
 class TaskObjective:
     """Mean loss plus the penalty of clustered tasks.
 
-    Parameters
-    ----------
-    data : TaskData
-    strengths : Strengths
-        As in the formula, without the factor ``1/K``.
+    strengths: as in the formula, without the factor ``1/K``.
     """
 
     def __init__(self, data: TaskData, strengths: Strengths) -> None:
@@ -84,12 +79,12 @@ class TaskObjective:
 
     @property
     def scale(self) -> float:
-        """The mean loss at zero weights, to whose rounding objectives are known."""
+        """The mean loss at zero weights, whose rounding all objectives share."""
         size = abs(float(self.data.losses(np.zeros(self.shape)).sum()))
         return size if self.quadratic else SINGLE * size  # rows may be of single precision
 
     def with_strengths(self, strengths: Strengths) -> "TaskObjective":
-        """The same losses at other prices; what was eliminated is kept where it can be."""
+        """The same losses with other strengths; the profile of the tasks is kept if it can be."""
         other = TaskObjective(self.data, strengths)
         mine, its = self.strengths, other.strengths
         if np.array_equal(mine.ridge, its.ridge) and np.array_equal(mine.within, its.within):
@@ -103,19 +98,9 @@ class TaskObjective:
     ) -> TaskPoint:
         """The best weights and centroids for given groups.
 
-        Parameters
-        ----------
-        labels : ndarray of intp, shape (K,)
-        n_groups : int
-            Groups without tasks are left out.
-        tol : float
-            Newton's method ends when a step gains less than this fraction of the value.
-        start : ndarray of shape (n_groups, width) or (K, width), default=None
-            Centroids, or weights of the tasks, to start from.
-
-        Returns
-        -------
-        TaskPoint
+        n_groups: groups without tasks are left out.
+        tol: Newton's method ends when a step gains less than this fraction of the value.
+        start (n_groups, width) or (K, width): centroids, or weights of the tasks, to start from.
         """
         used, labels = np.unique(labels, return_inverse=True)
         labels = labels.reshape(-1).astype(np.intp, copy=False)
@@ -130,7 +115,7 @@ class TaskObjective:
         count = nearest.centers.shape[0]
         rows = nearest.centers[nearest.labels]
         begin = self._shared(rows if begin is None else begin, rows)
-        return self._newton(nearest.labels, count, nearest.centers, begin, NEGLIGIBLE)
+        return self._newton(nearest.labels, count, nearest.centers, begin, SETTINGS.negligible)
 
     def _newton(
         self,
@@ -149,19 +134,18 @@ class TaskObjective:
         V = np.stack([W[labels == q].mean(axis=0) for q in range(n_groups)])
         V, W = (V, self._shared(W, V[labels])) if fixed is None else (fixed, W)
         value = np.inf if self.quadratic else self._value(W, V, labels)
-        for _ in range(MAX_NEWTON_STEPS):
+        for _ in range(SETTINGS.max_steps):
             profile = self.profile(W)
             aim = fixed
             if aim is None:
                 aim = best_centroids(profile, self.strengths, labels, n_groups)
             here, goal = (W, V, value), profile.weights(aim[labels])
-            if not self.quadratic and self._promise(here, goal, aim, labels) <= NOTHING * abs(
-                value
-            ):
+            least = SETTINGS.nothing * abs(value)
+            if not self.quadratic and self._promise(here, goal, aim, labels) <= least:
                 break
             before = value
             W, V, value = self._descend(here, goal, aim, labels)
-            if self.quadratic or before - value <= max(tol, NEGLIGIBLE) * abs(value):
+            if self.quadratic or before - value <= max(tol, SETTINGS.negligible) * abs(value):
                 break
         intercept = W[:, -1] if self.data.fit_intercept else np.zeros(W.shape[0])
         return TaskPoint(W, value, intercept, self.data.models(W).slopes(W), V, labels)
@@ -169,7 +153,7 @@ class TaskObjective:
     def _promise(
         self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
     ) -> float:
-        """What a step would gain if the losses were their models."""
+        """Decrease of the objective that the models of the losses predict for a step."""
         old_W, old_V, _ = here
         model, move = self.data.models(old_W), W - old_W
         losses = np.vdot(move, model.slopes(old_W) + 0.5 * times(model.G, move))
@@ -179,11 +163,11 @@ class TaskObjective:
     def _descend(
         self, here: tuple[Floats, Floats, float], W: Floats, V: Floats, labels: Labels
     ) -> tuple[Floats, Floats, float]:
-        """The first point on the way back from ``W`` and ``V`` that is lower, or no move."""
+        """Backtracking from ``W`` and ``V`` to the first point that is lower; else no move."""
         old_W, old_V, old_value = here
         move_W, move_V = W - old_W, V - old_V
         length = 1.0
-        for _ in range(MAX_HALVINGS):
+        for _ in range(SETTINGS.max_halvings):
             value = self._value(W, V, labels)
             if value < old_value:
                 return W, V, value
@@ -192,7 +176,7 @@ class TaskObjective:
         return here
 
     def _shared(self, W: Floats, rows: Floats) -> Floats:
-        """Weights, and the centroids in their place where tasks of a group share."""
+        """Weights, replaced by centroids in coordinates that a group shares."""
         held = ~np.isfinite(self.strengths.within)
         return np.where(held, rows, W) if held.any() else W
 
@@ -200,7 +184,7 @@ class TaskObjective:
         return float(self.data.losses(W).sum()) + self.strengths.penalties(W, V, labels)
 
     def profile(self, W: Floats) -> Profile:
-        """Tasks at their best for centroids, by the second-order models at ``W``."""
+        """Tasks with their best weights for any centroid, by the second-order models at ``W``."""
         if self._profile is not None:
             return self._profile
         profile = eliminate(self.data.models(W), self.strengths)
@@ -211,11 +195,11 @@ class TaskObjective:
     # ---- Groups for tasks
 
     def costs(self, point: TaskPoint) -> Floats:
-        """What each task costs with each centroid, its weights at their best, ``K x Q``.
+        """Cost of each task with each centroid, its weights at their best, ``K x Q``.
 
         ``min_w loss_t(w) + alpha/2 ||w||^2 + within/2 ||w - v_q||^2``, and what the centroid costs
         for one more task. Exact for the squared loss. For others the weights are a Newton step away
-        from those at hand, so that no cost is too small.
+        from those of the point, so that no cost is too small.
         """
         profile = self.profile(point.W)
         if self.quadratic:
@@ -230,29 +214,23 @@ class TaskObjective:
     def place(self, V: Floats, mean: Floats) -> tuple[Labels, Floats]:
         """The best of given centroids for each task, and its weights there.
 
-        Parameters
-        ----------
-        V : ndarray of shape (Q, width)
-        mean : ndarray of shape (width,)
-            That of the centroids of all tasks.
+        Shapes: V (Q, width).
+        mean (width,): that of the centroids of all tasks.
 
-        Returns
-        -------
-        labels : ndarray of intp, shape (K,)
-        W : ndarray of shape (K, width)
+        Returns labels (K,) and weights (K, width).
         """
         costs, weights = np.empty((self.shape[0], V.shape[0])), []
         for q, v in enumerate(V):
             labels = np.full(self.shape[0], 0, dtype=np.intp)
             begin = np.tile(v, (self.shape[0], 1))
-            W = self._newton(labels, 1, v[None], begin, NEGLIGIBLE).W
+            W = self._newton(labels, 1, v[None], begin, SETTINGS.negligible).W
             weights.append(W)
             costs[:, q] = self.data.losses(W) + self._prices(W, begin)
         labels = (costs + self._centroid_costs(V, mean)).argmin(axis=1)
         return labels, np.stack(weights)[labels, np.arange(labels.size)]
 
     def _centroid_costs(self, V: Floats, mean: Floats) -> Floats:
-        """What a centroid costs for each of its tasks."""
+        """Part of the penalty of a centroid that falls to each of its tasks."""
         drawn = self.strengths.pull * mean
         return 0.5 * np.square(V - drawn) @ self.strengths.between
 
@@ -263,19 +241,10 @@ class TaskObjective:
         return 0.5 * (np.square(W) @ self.strengths.ridge + away)
 
     def move_gains(self, point: TaskPoint, tasks: Labels, groups: Labels) -> Floats:
-        """What the objective gains when a task moves to another group, for each of several moves.
+        """Decrease of the objective when a task moves to another group, for several moves.
 
-        Both groups get their best centroids, drawn to where centroids are drawn to at the point.
+        Both groups get their best centroids, drawn to the same mean as those of the point.
         Group number ``Q`` is a new one.
-
-        Parameters
-        ----------
-        point : TaskPoint
-        tasks, groups : ndarray of intp, shape (m,)
-
-        Returns
-        -------
-        ndarray of shape (m,)
         """
         profile, between = self.profile(point.W), self.strengths.between
         drawn = between * self.strengths.pull * point.rows.mean(axis=0)
@@ -295,12 +264,12 @@ class TaskObjective:
     # ---- Rows for projected gradient
 
     def rows(self, point: Point) -> Floats:
-        """What is grouped: the centroid of each task."""
+        """The rows that are grouped: the centroid of each task."""
         assert isinstance(point, TaskPoint)
         return point.rows
 
-    def ray(self, point: Point) -> Ray:
-        """The centroids' rows along the negative gradient.
+    def gradient(self, point: Point) -> Floats:
+        """Gradient by the centroids' rows.
 
         By the envelope theorem the derivative of a task at its best is that of its loss and ridge.
         """
@@ -309,10 +278,11 @@ class TaskObjective:
         mean = rows.mean(axis=0)
         gradient = point.slope + strengths.ridge * point.W
         gradient += strengths.between * (rows - mean) + strengths.mean * mean
-        center = gradient.mean(axis=0)
-        bend = np.einsum("ti,tij,tj->", gradient, self.profile(point.W).H, gradient)
-        bend += float((np.square(gradient - center) @ strengths.between).sum())
-        bend += self.shape[0] * float(np.square(center) @ strengths.mean)
-        length = float(np.vdot(gradient, gradient))
-        unit = length / bend if bend > 0.0 else 0.0
-        return Ray(unit, lambda step: rows - step * gradient)
+        return gradient
+
+    def bend(self, point: Point, direction: Floats) -> float:
+        """Curvature along a direction of the centroids' rows."""
+        center = direction.mean(axis=0)
+        bend = np.einsum("ti,tij,tj->", direction, self.profile(point.W).H, direction)
+        bend += float((np.square(direction - center) @ self.strengths.between).sum())
+        return float(bend + self.shape[0] * float(np.square(center) @ self.strengths.mean))

@@ -1,7 +1,6 @@
 """Losses of tasks whose rows are in pieces: a pass over ``X`` adds up those of each piece.
 
-A piece knows of the tasks that have targets in it alone, and what it sends on is as large as they
-are many.
+A piece returns results for those tasks alone that have targets in it.
 """
 
 from collections.abc import Callable
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss, SquaredLoss
-from clustruct.objectives.tasks.data import Expansion, Part, Quadratics
-from clustruct.objectives.tasks.rows import TaskTargets, arrange
+from clustruct.objectives.tasks.data import Expansion, Part, Quadratics, TaskTargets, arrange
 
 __all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of"]
 
@@ -24,18 +22,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What all pieces have in common.
+    """Loss, centres and total weight, which all pieces share.
 
-    Attributes
-    ----------
-    loss : Loss
-    means : ndarray of shape (d,)
-        What the columns are centred by; zero without intercept.
-    center : float
-        What is subtracted from the targets.
-    total : float
-        Weight of all targets.
-    fit_intercept : bool
+    means (d,): centre of the columns; zero without intercept.
+    center: subtracted from the targets.
+    total: weight of all targets.
     """
 
     loss: Loss
@@ -51,19 +42,7 @@ class Setting:
 
 
 def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: Setting) -> Part:
-    """Losses of tasks by rows that are at hand; every task has an answer.
-
-    Parameters
-    ----------
-    design : PickingDesign
-    targets : TaskTargets
-    n_tasks : int
-    setting : Setting
-
-    Returns
-    -------
-    Part
-    """
+    """Losses of tasks by the rows of one piece; every task has a target."""
     rows, y, weights = arrange(design, targets, n_tasks)
     target, shares = design.place(y - setting.center), design.place(weights / setting.total)
     return Part(rows, target, shares, setting.loss, setting.means, setting.fit_intercept)
@@ -73,13 +52,8 @@ def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: 
 class Stack:
     """Expansions of some tasks.
 
-    Attributes
-    ----------
-    tasks : ndarray of intp, shape (p,)
-        Their numbers, ascending.
-    values : ndarray of shape (p,)
-    G : ndarray of shape (p, width, width)
-    h : ndarray of shape (p, width)
+    Shapes: values (p,), G (p, width, width), h (p, width).
+    tasks (p,): their numbers, ascending.
     """
 
     tasks: Labels
@@ -89,7 +63,7 @@ class Stack:
 
     @classmethod
     def of(cls, tasks: Labels, found: Expansion) -> "Stack":
-        """Tasks with what was found of them."""
+        """The expansions of given tasks."""
         return cls(tasks, found.values, found.model.G, found.model.h)
 
     @classmethod
@@ -118,7 +92,7 @@ class Stack:
         )
 
     def scaled(self, factor: float) -> "Stack":
-        """All of it times a number."""
+        """Values and models times a number."""
         return Stack(self.tasks, factor * self.values, factor * self.G, factor * self.h)
 
     def cut(self, width: int) -> "Stack":
@@ -126,28 +100,22 @@ class Stack:
         return Stack(self.tasks, self.values, self.G[:, :width, :width], self.h[:, :width])
 
     def expansion(self) -> Expansion:
-        """What was found, without the numbers."""
+        """The expansions without the numbers of the tasks."""
         return Expansion(self.values, Quadratics(self.G, self.h))
 
 
 class Spread:
     """Losses of tasks by a pass over pieces.
 
-    Parameters
-    ----------
-    design : Design
-        In pieces of rows.
-    targets : rows of TaskTargets
-        Those of each piece; every task has one somewhere.
-    n_tasks : int
-    setting : Setting
+    design: in pieces of rows.
+    targets: those of each piece; every task has one somewhere.
     """
 
     streamed = True
 
     def __init__(self, design: Design, targets: Rows, n_tasks: int, setting: Setting) -> None:
         self._design = design
-        self._answers = targets
+        self._targets = targets
         self._setting = setting
         self.shape = (n_tasks, setting.width)
 
@@ -181,7 +149,7 @@ class Spread:
         return self._sweep(found, np.add)
 
     def _sweep(self, function: Callable[..., T], combine: Callable[[T, T], T]) -> T:
-        """Sums over pieces of a function of their losses, None where there are no targets."""
+        """Add up a function of the losses of each piece, None for a piece without targets."""
         setting = self._setting
 
         def on_piece(design: PickingDesign, targets: TaskTargets) -> T:
@@ -190,21 +158,17 @@ class Spread:
                 return function(None, tasks)
             return function(part_of(design, known, tasks.size, setting), tasks)
 
-        return self._design.sweep(on_piece, self._answers, combine=combine)
+        return self._design.sweep(on_piece, self._targets, combine=combine)
 
 
 @dataclass(frozen=True, eq=False)
 class TaskSums:
-    """Weighted sums of tasks about a common centre: all that squared loss needs of some rows.
+    """Weighted sums over the rows of tasks about a centre: all that squared loss needs of them.
 
-    They are those of the squared losses with intercepts, in the score at the centre, whether there
-    will be any or not: Gram matrices carry the sums of columns and weights in their last row.
+    An intercept, the score at the centre, is always included, so that Gram matrices carry the sums
+    of columns and weights in their last row.
 
-    Attributes
-    ----------
-    stack : Stack
-    x_center : ndarray of shape (d,)
-    y_center : float
+    Shapes: x_center (d,).
     """
 
     stack: Stack
@@ -227,7 +191,7 @@ class TaskSums:
 
     @property
     def weight(self) -> float:
-        """That of all targets."""
+        """Weight of all targets."""
         return float(self.stack.G[:, -1, -1].sum())
 
     def joined(self, other: "TaskSums") -> "TaskSums":
@@ -266,7 +230,7 @@ class TaskSums:
         return self.about(x_means, y_mean)
 
     def added_up(self, kept: NDArray[np.bool_], tasks: Labels) -> "TaskSums":
-        """Sums over some of the tasks, which get other numbers: equal ones are added up."""
+        """Sums of the kept tasks under new numbers; those with equal numbers are added up."""
         stack = self.stack
         numbers, places = np.unique(tasks[kept], return_inverse=True)
 
@@ -282,7 +246,7 @@ class TaskSums:
 
 
 def _present(targets: TaskTargets) -> tuple[Labels, TaskTargets]:
-    """Tasks that have targets, and the targets with tasks numbered among them."""
+    """Tasks that have targets, and the targets with tasks renumbered."""
     counts = np.bincount(targets.tasks)
     tasks, numbers = np.flatnonzero(counts), np.zeros(counts.size, dtype=np.intp)
     numbers[tasks] = np.arange(tasks.size)

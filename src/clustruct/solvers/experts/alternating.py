@@ -1,10 +1,11 @@
 """Alternating minimisation over experts and assignment, section 3.1 of the paper.
 
-Every sample goes to the expert with the least cost, then every expert gets the best weights for its
-samples. Neither can raise the objective. An expert that loses all its samples is given those that
-are answered worst: splitting a group cannot raise the objective either.
+Every sample is assigned to the expert with the least cost, then every expert is fitted to its
+samples. Neither can raise the objective (eq:cl-smp). An expert that loses all its samples is given
+those with the largest costs: splitting a group cannot raise the objective either.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -13,11 +14,9 @@ import numpy as np
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import namespace, totals_by_code
 from clustruct.design import Design, Rows
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import Grouped
-from clustruct.solvers.protocols import require
+from clustruct.solvers.driver import Grouped, Solution, require
 
 __all__ = ["AlternatingMinimisation"]
 
@@ -29,49 +28,39 @@ ROUNDING = 1e-12
 HALVINGS = 64
 
 
+@dataclass(eq=False)
 class AlternatingMinimisation:
-    """Assign, refit, and so on.
+    """The solver: assign, refit, and so on.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    W : ndarray of shape (Q, d, K)
-        Weights of the experts to start from.
-    intercept : ndarray of shape (Q, K)
-    n_clusters : int
-        How many experts there may be.
-    tol : float
-        Precision of the experts' fits on the way; the solution's is `SHARP`.
+    Shapes: intercept (Q, K).
+    W (Q, d, K): weights of the experts to start from.
+    n_clusters: how many experts there may be.
+    tol: precision of the experts' fits on the way; the solution's is `SHARP`.
     """
 
     name = "am"
 
-    def __init__(
-        self,
-        objective: SampleObjective,
-        W: Floats,
-        intercept: Floats,
-        n_clusters: int,
-        *,
-        tol: float = 1e-6,
-    ) -> None:
-        require(self.name, objective, ("refit", "panel"))
-        self._objective = objective
-        self._begin = W, intercept
-        self._n_clusters = n_clusters
-        self._tol = tol
+    objective: SampleObjective
+    W: Floats
+    intercept: Floats
+    n_clusters: int
+    _: KW_ONLY
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("refit", "panel"))
 
     def start(self) -> Grouped:
-        """The experts at their best for the samples that they begin with."""
-        begin = self._objective.panel(*self._begin)
+        """The first experts, refitted to their samples if that is better."""
+        begin = self.objective.panel(self.W, self.intercept)
         refitted = self._refit(begin, begin.labels)
         panel = refitted if refitted.value < begin.value else begin
         return Grouped(panel, panel.labels, 0.0, np.inf, done=False)
 
     def advance(self, state: Grouped) -> Grouped:
-        """Assign and refit; done where no sample wants to change."""
+        """Assign and refit; done when no sample changes its expert."""
         panel = _panel_of(state.point)
-        idle = self._n_clusters - np.count_nonzero(panel.demand)
+        idle = self.n_clusters - np.count_nonzero(panel.demand)
         if idle == 0 and self._is_settled(panel):
             return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
         trial = self._refit(panel, panel.choices)
@@ -81,49 +70,39 @@ class AlternatingMinimisation:
         return Grouped(trial, trial.labels, 1.0, gain, done=False)
 
     def solution(self, state: Grouped) -> Solution:
-        """The experts, and the best one for each sample."""
+        """The experts at full precision, and the best one for each sample."""
         panel = _panel_of(state.point)
-        sharp = self._objective.fit_groups(panel.labels, SHARP, panel.W)
+        sharp = self.objective.fit_groups(panel.labels, SHARP, panel.W)
         panel = sharp if sharp.value < panel.value else panel
         if not self._is_settled(panel):
-            panel = self._objective.panel(panel.W, panel.intercept)
+            panel = self.objective.panel(panel.W, panel.intercept)
         return Solution(panel, panel.labels)
 
     def _is_settled(self, panel: Panel) -> bool:
-        """Whether every sample has the expert that it would choose."""
-        design = self._objective.design
+        """Whether every sample is assigned to its best expert."""
+        design = self.objective.design
         return bool(design.fold(_agree, panel.choices, panel.labels, combine=min))
 
     def _refit(self, panel: Panel, labels: Rows) -> Panel:
-        """The best experts for an assignment, with samples for those that have none."""
-        objective = self._objective
+        """The best experts for an assignment, after idle experts have been given samples."""
+        objective = self.objective
         shares = objective.response.shares
         if objective.design.on_host:
-            labels = reseed(labels, panel.least, shares, self._n_clusters)
+            labels = reseed(labels, panel.least, shares, self.n_clusters)
         else:
             rows = (labels, panel.least, shares)
-            labels = reseed_elsewhere(objective.design, *rows, self._n_clusters)
-        idle = self._n_clusters - panel.W.shape[0]
+            labels = reseed_elsewhere(objective.design, *rows, self.n_clusters)
+        idle = self.n_clusters - panel.W.shape[0]
         start = np.concatenate([panel.W, np.zeros((idle, *panel.W.shape[1:]))])
-        return self._objective.fit_groups(labels, self._tol, start)
+        return self.objective.fit_groups(labels, self.tol, start)
 
 
 def reseed(labels: Labels, least: Floats, shares: Floats, n_clusters: int) -> Labels:
-    """Give idle experts the samples that are answered worst, if any are answered badly.
+    """Give idle experts the samples with the largest costs, unless all costs are zero.
 
-    Each takes samples that weigh a quarter of an even share together.
+    Each takes samples that together weigh a quarter of an even share.
 
-    Parameters
-    ----------
-    labels : ndarray of intp, shape (n,)
-    least : ndarray of shape (n,)
-        Cost of each sample.
-    shares : ndarray of shape (n,)
-    n_clusters : int
-
-    Returns
-    -------
-    ndarray of intp, shape (n,)
+    least (n,): cost of each sample.
     """
     idle = np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0)
     if idle.size == 0 or not least.any():
@@ -141,20 +120,7 @@ def reseed(labels: Labels, least: Floats, shares: Floats, n_clusters: int) -> La
 def reseed_elsewhere(
     design: Design, labels: Rows, least: Rows, shares: Rows, n_clusters: int
 ) -> Rows:
-    """The same without sorting: rows stay where they are, and equal costs are treated alike.
-
-    Parameters
-    ----------
-    design : Design
-    labels : rows of integers, shape (n,)
-    least : rows of shape (n,)
-    shares : rows of shape (n,)
-    n_clusters : int
-
-    Returns
-    -------
-    rows of integers, shape (n,)
-    """
+    """The same without sorting, for rows not on the host; equal costs are treated alike."""
     weights = design.fold(partial(totals_by_code, n_codes=n_clusters), labels, shares)
     idle = np.flatnonzero(weights <= 0.0)
     largest = float(design.fold(lambda c: namespace(c).max(c), least, combine=max))
@@ -177,7 +143,7 @@ def _weights_from(costs: Floats, least: Rows, shares: Rows) -> Any:
 
 
 def _relabel(idle: Labels, costs: Floats, labels: Rows, least: Rows) -> Rows:
-    """The dearest rows for the first idle expert, the next ones for the second, and so on."""
+    """Give the costliest rows to the first idle expert, the next ones to the second, and so on."""
     for q, cost in zip(idle[::-1], costs[::-1], strict=True):
         labels = namespace(labels).where(least >= float(cost), int(q), labels)
     return labels

@@ -1,9 +1,9 @@
-"""How many experts there are: the price and the likelihood of a mixture that allows for real noise.
+"""Information criteria for the number of experts.
 
-Experts are found with one scale of noise for all. Their number must not be judged that way: where
-one rule is followed more closely than another, or some samples follow none, further experts stand
-in for what the noise lacks, and any criterion of the likelihood takes them. So the likelihood here
-is that of a mixture in which every expert has noise of its own, and a share of the samples is
+Experts are found with one scale of noise for all. Their number must not be judged that way: if one
+expert fits its samples more closely than another, or some samples follow none, further experts
+stand in for the missing noise, and any criterion of the likelihood takes them. So the likelihood
+here is that of a mixture in which every expert has noise of its own, and a share of the samples is
 spread evenly over the residuals' range (Banfield and Raftery, 1993):
 
     p(y_i) = sum_q pi_q exp(-loss_iq / T_q) / Z(T_q) + pi_0 / range.
@@ -23,13 +23,16 @@ from scipy.special import logsumexp
 from clustruct._typing import Floats
 from clustruct.objectives.samples.noise import Noise
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.experts.evidence import n_weights
+from clustruct.solvers.experts.mixture import n_weights
 
 __all__ = ["COUNT_CRITERIA", "count_bic", "count_icl"]
 
 
+# Steps of expectation and maximisation at most, and the gain in nats below which they end.
 STEPS, GAIN = 200, 1e-7
+# Precision of the experts' fits: criteria differ by far more.
 PRECISION = 1e-6
+# Proportions below this are those of experts without samples.
 SMALLEST_SHARE = 1e-6
 
 
@@ -37,11 +40,8 @@ SMALLEST_SHARE = 1e-6
 class Mixture:
     """Shares and noise of the experts.
 
-    Attributes
-    ----------
-    proportions : ndarray of shape (Q,) or (Q + 1,)
-        Of the experts, and of the samples that follow none.
-    scales : ndarray of shape (Q,)
+    Shapes: scales (Q,).
+    proportions (Q,) or (Q + 1,): of the experts, and of the samples that follow none.
     """
 
     proportions: Floats
@@ -49,7 +49,7 @@ class Mixture:
 
 
 class _Likelihood:
-    """Expectation and maximisation of shares and scales, for given losses."""
+    """Expectation and maximisation of proportions and scales, for given losses."""
 
     def __init__(self, objective: SampleObjective, noise: Noise, total: float) -> None:
         self._noise = noise
@@ -62,18 +62,18 @@ class _Likelihood:
 
     @property
     def n_noise(self) -> int:
-        """Numbers that describe samples which follow none of the experts."""
+        """Number of parameters for the samples that follow none of the experts."""
         return 0 if self._even is None else 1
 
     def begin(self, costs: Floats) -> Mixture:
-        """Even shares and one scale."""
+        """Even proportions and one scale."""
         count = costs.shape[1]
         scale = self._noise.scale(float(self._shares @ costs.min(axis=1)))
         parts = count + self.n_noise
         return Mixture(np.full(parts, 1.0 / parts), np.full(count, scale))
 
     def expect(self, costs: Floats, mixture: Mixture) -> tuple[Floats, float]:
-        """Each sample's shares in the experts, and the mean log-likelihood."""
+        """Responsibilities of the experts for the samples, and the mean log-likelihood."""
         count = costs.shape[1]
         partitions = np.array([self._noise.log_partition(scale) for scale in mixture.scales])
         logs = np.log(mixture.proportions[:count]) - costs / mixture.scales - partitions
@@ -84,7 +84,7 @@ class _Likelihood:
         return np.exp(logs - each[:, None]), float(self._shares @ each)
 
     def maximise(self, costs: Floats, weights: Floats) -> Mixture:
-        """The most likely shares and scales."""
+        """The most likely proportions and scales."""
         count = costs.shape[1]
         mine = self._shares[:, None] * weights
         proportions = np.maximum(mine.sum(axis=0), SMALLEST_SHARE)
@@ -102,7 +102,7 @@ class _Likelihood:
 
 
 def _single(objective: SampleObjective) -> tuple[Floats, float]:
-    """What one expert for all leaves of the targets, and its mean loss."""
+    """Residuals and mean loss of a single expert for all samples."""
     response = objective.response
     W, intercept = objective.fit_expert(response.shares, PRECISION)
     scores = objective.scores(W[None], intercept[None])[:, 0]
@@ -119,21 +119,10 @@ def _even_density(rest: Floats) -> float:
 def count_bic(
     objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
 ) -> float:
-    """Bayesian information criterion of so many experts; smaller is better.
+    """Bayesian information criterion of a number of experts; smaller is better.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    noise : Noise
-    W : ndarray of shape (Q, d, K)
-        Experts to start from.
-    intercept : ndarray of shape (Q, K)
-    total : float
-        Weight of all samples together.
-
-    Returns
-    -------
-    float
+    Shapes: intercept (Q, K).
+    W (Q, d, K): experts to start from.
     """
     return _criterion(objective, noise, W, intercept, total)[0]
 
@@ -141,10 +130,10 @@ def count_bic(
 def count_icl(
     objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
 ) -> float:
-    """The same with a price on samples that several experts could have answered.
+    """The same plus twice the entropy of the responsibilities; smaller is better.
 
-    Twice the entropy of the samples' shares in the experts is added: the integrated completed
-    likelihood (Biernacki, Celeux and Govaert, 2000).
+    The integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): it penalises samples
+    that several experts could have predicted.
     """
     value, entropy = _criterion(objective, noise, W, intercept, total)
     return value + 2.0 * entropy
@@ -153,7 +142,7 @@ def count_icl(
 def _criterion(
     objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
 ) -> tuple[float, float]:
-    """The Bayesian criterion, and the entropy of the samples' shares."""
+    """The Bayesian criterion, and the entropy of the responsibilities."""
     likelihood = _Likelihood(objective, noise, total)
     W, intercept = _fit_mixture(objective, likelihood, W, intercept)
     ridge = 0.5 * objective.alpha * np.square(W).sum(axis=(1, 2))
@@ -161,8 +150,9 @@ def _criterion(
     n_experts = W.shape[0]
     each = n_weights(W, intercept, objective.response.fit_intercept) / n_experts
     others = n_experts - 1 + n_experts * noise.n_parameters + likelihood.n_noise
-    # What is known of the weights before is worth a sample of the noise of one expert for all. The
-    # closer an expert follows its samples, the more its weights tell, and the more they cost.
+    # The prior of the weights is worth one sample with the noise of a single expert for all. The
+    # closer an expert fits its samples, the more information its weights hold, and the more they
+    # cost.
     sharper = np.maximum(np.log(likelihood.single_scale / scales), 0.0).sum()
     log_total = float(np.log(max(total, 1.0)))
     price = (n_experts * each + others) * log_total + each * sharper
@@ -174,7 +164,7 @@ def _criterion(
 def _fit_mixture(
     objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
 ) -> tuple[Floats, Floats]:
-    """The experts of the most likely mixture near some; those that lose their samples go."""
+    """The most likely mixture near given experts; those that lose their samples are left out."""
     costs = objective.costs(W, intercept)
     mixture, before = likelihood.begin(costs), -np.inf
     shares = objective.response.shares
@@ -195,7 +185,7 @@ def _fit_mixture(
 
 
 def _settle(likelihood: _Likelihood, losses: Floats) -> tuple[Floats, float, Floats]:
-    """Each sample's shares in given experts, the mean log-likelihood, and the scales."""
+    """Responsibilities of given experts, the mean log-likelihood, and the scales."""
     mixture, before = likelihood.begin(losses), -np.inf
     for _ in range(STEPS):
         weights, value = likelihood.expect(losses, mixture)

@@ -5,27 +5,28 @@ at expert ``q``, proportions ``pi_q`` and noise of scale ``T``,
 
     minimise J = -sum_i s_i log sum_q pi_q exp(-c_iq / T) + log Z(T).
 
-As ``T`` goes to zero that becomes the least cost of each sample. No step raises ``J``. Before them
-come a few steps in which ``T`` is multiplied by a factor that falls to one: what an expert is best
-at is decided slowly, from large differences to small ones.
+As ``T`` goes to zero that becomes the least cost of each sample. No step raises ``J``. First come a
+few steps of cooling in which ``T`` is multiplied by a factor that falls to one: samples are
+assigned slowly, by large differences of the costs before small ones.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.objectives.samples.noise import Noise
-from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.protocols import require
+from clustruct.objectives.samples.objective import Panel, SampleObjective
+from clustruct.solvers.driver import Solution, require
 
 __all__ = [
     "HEAT",
     "Blend",
     "MixtureEM",
+    "bic",
     "cooling_factors",
     "log_likelihood",
+    "n_weights",
     "responsibilities",
     "settle",
 ]
@@ -35,22 +36,16 @@ __all__ = [
 HEAT, COOLING = 4.0, 0.8
 # Experts with a smaller share have lost their samples.
 SMALLEST_SHARE = 1e-6
+# Steps at most until proportions and scale have settled.
 MAX_SETTLING = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Blend:
-    """Experts, their proportions and the noise, as an iterate.
+    """An iterate: experts, their proportions and the scale of the noise.
 
-    Attributes
-    ----------
-    W : ndarray of shape (Q, d, K)
-    intercept : ndarray of shape (Q, K)
-    costs : ndarray of shape (n, Q)
-    proportions : ndarray of shape (Q,)
-    scale : float
-    objective : float
-        ``J``, in nats a sample.
+    Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q), proportions (Q,).
+    objective: ``J``, in nats a sample.
     """
 
     W: Floats
@@ -64,75 +59,63 @@ class Blend:
     done: bool
 
 
+@dataclass(eq=False)
 class MixtureEM:
     """Expectation and maximisation with the ridge of the objective.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    noise : Noise
-    W : ndarray of shape (Q, d, K)
-        Weights of the experts to start from.
-    intercept : ndarray of shape (Q, K)
-    heat : float
-        Temperature to begin with; 1 leaves the cooling out.
-    tol : float
-        Precision of the experts' fits.
+    Shapes: intercept (Q, K).
+    W (Q, d, K): weights of the experts to start from.
+    heat: temperature to begin with; 1 leaves the cooling out.
+    tol: precision of the experts' fits.
     """
 
     name = "em"
 
-    def __init__(
-        self,
-        objective: SampleObjective,
-        noise: Noise,
-        W: Floats,
-        intercept: Floats,
-        *,
-        heat: float = HEAT,
-        tol: float = 1e-4,
-    ) -> None:
-        require(self.name, objective, ("fit_experts", "costs", "panel"))
-        self._objective = objective
-        self._noise = noise
-        self._begin = W, intercept
-        self._heat = heat
-        self._tol = tol
+    objective: SampleObjective
+    noise: Noise
+    W: Floats
+    intercept: Floats
+    _: KW_ONLY
+    heat: float = HEAT
+    tol: float = 1e-4
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("fit_experts", "costs", "panel"))
 
     def start(self) -> Blend:
-        """The experts after cooling down."""
-        W, intercept = self._begin
-        costs = self._objective.costs(W, intercept)
+        """The experts after the steps of cooling."""
+        W, intercept = self.W, self.intercept
+        costs = self.objective.costs(W, intercept)
         even = np.full(W.shape[0], 1.0 / W.shape[0])
-        scale = self._noise.scale(float(self._objective.response.shares @ costs.min(axis=1)))
+        scale = self.noise.scale(float(self.objective.response.shares @ costs.min(axis=1)))
         state = self._blend(W, intercept, costs, even, scale)
-        for factor in cooling_factors(self._heat):
+        for factor in cooling_factors(self.heat):
             state = self._maximise(state, factor)
         return state
 
     def advance(self, state: Blend) -> Blend:
-        """One step; done where it does not lower ``J``."""
+        """One step of expectation and maximisation; done when it does not lower ``J``."""
         following = self._maximise(state, 1.0)
         if following.objective < state.objective:
             return following
         return replace(state, gain=0.0, done=True)
 
     def solution(self, state: Blend) -> Solution:
-        """The experts, each with the samples it solutions best."""
-        panel = self._objective.panel(state.W, state.intercept)
+        """The experts, each with the samples for which its cost is least."""
+        panel = self.objective.panel(state.W, state.intercept)
         return Solution(panel, panel.labels)
 
     def _maximise(self, state: Blend, factor: float) -> Blend:
-        """The best experts, proportions and scale for the samples' shares in the experts."""
-        shares = self._objective.response.shares
+        """The best experts, proportions and scale for the responsibilities at this temperature."""
+        shares = self.objective.response.shares
         weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
         weights *= shares[:, None]
         proportions = weights.sum(axis=0)
         alive = proportions > SMALLEST_SHARE
         weights, proportions = weights[:, alive], proportions[alive]
-        W, intercept = self._objective.fit_experts(weights.T, self._tol, state.W[alive])
-        costs = self._objective.costs(W, intercept)
-        scale = self._noise.scale(float(np.vdot(weights, costs)))
+        W, intercept = self.objective.fit_experts(weights.T, self.tol, state.W[alive])
+        costs = self.objective.costs(W, intercept)
+        scale = self.noise.scale(float(np.vdot(weights, costs)))
         following = self._blend(W, intercept, costs, proportions / proportions.sum(), scale)
         return replace(following, gain=state.objective - following.objective)
 
@@ -144,8 +127,8 @@ class MixtureEM:
         proportions: Floats,
         scale: float,
     ) -> Blend:
-        value = self._noise.log_partition(scale) - log_likelihood(
-            costs, proportions, scale, self._objective.response.shares
+        value = self.noise.log_partition(scale) - log_likelihood(
+            costs, proportions, scale, self.objective.response.shares
         )
         return Blend(W, intercept, costs, proportions, scale, value, 1.0, np.inf, done=False)
 
@@ -165,7 +148,7 @@ def log_likelihood(costs: Floats, proportions: Floats, scale: float, shares: Flo
 
 
 def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Shares of the samples in the experts (n, Q), and the logarithms of their densities (n,)."""
+    """Responsibilities of the experts for the samples (n, Q), and log densities (n,)."""
     weights: Floats = np.log(proportions) - costs / scale
     largest = weights.max(axis=1)
     weights -= largest[:, None]
@@ -176,18 +159,11 @@ def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[
 
 
 def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, Floats]:
-    """The most likely proportions and scale for given experts, and the samples' shares in them.
+    """The most likely proportions and scale for given experts, and their responsibilities.
 
-    Parameters
-    ----------
-    costs : ndarray of shape (n, Q)
-    noise : Noise
-    shares : ndarray of shape (n,)
+    Shapes: costs (n, Q), shares (n,).
 
-    Returns
-    -------
-    tuple
-        Proportions (Q,), scale, and responsibilities (n, Q).
+    Returns proportions (Q,), scale, and responsibilities (n, Q).
     """
     proportions = np.full(costs.shape[1], 1.0 / costs.shape[1])
     scale = noise.scale(float(shares @ costs.min(axis=1)))
@@ -202,3 +178,20 @@ def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, 
             break
         before = value
     return proportions, scale, weights
+
+
+def bic(objective: SampleObjective, noise: Noise, panel: Panel, total: float) -> float:
+    """Bayesian information criterion of the mixture that the experts make; smaller is better."""
+    shares = objective.response.shares
+    ridge = 0.5 * objective.alpha * np.square(panel.W).sum(axis=(1, 2))
+    losses = objective.costs(panel.W, panel.intercept) - ridge
+    proportions, scale, _ = settle(losses, noise, shares)
+    likelihood = log_likelihood(losses, proportions, scale, shares) - noise.log_partition(scale)
+    weights = n_weights(panel.W, panel.intercept, objective.response.fit_intercept)
+    price = weights + panel.W.shape[0] - 1 + noise.n_parameters
+    return -2.0 * total * likelihood + price * float(np.log(max(total, 1.0)))
+
+
+def n_weights(W: Floats, intercept: Floats, fit_intercept: bool) -> int:
+    """Weights that are not zero, and intercepts."""
+    return int(np.count_nonzero(W)) + (intercept.size if fit_intercept else 0)

@@ -15,27 +15,21 @@ import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.protocols import require
+from clustruct.solvers.driver import Solution, require
 
 __all__ = ["RegressionClustering", "Soft"]
 
 
 ROUNDING = 1e-12
-# A sample that an expert solutions without error would take all of that expert's weight.
+# A sample that an expert predicts without error would take all of that expert's weight.
 SMALLEST_COST = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Soft:
-    """Experts that all solution every sample, as an iterate.
+    """An iterate: experts, and the costs of every sample with each of them.
 
-    Attributes
-    ----------
-    W : ndarray of shape (Q, d, K)
-    intercept : ndarray of shape (Q, K)
-    costs : ndarray of shape (n, Q)
-    objective : float
+    Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q).
     """
 
     W: Floats
@@ -48,16 +42,11 @@ class Soft:
 
 
 class RegressionClustering:
-    """Refit the experts with weights from the harmonic mean of their costs.
+    """The solver: refit the experts with weights from the harmonic mean of their costs.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-    W : ndarray of shape (Q, d, K)
-        Weights of the experts to start from.
-    intercept : ndarray of shape (Q, K)
-    tol : float
-        Precision of the experts' fits.
+    Shapes: intercept (Q, K).
+    W (Q, d, K): weights of the experts to start from.
+    tol: precision of the experts' fits.
     """
 
     name = "rc"
@@ -79,7 +68,7 @@ class RegressionClustering:
         return self._soft(W, intercept, costs, None)
 
     def advance(self, state: Soft) -> Soft:
-        """One refit with the weights at hand."""
+        """One refit with the weights of the current costs."""
         inverse = 1.0 / np.maximum(state.costs, self._floor)
         # Slope of the harmonic mean by each cost, up to the factor Q.
         slopes = np.square(inverse / inverse.sum(axis=1, keepdims=True))
@@ -91,7 +80,7 @@ class RegressionClustering:
         return following
 
     def solution(self, state: Soft) -> Solution:
-        """The experts, each with the samples it solutions best."""
+        """The experts, each with the samples for which its cost is least."""
         panel = self._objective.panel(state.W, state.intercept)
         return Solution(panel, panel.labels)
 

@@ -25,50 +25,50 @@ from clustruct._typing import Floats
 from clustruct.design import DenseDesign
 from clustruct.objectives.samples.noise import Noise
 from clustruct.objectives.samples.objective import SampleObjective, without_negligible
-from clustruct.solvers.driver import Solution
+from clustruct.solvers.driver import Solution, require
 from clustruct.solvers.experts.mixture import (
     SMALLEST_SHARE,
     cooling_factors,
     log_likelihood,
     responsibilities,
 )
-from clustruct.solvers.protocols import require
 
 __all__ = ["Posterior", "RelevanceEM"]
 
 
-HEAT = 2.0
-# Steps before the loop: cooling, then this many in which features without relevance are dropped.
-BURN_IN, FIRST_DROP = 20, 10
-# A feature is dropped when its precision is so many times that of the most relevant ones: early on,
-# and when that hardly changes the free energy any more.
-DROPPED, NEGLIGIBLE = 1e3, 1e6
-N_MOST_RELEVANT = 5
-# Entries of the samples whose costs are computed at once.
-BLOCK_ENTRIES = 1 << 16
-# Precision of the intercept, in units of the solutions' variance: next to none.
-FLAT = 1e-8
+@dataclass(frozen=True)
+class RelevanceSettings:
+    """Constants of the relevance prior."""
+
+    # Temperature of the first step.
+    heat: float = 2.0
+    # Steps before the loop; from `first_drop` on, features without relevance are dropped.
+    burn_in: int = 20
+    first_drop: int = 10
+    # A feature is dropped when its precision is this many times that of the most relevant ones:
+    # early on, and later, when that hardly changes the free energy any more.
+    dropped: float = 1e3
+    negligible: float = 1e6
+    n_most_relevant: int = 5
+    # Entries of the samples whose costs are computed at once.
+    block_entries: int = 1 << 16
+    # Precision of the intercept, in units of the targets' variance: next to none.
+    flat: float = 1e-8
+
+
+SETTINGS = RelevanceSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What is known of the experts, as an iterate.
+    """An iterate: the posterior of the experts.
 
-    Attributes
-    ----------
-    kept : ndarray of intp
-        Features that still have weight.
-    means : ndarray of shape (Q, D, K)
-        Posterior means, the intercept last.
-    precisions : ndarray of shape (D,)
-        ``a_j``.
-    costs : ndarray of shape (n, Q)
-    proportions : ndarray of shape (Q,)
-    scale : float
-    divergence : float
-        ``sum_q KL_q``.
-    objective : float
-        ``F``.
+    Shapes: costs (n, Q), proportions (Q,).
+    kept: features that have not been dropped.
+    means (Q, D, K): posterior means, the intercept last.
+    precisions (D,): ``a_j``.
+    divergence: ``sum_q KL_q``.
+    objective: ``F``.
     """
 
     kept: NDArray[np.intp]
@@ -87,16 +87,10 @@ class Posterior:
 class RelevanceEM:
     """Expectation and maximisation with a relevance prior.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-        With squared loss; its design is made dense.
-    noise : Noise
-    total : float
-        Weight of all samples together: how much there is to learn from.
-    W : ndarray of shape (Q, d, K)
-        Weights of the experts to start from.
-    intercept : ndarray of shape (Q, K)
+    Shapes: intercept (Q, K).
+    objective: with squared loss; its design is made dense.
+    total: weight of all samples together: how much there is to learn from.
+    W (Q, d, K): weights of the experts to start from.
     """
 
     name = "em, relevance prior"
@@ -122,35 +116,35 @@ class RelevanceEM:
         self._begin = self._standard(W, intercept)
 
     def start(self) -> Posterior:
-        """Cooled down, and without the features that have no relevance by then."""
+        """The posterior after cooling, without the features that have no relevance by then."""
         means = self._begin
         costs = self._expected_costs(self._X, means, [])
         scale = self._noise.scale(float(self._shares @ costs.min(axis=1)))
         d = self._X.shape[1] - self._flat
         spread = float(self._shares @ np.square(self._target).sum(axis=1)) / means.shape[2]
         precisions = np.full(d + self._flat, d / max(spread, np.finfo(float).tiny))
-        precisions[d:] *= FLAT
+        precisions[d:] *= SETTINGS.flat
         even = np.full(means.shape[0], 1.0 / means.shape[0])
         kept = np.arange(d + self._flat)
         state = Posterior(
             kept, means, precisions, costs, even, scale, 0.0, np.inf, 1.0, np.inf, done=False
         )
-        heats = cooling_factors(HEAT)
-        for step in range(BURN_IN):
+        heats = cooling_factors(SETTINGS.heat)
+        for step in range(SETTINGS.burn_in):
             state = self._maximise(state, heats[step] if step < len(heats) else 1.0)
-            if step >= FIRST_DROP:
-                state = self._drop(state, DROPPED)
+            if step >= SETTINGS.first_drop:
+                state = self._drop(state, SETTINGS.dropped)
         return state
 
     def advance(self, state: Posterior) -> Posterior:
-        """One step; done where it does not lower the free energy."""
-        following = self._maximise(self._drop(state, NEGLIGIBLE), 1.0)
+        """One step; done when it does not lower the free energy."""
+        following = self._maximise(self._drop(state, SETTINGS.negligible), 1.0)
         if following.objective < state.objective:
             return following
         return replace(state, gain=0.0, done=True)
 
     def solution(self, state: Posterior) -> Solution:
-        """The posterior means, each with the samples it solutions best."""
+        """The posterior means, each with the samples for which its cost is least."""
         full = np.zeros((state.means.shape[0], self._X.shape[1], state.means.shape[2]))
         full[:, state.kept] = state.means
         d = self._X.shape[1] - self._flat
@@ -170,7 +164,7 @@ class RelevanceEM:
         return np.concatenate([weights, shifted[:, None]], axis=1)
 
     def _maximise(self, state: Posterior, factor: float) -> Posterior:
-        """The best posteriors, precisions, proportions and scale for the samples' shares."""
+        """The best posteriors, precisions, proportions and scale for the responsibilities."""
         X = self._columns(state.kept)
         weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
         weights *= self._shares[:, None]
@@ -204,7 +198,7 @@ class RelevanceEM:
         return replace(following, objective=energy, gain=state.objective - energy)
 
     def _columns(self, kept: NDArray[np.intp]) -> Floats:
-        """The columns that are left; no copy where all are."""
+        """The columns that are left; no copy if all are."""
         everything = kept.size == self._X.shape[1]
         return self._X if everything else self._X.take(kept, axis=1)
 
@@ -220,7 +214,7 @@ class RelevanceEM:
     def _expected_costs(self, X: Floats, means: Floats, inverses: list[Floats]) -> Floats:
         """``c_iq``, by blocks of samples that stay in the cache for all experts."""
         costs = np.empty((X.shape[0], means.shape[0]), order="F")
-        height = max(1, BLOCK_ENTRIES // X.shape[1])
+        height = max(1, SETTINGS.block_entries // X.shape[1])
         for first in range(0, X.shape[0], height):
             block, target = X[first : first + height], self._target[first : first + height]
             for q, mean in enumerate(means):
@@ -240,7 +234,7 @@ class RelevanceEM:
     def _drop(self, state: Posterior, ratio: float) -> Posterior:
         """Without the features whose precision is ``ratio`` times that of the most relevant."""
         d = state.kept.size - self._flat
-        few = np.sort(state.precisions[:d])[:N_MOST_RELEVANT]
+        few = np.sort(state.precisions[:d])[: SETTINGS.n_most_relevant]
         kept = np.append(
             state.precisions[:d] < ratio * np.median(few), np.ones(self._flat, dtype=bool)
         )

@@ -4,15 +4,15 @@ In the quadratic form of least squares, ``tr(W'G W) / 2 - tr(C'W)`` with ``n`` s
 ``sigma^2``, the rows of ``W`` have a prior of few point masses: each is one of ``Q`` levels. Two
 estimates of ``W`` inform each other in turn:
 
-* the *linear* one knows the data, and of the prior only a Gaussian message of mean ``r2`` and
+* the *linear* one uses the data, and of the prior only a Gaussian message of mean ``r2`` and
   precision ``p2``: in the eigenbasis of ``G`` it is a division;
-* the *discrete* one knows the levels, and of the data only a message of mean ``r1`` and
-  precision ``p1``: the chance of level ``q`` is proportional to
+* the *discrete* one uses the levels, and of the data only a message of mean ``r1`` and
+  precision ``p1``: the probability of level ``q`` is proportional to
   ``share_q exp(-p1 |r1 - level_q|^2 / 2)``.
 
-Each hands on what it found less what it was told. Levels, shares and noise are re-estimated on the
-way. Whether that leads to the right partition depends on the levels it starts with, so it is run
-from many random ones at a time, in single precision: the labels are all that is taken from it.
+Each sends on its estimate with the message it received divided out. Levels, shares and noise are
+re-estimated on the way. Whether that leads to the right partition depends on the first levels, so
+it is run from many random ones at a time, in single precision: only the labels are used.
 """
 
 from dataclasses import dataclass, fields
@@ -27,34 +27,43 @@ __all__ = ["MessagePassing"]
 
 Singles = NDArray[np.float32]
 
-# As many starts at a time as fit the cache, and enough of them to keep Python out of the way.
-CACHE = 64_000
-BATCHES = (16, 128)
-MAX_ITERATIONS = 100
-# Finished starts are looked for this often; a start is finished when a round changes its estimate
-# by less than this mean square, where the weights have mean square 1.
-ROUNDS = 10
-UNCHANGED = 1e-6
-# Share of the new message in the one handed on, drawn for each start from between these: large
-# ones are best on independent features, small ones on correlated features.
-NEW_SHARES = (0.3, 0.8)
-# Noise over the mean square of the outputs: decades to draw the first guess from, and bounds.
-NOISE_DECADES = (-4.5, -2.5)
-NOISE_BOUNDS = (1e-6, 0.1)
-# Logarithmic spread of the size of the first levels; the least share of the mean square of the
-# weights that is left for it.
-SCALE_SPREAD = 0.2
-LEAST_REST = 0.05
-# Bounds: what a message keeps of the precision of an estimate, its mean, a variance, a share.
-LEAST_PRECISION = np.float32(1e-5)
-LARGEST_MEAN = 100.0
-LEAST_VARIANCE = np.float32(1e-7)
-LEAST_SHARE = np.float32(1e-4)
+
+@dataclass(frozen=True)
+class MessageSettings:
+    """Numbers of starts, priors and bounds of message passing."""
+
+    # As many starts at a time as fit the cache, within these limits: enough to keep Python's share
+    # of the time small.
+    cache: int = 64_000
+    batches: tuple[int, int] = (16, 128)
+    max_iterations: int = 100
+    # Every so many iterations finished starts are taken out: those whose estimate changed by less
+    # than this mean square, where the weights have mean square 1.
+    rounds: int = 10
+    unchanged: float = 1e-6
+    # Damping: share of the new message in the one handed on, drawn for each start between these.
+    # Large ones are best for independent features, small ones for correlated features.
+    new_shares: tuple[float, float] = (0.3, 0.8)
+    # Noise over the mean square of the outputs: decades of the first guess, and bounds.
+    noise_decades: tuple[float, float] = (-4.5, -2.5)
+    noise_bounds: tuple[float, float] = (1e-6, 0.1)
+    # Logarithmic spread of the size of the first levels, and the least share of the mean square of
+    # the weights that is left for it.
+    scale_spread: float = 0.2
+    least_rest: float = 0.05
+    # Bounds on messages: share of an estimate's precision, mean, variance, share of a level.
+    least_precision: float = 1e-5
+    largest_mean: float = 100.0
+    least_variance: float = 1e-7
+    least_share: float = 1e-4
+
+
+SETTINGS = MessageSettings()
 
 
 @dataclass
 class _Messages:
-    """What the estimates know, for ``m`` starts at a time; the starts lie along axis 1."""
+    """Messages and estimates of ``m`` starts at a time; the starts lie along axis 1."""
 
     levels: Singles  # (groups, m, outputs)
     shares: Singles  # (groups, m, 1), as logarithms
@@ -75,23 +84,19 @@ class _Messages:
 class MessagePassing:
     """Message passing on one problem, in units where weights and eigenvalues are about 1.
 
-    Parameters
-    ----------
-    problem : PartitionProblem
-        The problem, with something to explain and something to explain it with. Its ridge penalty
-        is left to the polishing.
+    problem: the problem, with something to explain and something to explain it with. Its ridge
+        penalty is left to the polishing.
 
-    Attributes
-    ----------
-    batch : int
-        How many starts are best drawn at a time.
+    batch: how many starts are best drawn at a time.
     """
 
     def __init__(self, problem: PartitionProblem) -> None:
         self._n_features, self._n_outputs = problem.moment.shape
         self._n_nonzero = problem.n_nonzero
         self._n_levels = problem.n_clusters + (problem.n_nonzero is not None)
-        self.batch = int(np.clip(CACHE // (self._n_features * self._n_levels), *BATCHES))
+        self.batch = int(
+            np.clip(SETTINGS.cache // (self._n_features * self._n_levels), *SETTINGS.batches)
+        )
         # With w = scale * omega the objective, over constant / d, is omega'G'omega / 2 - c'omega
         # + d / 2 with mean eigenvalue 1, and |omega|^2 is 1 on average.
         eigenvalue = np.trace(problem.gram) / self._n_features
@@ -111,19 +116,7 @@ class MessagePassing:
         self._n_permitted = np.maximum(members, np.float32(1.0))
 
     def draw(self, n_starts: int, rng: np.random.Generator) -> Labels:
-        """Labels that message passing finds from random levels, -1 for the zero group.
-
-        Parameters
-        ----------
-        n_starts : int
-            How many.
-        rng : numpy.random.Generator
-            Where the levels are drawn from.
-
-        Returns
-        -------
-        labels : ndarray of int, shape (n_starts, d)
-        """
+        """Labels that message passing finds from random levels, -1 for the zero group."""
         labels = np.empty((n_starts, self._n_features), dtype=np.intp)
         for begin in range(0, n_starts, self.batch):
             part = labels[begin : begin + self.batch]
@@ -131,7 +124,7 @@ class MessagePassing:
         return labels
 
     def _set_prior(self, problem: PartitionProblem, scale: float) -> None:
-        """What the levels are spread about, and how far: few samples tell the mean weights."""
+        """Mean and spread of the first levels: even few samples determine the mean weights."""
         first = problem.ranges[0]
         # One group a block, named after its first one.
         group = np.arange(self._n_levels)
@@ -145,10 +138,10 @@ class MessagePassing:
         self._center = mean[block]
         self._prior = mean[first].T
         rest = 1.0 - np.square(self._prior).sum(axis=0).mean()
-        self._spread = np.sqrt(max(rest, LEAST_REST) / min(share, 1.0))
+        self._spread = np.sqrt(max(rest, SETTINGS.least_rest) / min(share, 1.0))
 
     def _where_barred(self, first: Labels, last: Labels) -> Singles:
-        """Zero where a feature may have a level, minus infinity where not: the log of a prior."""
+        """Logarithm of the prior: zero where a feature may have a level, else minus infinity."""
         level = np.arange(self._n_levels)[:, None]
         permitted = (first <= level) & (level < last)
         if self._n_nonzero is not None:
@@ -156,9 +149,9 @@ class MessagePassing:
         return np.where(permitted, 0.0, -np.inf).astype(np.float32)[:, None, :]
 
     def _start(self, m: int, rng: np.random.Generator) -> _Messages:
-        """Random levels and noise, and messages that know the mean weights besides."""
-        noise = self._n_features / self._n_outputs * 10.0 ** rng.uniform(*NOISE_DECADES, m)
-        spread = self._spread * np.exp(SCALE_SPREAD * rng.standard_normal(m))
+        """Random levels and noise, and messages that hold the mean weights."""
+        noise = self._n_features / self._n_outputs * 10.0 ** rng.uniform(*SETTINGS.noise_decades, m)
+        spread = self._spread * np.exp(SETTINGS.scale_spread * rng.standard_normal(m))
         levels = self._center[:, None] + spread[:, None] * self._random_levels(m, rng)
         if self._n_nonzero is not None:
             levels[-1] = 0.0
@@ -168,7 +161,7 @@ class MessagePassing:
             levels=levels.astype(np.float32),
             shares=np.full((self._n_levels, m, 1), -np.log(self._n_levels), dtype=np.float32),
             noise=noise.astype(np.float32)[None, :, None],
-            new_share=rng.uniform(*NEW_SHARES, (1, m, 1)).astype(np.float32),
+            new_share=rng.uniform(*SETTINGS.new_shares, (1, m, 1)).astype(np.float32),
             r1=np.zeros(size, dtype=np.float32),
             p1=np.zeros_like(precision),
             r2=np.broadcast_to(self._prior[:, None], size).astype(np.float32),
@@ -188,22 +181,22 @@ class MessagePassing:
         return levels / sizes[:, None]
 
     def _run(self, messages: _Messages, labels: Labels) -> None:
-        """Iterate all starts, those that have settled no longer, and write their labels."""
+        """Iterate all starts until they have converged, and write their labels."""
         left = np.arange(len(labels))
-        for iteration in range(1, MAX_ITERATIONS + 1):
+        for iteration in range(1, SETTINGS.max_iterations + 1):
             before = messages.mean
             self._linear(messages)
             self._discrete(messages)
-            if iteration % ROUNDS == 0:
+            if iteration % SETTINGS.rounds == 0:
                 change = np.square(messages.mean - before).sum(axis=0).mean(axis=1)
-                done = ~(change > UNCHANGED) | (iteration == MAX_ITERATIONS)
+                done = ~(change > SETTINGS.unchanged) | (iteration == SETTINGS.max_iterations)
                 labels[left[done]] = self._labels(messages.take(done))
                 left, messages = left[~done], messages.take(~done)
             if left.size == 0:
                 break
 
     def _linear(self, messages: _Messages) -> None:
-        """The estimate that knows the data; its message ``r1``, ``p1``, and the noise.
+        """Update the linear estimate, its message ``r1``, ``p1``, and the noise.
 
         In the eigenbasis ``(beta s + p2) x = beta c + p2 r2`` with ``beta = n / noise``.
         """
@@ -226,14 +219,14 @@ class MessagePassing:
         rest = _hand_on(x, total, messages.r2, messages.p2)
         _blend(messages.r1, x, share)
         _blend(messages.p1, rest, share)
-        noise = np.clip(residual, *(self._n_features * bound for bound in NOISE_BOUNDS))
+        noise = np.clip(residual, *(self._n_features * bound for bound in SETTINGS.noise_bounds))
         # Not more than a decade at a time.
         messages.noise = np.clip(
             noise / self._n_outputs, 0.1 * messages.noise, 10.0 * messages.noise
         )
 
     def _discrete(self, messages: _Messages) -> None:
-        """The estimate that knows the levels; its message ``r2``, ``p2``, levels and shares."""
+        """Update the discrete estimate, its message ``r2``, ``p2``, levels and shares."""
         levels, chances = messages.levels, self._chances(messages)
         norms = np.square(levels).sum(axis=2)
         mean = np.stack(
@@ -242,7 +235,7 @@ class MessagePassing:
         second = np.einsum("qm,qmd->md", norms, chances)
         spread = second - np.square(mean).sum(axis=0)
         variance = spread.mean(axis=1)[None, :, None] / self._n_outputs
-        total = 1.0 / np.maximum(variance, LEAST_VARIANCE)
+        total = 1.0 / np.maximum(variance, SETTINGS.least_variance)
         messages.mean, messages.chances = mean, chances
         self._update_levels(messages)
         message = mean.copy()
@@ -251,7 +244,7 @@ class MessagePassing:
         _blend(messages.p2, rest, messages.new_share)
 
     def _chances(self, messages: _Messages) -> Singles:
-        """Chance of each level for each feature, (groups, m, features)."""
+        """Posterior probability of each level for each feature, (groups, m, features)."""
         levels = messages.levels
         chances: Singles = -0.5 * np.square(levels).sum(axis=2, keepdims=True)
         for k in range(self._n_outputs):
@@ -265,17 +258,17 @@ class MessagePassing:
         return chances
 
     def _update_levels(self, messages: _Messages) -> None:
-        """Levels become the means of what is in them, shares its amount."""
+        """Set the levels to the means of their features, and the shares to their numbers."""
         counts = messages.chances.sum(axis=2, keepdims=True)
         sums = np.stack([np.einsum("qmd,md->qm", messages.chances, r) for r in messages.r1], axis=2)
         levels = np.where(counts > 0.01, sums / np.maximum(counts, 0.01), messages.levels)
         if self._n_nonzero is not None:
             levels[-1] = 0.0
         messages.levels = levels
-        messages.shares = np.log(np.maximum(counts / self._n_permitted, LEAST_SHARE))
+        messages.shares = np.log(np.maximum(counts / self._n_permitted, SETTINGS.least_share))
 
     def _labels(self, messages: _Messages) -> Labels:
-        """The likeliest levels, with as few outside the zero group as there have to be."""
+        """The most probable levels, with at most ``n_nonzero`` features outside the zero group."""
         labels: Labels = messages.chances.argmax(axis=0)
         if self._n_nonzero is None:
             return labels
@@ -293,18 +286,15 @@ class MessagePassing:
 
 
 def _hand_on(estimate: Singles, total: Singles, told: Singles, known: Singles) -> Singles:
-    """Take what an estimate of precision ``total`` was told out of it, in place.
-
-    Returns the precision that is left.
-    """
-    rest: Singles = np.maximum(total - known, LEAST_PRECISION * total)
+    """Divide the message received out of an estimate, in place; return the precision left."""
+    rest: Singles = np.maximum(total - known, SETTINGS.least_precision * total)
     estimate *= total / rest
     estimate -= (known / rest) * told
-    np.clip(estimate, -LARGEST_MEAN, LARGEST_MEAN, out=estimate)
+    np.clip(estimate, -SETTINGS.largest_mean, SETTINGS.largest_mean, out=estimate)
     return rest
 
 
 def _blend(message: Singles, new: Singles, share: Singles) -> None:
-    """Move a message, in place, some of the way towards a new one."""
+    """Damping: move a message, in place, some of the way towards a new one."""
     message *= 1 - share
     message += share * new

@@ -1,4 +1,4 @@
-"""Least squares on grouped features, in the quadratic form that the combinatorial search sees."""
+"""Least squares on grouped features in quadratic form, as the combinatorial search uses it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,28 +17,20 @@ MAX_SWEEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class PartitionProblem:
-    """The problem, and the moves of single features that improve a partition.
+    """A least-squares problem (eq:feat) and moves of single features between groups.
 
     Minimise ``tr(W'G W) / 2 - tr(C'W) + constant / 2 + alpha ||W||^2 / 2`` over ``W = Z V``, where
     ``Z`` puts each feature into one of the groups. With the best ``V`` a partition *explains* the
     part ``tr(C'W) / 2`` of ``constant / 2``, and what is left is its value.
 
-    Attributes
-    ----------
-    gram : ndarray of float, shape (d, d)
-        ``G = X'X / S``, centred and weighted as the model wants it.
-    moment : ndarray of float, shape (d, K)
-        ``C = X'Y / S``.
-    constant : float
-        ``||Y||^2 / S``.
-    alpha : float
-        Strength of the ridge penalty.
-    n_clusters : int
-        Number of groups, the zero group not counted.
-    first, last : ndarray of int, shape (d,), or None
-        Feature ``j`` may be in the groups ``first[j] <= q < last[j]``; None for all groups.
-    n_nonzero : int or None
-        How many features may be outside the zero group; None if there is no zero group.
+    gram (d, d): ``G = X'X / S``, centred and weighted as in the model.
+    moment (d, K): ``C = X'Y / S``.
+    constant: ``||Y||^2 / S``.
+    alpha: strength of the ridge penalty.
+    n_clusters: number of groups, the zero group not counted.
+    first, last (d,): feature ``j`` may be in the groups ``first[j] <= q < last[j]``; None for all
+        groups.
+    n_nonzero: how many features may be outside the zero group; None if there is no zero group.
     """
 
     gram: Floats
@@ -70,7 +62,7 @@ class PartitionProblem:
         return explained
 
     def anneal(self, labels: Labels, temperatures: Floats, rng: np.random.Generator) -> None:
-        """Let one partition wander, in place, a sweep at each temperature."""
+        """Anneal one partition in place, a sweep at each temperature."""
         uniforms = rng.random((len(temperatures), self.n_features))
         reassign.anneal(*self._arguments, labels, temperatures, uniforms)
 
@@ -82,7 +74,7 @@ class PartitionProblem:
         return solved[0].astype(np.float64, copy=False)
 
     def residuals(self, labels: Labels) -> Floats:
-        """What the weights of each feature would change by, were it alone, (d, K)."""
+        """Negative gradient by the weights of each feature, (d, K)."""
         normal, moment = self._arguments[:2]
         weights = np.where(labels[:, None] >= 0, self.centers(labels)[labels], 0.0)
         residuals: Floats = moment - normal @ weights
@@ -99,7 +91,7 @@ class PartitionProblem:
 
     @cached_property
     def _arguments(self) -> tuple[Floats, Floats, Labels, Labels, int, int]:
-        """The problem as the kernels want it, with ``A = G + alpha I``."""
+        """The arguments of the kernels, with ``A = G + alpha I``."""
         normal = np.array(self.gram, dtype=np.float64, order="C")
         normal[np.diag_indices_from(normal)] += self.alpha
         moment = np.array(self.moment, dtype=np.float64, order="C")

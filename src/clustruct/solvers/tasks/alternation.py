@@ -1,75 +1,61 @@
 """Alternating minimisation over groups of tasks and their weights.
 
-Every task goes to the centroid with which it costs least, its own weights at their best, then
-weights and centroids get their best values. Where no task wants to go, single tasks are moved,
-with the centroids of both groups at their best: a centroid that a task has drawn to itself keeps
-it otherwise. Neither step can raise the objective.
+Every task is assigned to the centroid with the least cost, its weights at their best, then weights
+and centroids are refitted. When no task changes its group that way, single tasks are moved with the
+centroids of both groups at their best: otherwise a task stays with a centroid that it has drawn to
+itself. Neither step can raise the objective.
 """
+
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from clustruct._typing import Floats, Labels
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import Point
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.greedy import Grouped
-from clustruct.solvers.protocols import require
+from clustruct.solvers.driver import Grouped, Solution, require
 
 __all__ = ["TaskAlternation", "point_of"]
 
 
 ROUNDING = 1e-12
-# Of all moves, those that look best by their costs are looked at; of these, so many are tried.
+# Of all moves, the gains of this many with the least costs are computed, and the best are tried.
 CANDIDATES, TRIALS = 48, 3
 
 
+@dataclass(eq=False)
 class TaskAlternation:
-    """Assign and refit, then move single tasks, and so on.
+    """The solver: assign and refit, then move single tasks, and so on.
 
-    Parameters
-    ----------
-    objective : TaskObjective
-    labels : ndarray of intp, shape (K,)
-        Groups to start from.
-    n_clusters : int
-        How many groups there may be.
-    begin : ndarray of shape (K, width), default=None
-        Weights to start from, for losses other than squared.
-    tol : float
-        Precision of the fits on the way.
-    sharp : float
-        Precision of the solution.
+    labels (K,): groups to start from.
+    n_clusters: how many groups there may be.
+    begin (K, width): weights to start from, for losses other than squared.
+    tol: precision of the fits on the way.
+    sharp: precision of the solution.
     """
 
     name = "am"
 
-    def __init__(
-        self,
-        objective: TaskObjective,
-        labels: Labels,
-        n_clusters: int,
-        begin: Floats | None = None,
-        *,
-        tol: float = 1e-7,
-        sharp: float = 1e-12,
-    ) -> None:
-        require(self.name, objective, ("refit", "costs", "move_gains"))
-        self._objective = objective
-        self._labels = labels
-        self._n_clusters = n_clusters
-        self._begin = begin
-        self._tol = tol
-        self._sharp = sharp
+    objective: TaskObjective
+    labels: Labels
+    n_clusters: int
+    begin: Floats | None = None
+    _: KW_ONLY
+    tol: float = 1e-7
+    sharp: float = 1e-12
+
+    def __post_init__(self) -> None:
+        require(self.name, self.objective, ("refit", "costs", "move_gains"))
 
     def start(self) -> Grouped:
-        """The best weights for the groups that it begins with."""
-        point = self._objective.refit(self._labels, self._n_clusters, self._tol, self._begin)
+        """The best weights for the first groups."""
+        point = self.objective.refit(self.labels, self.n_clusters, self.tol, self.begin)
         return Grouped(point, point.labels, 0.0, np.inf, done=point.V.shape[0] == point.W.shape[0])
 
     def advance(self, state: Grouped) -> Grouped:
-        """Every task to its best group; single moves where that gains nothing."""
+        """Assign every task to its best group; move single tasks if that gains nothing."""
         point = point_of(state.point)
-        costs = self._objective.costs(point)
+        costs = self.objective.costs(point)
         trial = self._try(point, costs.argmin(axis=1))
         if trial is None:
             trial = self._best_move(point, costs)
@@ -82,17 +68,17 @@ class TaskAlternation:
         """The weights at full precision."""
         point = point_of(state.point)
         count = point.V.shape[0]
-        if self._objective.quadratic or self._sharp >= self._tol:
+        if self.objective.quadratic or self.sharp >= self.tol:
             return Solution(point, point.labels)
-        sharp = self._objective.refit(point.labels, count, self._sharp, point.W)
+        sharp = self.objective.refit(point.labels, count, self.sharp, point.W)
         point = sharp if sharp.value < point.value else point
         return Solution(point, point.labels)
 
     def _try(self, point: TaskPoint, labels: Labels) -> TaskPoint | None:
-        """The best weights for other groups, if they are better."""
+        """The best weights for other groups, or None if they are no better."""
         if np.array_equal(labels, point.labels):
             return None
-        trial = self._objective.refit(labels, self._n_clusters, self._tol, point.W)
+        trial = self.objective.refit(labels, self.n_clusters, self.tol, point.W)
         better = trial.value < point.value - ROUNDING * abs(point.value)
         return trial if better else None
 
@@ -102,15 +88,15 @@ class TaskAlternation:
         everyone = np.arange(n_tasks)
         excess = costs - costs[everyone, point.labels][:, None]
         excess[everyone, point.labels] = np.inf
-        if count < self._n_clusters:  # a new group: for tasks that are far from their centroid
-            # What a task costs with a centroid of its own is unknown; the most expensive go first.
+        if count < self.n_clusters:  # a new group, for tasks far from their centroid
+            # The cost of a task with a centroid of its own is unknown; try the costliest first.
             excess = np.hstack([excess, -costs[everyone, point.labels][:, None]])
         order = np.argsort(excess, axis=None, kind="stable")[:CANDIDATES]
         order = order[np.isfinite(excess.reshape(-1)[order])]
         if not order.size:
             return None
         tasks, groups = np.divmod(order, excess.shape[1])
-        gains = self._objective.move_gains(point, tasks, groups)
+        gains = self.objective.move_gains(point, tasks, groups)
         for move in np.argsort(-gains, kind="stable")[:TRIALS]:
             if gains[move] <= 0.0:
                 return None
@@ -123,6 +109,6 @@ class TaskAlternation:
 
 
 def point_of(point: Point) -> TaskPoint:
-    """A point of a problem of tasks, by its own type."""
+    """A point as a `TaskPoint`."""
     assert isinstance(point, TaskPoint)
     return point

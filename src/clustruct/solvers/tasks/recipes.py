@@ -1,6 +1,6 @@
-"""The solvers for clustered tasks by name, and what each of them does.
+"""Recipes for clustered tasks: what each value of ``solver`` does.
 
-All of them end with alternating minimisation, which knows the objective of a move exactly.
+All of them end with alternating minimisation, which computes the objective of a move exactly.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,47 +17,55 @@ from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
 from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
-from clustruct.solvers.driver import Budget, Run, Solution, drive
-from clustruct.solvers.outcome import Attempt, Outcome, certify, status_of
+from clustruct.solvers.driver import (
+    Attempt,
+    Budget,
+    Outcome,
+    Run,
+    Solution,
+    best_of,
+    certify,
+    drive,
+    search,
+    status_of,
+)
 from clustruct.solvers.projected_gradient import ProjectedGradient
-from clustruct.solvers.starts import best_of, search
 from clustruct.solvers.tasks.alternation import TaskAlternation, point_of
 
 __all__ = ["OPTIONS", "RECIPES", "TaskProblem", "attempt", "solve"]
 
 
-# Starts at least and at most, until the best objective was reached twice.
-STARTS = (3, 5)
-SAME = 1e-6
-# Precision of fits whose weights are only grouped.
-ROUGH = 1e-5
+# Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
-# Precision of the relaxation: its groups are rounded anyway.
-RELAXED_TOL = 1e-3
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """Numbers of starts and precisions in the search for groups of tasks."""
+
+    # Least and largest number of starts: they stop once the best objective was reached twice.
+    starts: tuple[int, int] = (3, 5)
+    # Relative difference up to which two objectives count as equal.
+    same: float = 1e-6
+    # Precision of fits whose weights are only grouped.
+    rough: float = 1e-5
+    # Precision of the relaxation: its groups are rounded anyway.
+    relaxed_tol: float = 1e-3
+
+
+SETTINGS = TaskSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class TaskProblem:
-    """What to solve, and how much may be spent on it.
+    """A problem of clustered tasks (sec:multitask), with budget and options.
 
-    Attributes
-    ----------
-    objective : TaskObjective
-    n_clusters : int
-    budget : Budget
-    n_starts : int or None
-        Number of starts; None for as many as it takes.
-    seed : int
-        Of the random starts.
-    n_jobs : int or None
-    options : mapping
-        Options of the solver, see `OPTIONS`.
-    hints : tuple of ndarray
-        Groups to start from before all others, such as those found at other strengths.
-    near : ndarray of shape (K, width) or None
-        Weights to start from, for losses other than squared.
-    precision : tuple of float
-        Of the fits on the way, and of the solution's.
+    n_starts: number of starts; None for as many as it takes.
+    seed: of the random starts.
+    options: options of the solver, see `OPTIONS`.
+    hints: groups to start from before all others, such as those found at other strengths.
+    near (K, width): weights to start from, for losses other than squared.
+    precision: of the fits on the way, and of the solution's.
     """
 
     objective: TaskObjective
@@ -75,7 +83,7 @@ class TaskProblem:
     def together(self) -> TaskPoint:
         """All tasks in one group: mean-regularised."""
         labels = np.zeros(self.objective.shape[0], dtype=np.intp)
-        return self.objective.refit(labels, 1, ROUGH, self.near)
+        return self.objective.refit(labels, 1, SETTINGS.rough, self.near)
 
     @property
     def begin(self) -> Floats:
@@ -94,7 +102,7 @@ class TaskProblem:
         return rng.permutation(np.arange(self.objective.shape[0]) % self.n_clusters)
 
     def in_scores(self, rows: Floats) -> Floats:
-        """Rows of weights in units of the scores, so that no column counts by its units."""
+        """Rows of weights in units of the scores, which do not depend on the columns' units."""
         return rows * self._scales
 
     @cached_property
@@ -108,19 +116,19 @@ def _mean_regularised(problem: TaskProblem) -> Floats:
 
 
 def _independent(problem: TaskProblem) -> Floats:
-    """Weights of tasks that know nothing of each other."""
+    """Weights of tasks that are fitted independently."""
     everyone = np.arange(problem.objective.shape[0])
-    return problem.objective.refit(everyone, everyone.size, ROUGH, problem.together.W).W
+    return problem.objective.refit(everyone, everyone.size, SETTINGS.rough, problem.together.W).W
 
 
 def _pooled(problem: TaskProblem) -> Floats:
-    """Where each task would go from one model for all: a scaled step along its slope."""
+    """A scaled gradient step of each task from one model for all tasks."""
     objective = problem.objective
     strengths = objective.strengths.scaled(objective.shape[0])
     shared = Strengths(
         strengths.ridge, strengths.mean, strengths.between, np.full(objective.shape[1], np.inf)
     )
-    pooled = objective.with_strengths(shared).refit(problem.together.labels, 1, ROUGH)
+    pooled = objective.with_strengths(shared).refit(problem.together.labels, 1, SETTINGS.rough)
     scales = np.square(problem.in_scores(np.ones((1, objective.shape[1]))))
     return -np.divide(pooled.slope, scales, where=scales > 0.0, out=np.zeros_like(pooled.slope))
 
@@ -131,15 +139,7 @@ STARTING_ROWS = (_mean_regularised, _independent, _pooled)
 def solve(problem: TaskProblem, solver: str) -> Outcome:
     """Solve a problem by the recipe of that name.
 
-    Parameters
-    ----------
-    problem : TaskProblem
-    solver : str
-        A key of `RECIPES`.
-
-    Returns
-    -------
-    Outcome
+    solver: a key of `RECIPES`.
     """
     attempts = attempt(problem, solver)
     best = min(attempts, key=lambda attempt: attempt.solution.point.value)
@@ -149,7 +149,7 @@ def solve(problem: TaskProblem, solver: str) -> Outcome:
 
 
 def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
-    """What the recipe of that name finds, without a certificate."""
+    """Solve a problem by the recipe of that name, without a certificate."""
     n_tasks = problem.objective.shape[0]
     if problem.n_clusters == 1 or problem.n_clusters >= n_tasks:
         labels = np.arange(n_tasks) % problem.n_clusters
@@ -167,7 +167,7 @@ def _certificate(problem: TaskProblem, solution: Solution, relaxed_bound: float)
     return certify(point.value, bounds, lambda: problem.objective.scale)
 
 
-# ---- Recipes: what is done under each name.
+# ---- Recipes.
 
 
 def _am(problem: TaskProblem) -> list[Attempt]:
@@ -183,7 +183,7 @@ def _pg(problem: TaskProblem) -> list[Attempt]:
     settings = {**STRIDE, **problem.options}
 
     def solve_from(number: int) -> Run[Any]:
-        begin = objective.refit(problem.labels(number), problem.n_clusters, ROUGH)
+        begin = objective.refit(problem.labels(number), problem.n_clusters, SETTINGS.rough)
         constraint = Clustered(problem.n_clusters)
         solver = ProjectedGradient(objective, constraint, begin.rows, **settings)
         descended = drive(solver, _quiet(problem).budget)
@@ -208,7 +208,7 @@ def _cg(problem: TaskProblem) -> list[Attempt]:
     solver = ConditionalGradient(
         objective, Clustered(problem.n_clusters), factor, start, **settings
     )
-    budget = replace(problem.budget, tol=max(problem.budget.tol, RELAXED_TOL))
+    budget = replace(problem.budget, tol=max(problem.budget.tol, SETTINGS.relaxed_tol))
     relaxed = drive(solver, budget)
     refined = _refined(problem, relaxed.solution.labels, relaxed.solution.point.W)
     return [Attempt("cg", (relaxed, refined), relaxed.state.bound)]
@@ -231,7 +231,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Run[Any]:
-    """Alternating minimisation from groups at hand."""
+    """Alternating minimisation from given groups."""
     tol, sharp = problem.precision
     solver = TaskAlternation(
         problem.objective, labels, problem.n_clusters, begin, tol=tol, sharp=sharp
@@ -240,19 +240,19 @@ def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Run[
 
 
 def _best_of(problem: TaskProblem, solve_from: Callable[[int], Run[Any]]) -> tuple[Run[Any], str]:
-    """The best of as many starts as it takes, and what to tell of them."""
-    least, most = STARTS
+    """The best of several starts, and a remark."""
+    least, most = SETTINGS.starts
     found = search(
         solve_from,
         problem.n_starts,
         least=least,
         most=most,
-        slack=lambda value: SAME * abs(value),
+        slack=lambda value: SETTINGS.same * abs(value),
         n_jobs=problem.n_jobs,
     )
     return best_of(found)
 
 
 def _quiet(problem: TaskProblem) -> TaskProblem:
-    """The same as one start among others."""
+    """The same problem for one start of many: no warnings."""
     return replace(problem, budget=replace(problem.budget, quiet=True))

@@ -1,4 +1,7 @@
-"""A loss around a point by one pass over ``X``, where reading that is what takes the time."""
+"""The objective without constraint for data that is streamed: one pass over ``X`` for each step.
+
+A pass computes the value and all derivatives together, since reading ``X`` takes most of the time.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,42 +12,28 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.design import Design, GroupedDesign, Operator, Rows
 from clustruct.losses import Loss, mean_hessian
-from clustruct.objectives.expansions import ROUNDING, inverse
-from clustruct.objectives.linear import LinearObjective, Response
-from clustruct.objectives.point import Point
+from clustruct.objectives.linear import ROUNDING, LinearObjective, Point, Response, inverse
 
 __all__ = ["ReadExpansion", "ReadPoint", "Reading", "ReadingObjective", "linear_objective"]
 
 
-# Second derivatives of up to so many features are formed.
+# Second derivatives are formed as a matrix for up to this many features.
 FORMED = 300
-# A certificate asks for the gradient at the answer and without constraint, as the solver did.
+# Gradients kept: a certificate needs those at the solution and at the unconstrained minimum.
 REMEMBERED = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a pass told of the mean loss, without the ridge, at weights and an intercept.
+    """The mean loss, without the ridge, and its derivatives, as computed in one pass.
 
-    Attributes
-    ----------
-    response : Response
-        Whose loss it is.
-    W : ndarray of shape (d, K)
-    intercept : ndarray of shape (K,)
-    scores : rows of shape (n, K)
-        Without intercept.
-    loss : float
-    slope : ndarray of shape (K,)
-        ``u``, the derivative by the intercept.
-    inner : ndarray of shape (K, K)
-        ``T^-1``, of its second derivative; zero where there is no intercept.
-    gradient : ndarray of shape (d, K)
-        ``X'r - C T^-1 u``.
-    tilts : ndarray of shape (K, d, K)
-        ``C_k``, how the gradient changes with the intercept.
-    bent : ndarray of shape (d, d) or None
-        ``X'HX - C T^-1 C'``, where it was formed.
+    Shapes: W (d, K), intercept (K,).
+    scores (n, K): without intercept.
+    slope (K,): ``u``, the derivative by the intercept.
+    inner (K, K): ``T^-1``, inverse of the second derivative by it; zero without intercept.
+    gradient (d, K): ``X'r - C T^-1 u``.
+    tilts (K, d, K): ``C_k``, derivative of the gradient by the intercept.
+    bent (d, d): ``X'HX - C T^-1 C'`` if it was formed, else None.
     """
 
     response: Response
@@ -61,7 +50,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class ReadPoint(Point):
-    """A point with what a pass told of the loss there, with an intercept next to the best."""
+    """A point with the derivatives that a pass computed there."""
 
     reading: Reading
 
@@ -69,18 +58,14 @@ class ReadPoint(Point):
 class ReadingObjective(LinearObjective):
     """The same problem with a pass for each step of Newton's method.
 
-    Parameters
-    ----------
-    design : Operator
-    response : Response
-    penalties : ndarray of shape (d,)
+    Shapes: penalties (d,).
     """
 
     _origin: Reading | None = None
     _gradients: tuple[tuple[Point, Floats], ...] = ()
 
     def around(self, W: Floats, near: Point) -> "ReadExpansion":
-        """The loss up to second order; without a pass where it is known."""
+        """Second-order expansion; without a pass if it is known."""
         known = near.reading if isinstance(near, ReadPoint) else self._origin
         if known is None or known.response is not self.response or (known.W != W).any():
             known = self.read(W, near.intercept)
@@ -89,7 +74,7 @@ class ReadingObjective(LinearObjective):
         return ReadExpansion(self, known)
 
     def loss_gradient(self, point: Point) -> Floats:
-        """Gradient of the mean loss alone; those of the last points are still known."""
+        """Gradient of the mean loss alone; those of the last points are kept."""
         for known, gradient in self._gradients:
             if known is point:
                 return gradient
@@ -129,7 +114,7 @@ class ReadingObjective(LinearObjective):
         )
 
     def _centre(self) -> Floats | None:
-        """What columns are taken about for a second derivative; None where it is not formed."""
+        """Centre of the columns in the second derivative; None if that is not formed."""
         n_features, n_outputs = self.shape
         if n_outputs > 1 or n_features > FORMED or isinstance(self.design, GroupedDesign):
             return None
@@ -138,13 +123,7 @@ class ReadingObjective(LinearObjective):
 
 
 class ReadExpansion:
-    """What a pass told, with a ridge, see `newton`.
-
-    Parameters
-    ----------
-    objective : ReadingObjective
-    reading : Reading
-    """
+    """Second-order expansion from the sums of a pass, see `newton`."""
 
     def __init__(self, objective: ReadingObjective, reading: Reading) -> None:
         self._objective = objective
@@ -154,7 +133,7 @@ class ReadExpansion:
         self.gradient = reading.gradient + self._penalties * reading.W
 
     def product(self, direction: Floats) -> Floats:
-        """By the matrix where it was formed; else by a pass, scores computed anew on the way."""
+        """Second derivative times a direction: by the matrix if it was formed, else by a pass."""
         known, response = self._reading, self._objective.response
         if known.bent is not None:
             return known.bent @ direction + self._penalties * direction
@@ -170,14 +149,14 @@ class ReadExpansion:
         return swept + self._penalties * direction
 
     def along(self, move: Floats) -> "ReadLine":
-        """The weights moved, and the intercept by ``-T^-1 (u + C'D)``."""
+        """The line along a move of the weights; the intercept moves by ``-T^-1 (u + C'D)``."""
         known = self._reading
         behind = known.inner @ known.slope
         slope = float(np.vdot(self.gradient, move)) - float(known.slope @ behind)
         return ReadLine(self._objective, known, move, self._follow(move) - behind, slope)
 
     def settled(self) -> Point:
-        """By the scores alone; what the pass told still holds where the intercept stays."""
+        """The point with the best intercept, by the scores alone; keeps the sums if it stays."""
         known = self._reading
         point = self._objective.at_scores(known.W, known.scores, known.intercept)
         if self.value - point.value > ROUNDING * abs(point.value):
@@ -191,16 +170,10 @@ class ReadExpansion:
 
 @dataclass(frozen=True, eq=False)
 class ReadLine:
-    """Expansions along a move, for a pass each.
+    """Expansions along a move, one pass each.
 
-    Attributes
-    ----------
-    objective : ReadingObjective
-    begin : Reading
-    move : ndarray of shape (d, K)
-    shift : ndarray of shape (K,)
-        What the intercept moves by.
-    slope : float
+    Shapes: move (d, K).
+    shift (K,): move of the intercept.
     """
 
     objective: ReadingObjective
@@ -210,14 +183,14 @@ class ReadLine:
     slope: float
 
     def at(self, length: float) -> ReadExpansion:
-        """Where so much of the move leads to."""
+        """The expansion after this fraction of the move."""
         W = self.begin.W + length * self.move
         reading = self.objective.read(W, self.begin.intercept + length * self.shift)
         return ReadExpansion(self.objective, reading)
 
 
 def linear_objective(design: Operator, response: Response, penalties: Floats) -> LinearObjective:
-    """A loss bound to a linear map, as suits where that is."""
+    """The objective for a design: with few passes if that is streamed."""
     kind = ReadingObjective if design.streamed else LinearObjective
     return kind(design, response, penalties)
 
@@ -243,7 +216,7 @@ def _derivatives(
         s[:, None] * loss.hessian_product(y, z, np.broadcast_to(unit, z.shape))
         for unit in np.eye(z.shape[1])
     ]
-    # In the layout that it also has after a journey, or the last bits would differ.
+    # The layout that it has after transport between processes, or the last bits would differ.
     together = np.ascontiguousarray(X.adjoint(np.hstack([slope, *bends])))
     bent = np.zeros((0, 0)) if centre is None else cast(Design, X).gram(bends[0][:, 0], centre)
     sums = (s @ loss.value(y, z), slope.sum(axis=0), mean_hessian(loss, y, z, s), together, bent)

@@ -1,8 +1,8 @@
-"""Starts that are sought on a few columns, or a few directions, of many.
+"""Starts for the search for experts: random ones, and groups found on a few columns or directions.
 
 With many features every expert can be fitted to the samples that it happens to have, and no sample
-wants to leave. On the few columns that matter it cannot. Three things tell of them before any
-expert is known:
+changes its expert. On the few columns that matter it cannot. Three things identify these columns
+before any expert is known:
 
 - the pooled fit: columns that matter on average have weights beyond their standard error;
 - its losses: they are largest where the experts differ most, so that with ``T_i`` growing with the
@@ -11,14 +11,15 @@ expert is known:
 - experts that were found on some columns: refitted on all, their weights say which columns come
   next.
 
-The first and the last go by columns, the second one does not ask for axes.
+The first and the last choose columns, the second one any directions.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 
+from clustruct._finite import SMALLEST
 from clustruct._typing import Floats, Labels
 from clustruct.design import as_design
 from clustruct.losses import SquaredLoss
@@ -27,37 +28,70 @@ from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
 from clustruct.solvers.experts.mixture import MixtureEM
-from clustruct.solvers.starts import draw_experts
 
-__all__ = ["Screening", "views"]
+__all__ = ["Screening", "draw_experts", "views"]
 
 
-# Ridge on standard columns: for fits on all of them, and for fits on few.
-RIDGE, LITTLE_RIDGE = 3e-2, 1e-4
-# Random starts on the first few columns, and on the next ones besides the groups at hand.
-FIRST_STARTS, NEXT_STARTS = 5, 2
-# How often columns are chosen anew.
-ROUNDS = 6
-N_COLUMNS = (16, 32, 8)
+@dataclass(frozen=True)
+class ScreeningSettings:
+    """Constants of the search for groups on a few columns."""
+
+    # Ridge on standard columns: for fits on all of them, and for fits on few.
+    ridge: float = 3e-2
+    little_ridge: float = 1e-4
+    # Random starts on the first few columns, and on later ones besides the groups already found.
+    first_starts: int = 5
+    next_starts: int = 2
+    # How often columns are chosen anew, and how many of them, by turns.
+    rounds: int = 6
+    n_columns: tuple[int, ...] = (16, 32, 8)
+
+
+SETTINGS = ScreeningSettings()
+# Budget of a start on few columns.
 SMALL = Budget(100, 1e-4, lambda iteration: None, quiet=True)
-# Of a mixture in few directions, which is but the start of one with all features.
+# Budget of a mixture in few directions, which is only the start of one with all features.
 MIXED = Budget(50, 1e-5, lambda iteration: None, quiet=True)
 
 
-def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
-    """What is looked at, start by start: so many columns, or so many directions.
+def draw_experts(
+    objective: SampleObjective,
+    pooled: Panel,
+    noise: Noise,
+    n_experts: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Random experts whose scores differ from the pooled ones about as much as the targets do.
 
-    Parameters
-    ----------
-    n_features : int
-    n_clusters : int
+    They depend on the samples through their moments alone, so that a repeated sample and a sample
+    with weight two lead to the same start.
 
-    Returns
-    -------
-    list of tuple
-        Empty where there are too few features to leave any out.
+    pooled: one expert for all samples.
+
+    Returns weights (Q, d, K) and intercepts (Q, K).
     """
-    columns = [("columns", m) for m in N_COLUMNS if 3 * m <= 2 * n_features]
+    d, n_outputs = objective.shape
+    means, variances = objective.design.moments(objective.response.shares)
+    squares = variances if objective.response.fit_intercept else variances + means**2
+    spread = noise.spread(pooled.value)
+    # Weights that make a difference on smaller columns could not be squared.
+    seen = squares > SMALLEST**2
+    scales = np.divide(spread, np.sqrt(d * squares), where=seen, out=np.zeros(d))
+    away = scales[:, None] * rng.standard_normal((n_experts, d, n_outputs))
+    shift = np.zeros((n_experts, n_outputs))
+    if objective.response.fit_intercept:
+        # Moved at the centre of the samples, not at the origin.
+        shift = 0.5 * spread * rng.standard_normal(shift.shape)
+        shift -= np.einsum("d,qdk->qk", means, away)
+    return pooled.W + away, pooled.intercept + shift
+
+
+def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
+    """The columns or directions to search on, start by start: their kind and their number.
+
+    Empty if there are too few features to leave any out.
+    """
+    columns = [("columns", m) for m in SETTINGS.n_columns if 3 * m <= 2 * n_features]
     directions = [("directions", m * n_clusters) for m in (2, 1) if 3 * m * n_clusters < n_features]
     longest = max(len(columns), len(directions))
     turns = [kind[i : i + 1] for i in range(longest) for kind in (columns, directions)]
@@ -65,14 +99,10 @@ def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
 
 
 class Screening:
-    """Groups of samples that were found on a few columns or directions.
+    """The search for groups of samples on a few columns or directions.
 
-    Parameters
-    ----------
-    objective : SampleObjective
-        With numbers as targets; its design is made dense. The search is by squared loss.
-    total : float
-        Weight of all samples together.
+    objective: with numbers as targets; its design is made dense. The search is by squared loss.
+    total: weight of all samples together.
     """
 
     def __init__(self, objective: SampleObjective, total: float) -> None:
@@ -85,21 +115,21 @@ class Screening:
         deviations = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         dense = objective.design.row_products(np.ones((shares.size, 1)))
         self._Z = (dense - means) / deviations
-        self._all = SampleObjective(as_design(self._Z), response, RIDGE)
+        self._all = SampleObjective(as_design(self._Z), response, SETTINGS.ridge)
         pooled = self._all.panel(*self._all.fit_experts([shares], 1e-8))
         scores = self._all.scores(pooled.W, pooled.intercept)[:, 0]
         self._residual = response.target - scores
         gram = self._Z.T @ (shares[:, None] * self._Z)
-        gram[np.diag_indices_from(gram)] += RIDGE
+        gram[np.diag_indices_from(gram)] += SETTINGS.ridge
         factor = linalg.cholesky(gram, lower=True)
         self._directions = self._contrasts(factor)
         self._first_scores = self._standing_out(pooled.W[0], factor, total)
 
     def _contrasts(self, factor: Floats) -> Floats:
-        """Directions in which the losses of the pooled fit grow, the leading one first."""
+        """Directions in which the losses of the pooled fit grow most, the leading one first."""
         losses = np.square(self._residual).sum(axis=1)
         shares = self._all.response.shares
-        # Bounded, so that a few samples with large losses do not decide.
+        # Bounded, so that a few samples with large losses do not dominate.
         doubt = losses / (losses + max(float(shares @ losses), np.finfo(float).tiny))
         weights = shares * (doubt - shares @ doubt)
         white = linalg.solve_triangular(factor, self._Z.T, lower=True)
@@ -110,7 +140,7 @@ class Screening:
         return linalg.solve_triangular(factor, vectors, lower=True, trans=1)
 
     def _standing_out(self, W: Floats, factor: Floats, total: float) -> Floats:
-        """How far each column stands out: by its pooled weight, and in the leading directions."""
+        """Score of each column: its pooled weight over its error plus its part in directions."""
         inverse = linalg.solve_triangular(factor, np.eye(factor.shape[0]), lower=True)
         variances = np.square(inverse).sum(axis=0) / total
         noise = float(self._all.response.shares @ np.square(self._residual).sum(axis=1))
@@ -122,7 +152,7 @@ class Screening:
     def experts(
         self, kind: str, size: int, n_clusters: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Experts with all features for the groups that were found on few, see `groups`."""
+        """Experts with all features for the groups found on few of them, see `groups`."""
         groups = self.groups(kind, size, n_clusters, rng)
         panel = self._objective.fit_groups(groups, 1e-6)
         return panel.W, panel.intercept
@@ -132,20 +162,10 @@ class Screening:
     ) -> tuple[Floats, Floats]:
         """Experts with all features for the groups of a mixture in the leading directions.
 
-        A mixture finds groups that alternating minimisation misses, where there are samples enough
-        for the directions to be known well.
+        With enough samples to estimate the directions well, a mixture finds groups that
+        alternating minimisation misses.
 
-        Parameters
-        ----------
-        size : int
-            How many directions.
-        n_clusters : int
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        tuple of ndarray
-            Weights (Q, d, K) and intercepts (Q, K).
+        Returns weights (Q, d, K) and intercepts (Q, K).
         """
         seen = self._Z @ self._directions[:, :size]
         objective, pooled, noise = self._restricted(seen, self._residual)
@@ -155,25 +175,12 @@ class Screening:
         return panel.W, panel.intercept
 
     def groups(self, kind: str, size: int, n_clusters: int, rng: np.random.Generator) -> Labels:
-        """Samples in groups, by experts on a few columns or directions.
-
-        Parameters
-        ----------
-        kind : {"columns", "directions"}
-        size : int
-            How many.
-        n_clusters : int
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray of intp, shape (n,)
-        """
+        """Samples in groups, by experts on a few columns or directions."""
         if kind == "directions":
             seen = self._Z @ self._directions[:, :size]
             return self._search(seen, self._residual, n_clusters, None, rng).labels
         scores, labels, tried = self._first_scores, None, set()
-        for _ in range(ROUNDS):
+        for _ in range(SETTINGS.rounds):
             chosen = np.sort(np.argsort(-scores, kind="stable")[:size])
             if chosen.tobytes() in tried:
                 break
@@ -187,9 +194,9 @@ class Screening:
         return labels
 
     def _restricted(self, seen: Floats, target: Floats) -> tuple[SampleObjective, Panel, Noise]:
-        """The problem with the columns given in place of all, its pooled fit and its noise."""
+        """The problem on the given columns alone, its pooled fit and its noise."""
         response = replace(self._all.response, target=target)
-        objective = SampleObjective(as_design(seen), response, LITTLE_RIDGE)
+        objective = SampleObjective(as_design(seen), response, SETTINGS.little_ridge)
         pooled = objective.panel(*objective.fit_experts([response.shares], 1e-8))
         return objective, pooled, noise_of(response.loss, response.n_outputs, pooled.value)
 
@@ -201,9 +208,9 @@ class Screening:
         labels: Labels | None,
         rng: np.random.Generator,
     ) -> Panel:
-        """The best experts of a few starts, one of them the groups at hand."""
+        """The best experts of a few starts, one of them the groups already found."""
         objective, pooled, noise = self._restricted(seen, target)
-        n_drawn = FIRST_STARTS if labels is None else NEXT_STARTS
+        n_drawn = SETTINGS.first_starts if labels is None else SETTINGS.next_starts
         begins = [draw_experts(objective, pooled, noise, n_clusters, rng) for _ in range(n_drawn)]
         if labels is not None:
             at_hand = objective.fit_groups(labels, 1e-6)

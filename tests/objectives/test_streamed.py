@@ -5,7 +5,7 @@ import pytest
 
 from clustruct.design.local.dense import DenseDesign
 from clustruct.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
-from clustruct.objectives import readings
+from clustruct.objectives import streamed
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.newton import minimise
 
@@ -46,14 +46,14 @@ def both(name, fit_intercept):
         LinearObjective(
             DenseDesign(X), Response(y, loss, n_outputs, shares, fit_intercept), penalties
         ),
-        readings.ReadingObjective(pieces, placed, penalties),
+        streamed.ReadingObjective(pieces, placed, penalties),
     )
 
 
 @pytest.mark.parametrize("formed", [True, False])
 def test_a_pass_tells_what_products_do(loss, fit_intercept, formed, monkeypatch):
     if not formed:
-        monkeypatch.setattr(readings, "FORMED", 0)
+        monkeypatch.setattr(streamed, "FORMED", 0)
     whole, pieces = both(loss, fit_intercept)
     W, move = np.random.default_rng(1).standard_normal((2, *whole.shape)) / 4.0
     near = whole.at(np.zeros_like(W))

@@ -1,0 +1,206 @@
+"""A problem of clustered samples: what to solve, where to start, and on which samples to search."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from clustruct._typing import Floats, Labels
+from clustruct.design import Design, Rows
+from clustruct.losses import MultinomialLoss
+from clustruct.objectives.samples.noise import Noise, noise_of
+from clustruct.objectives.samples.objective import Panel, SampleObjective
+from clustruct.solvers.driver import Budget
+from clustruct.solvers.experts.mixture import HEAT
+from clustruct.solvers.experts.starts import Screening, draw_experts, views
+
+__all__ = ["SETTINGS", "SUBSET", "ExpertSettings", "SampleProblem", "draw_rows"]
+
+
+# Number of samples that experts are found on if there are many more.
+SUBSET = 20_000
+
+
+@dataclass(frozen=True)
+class ExpertSettings:
+    """Limits and numbers of starts in the search for experts."""
+
+    # With this many samples for each weight, any start may succeed: none is sought on few columns.
+    plenty: int = 20
+    # Up to this many features, starts are sought on a few of them.
+    screened_features: int = 1000
+    # Above this many entries of X, experts are found on `subset` samples, then refined on all.
+    large: int = 4_000_000
+    subset: int = SUBSET
+    # Alternating minimisation is tried on this many samples for each weight, and on no fewer than
+    # `least_thinned`; only up to `cheap` products of entries and experts, since it takes more
+    # starts the more experts there are, and finds less.
+    thinned: int = 60
+    least_thinned: int = 4000
+    cheap: int = 4_000_000
+    # Directions for each expert in which mixtures start if samples are plenty.
+    directions: int = 2
+    # Least and largest number of starts: they stop once the best objective was reached twice.
+    # Without cooling, poor solutions may be reached twice as well.
+    cooled_starts: tuple[int, int] = (2, 16)
+    relevant_starts: tuple[int, int] = (2, 3)
+    plain_starts: tuple[int, int] = (8, 20)
+    # A start of expectation and maximisation gets this budget; the best one then all it needs.
+    short_steps: int = 50
+    short_tol: float = 1e-5
+    # Two objectives are the same up to this: relative for losses, in nats for likelihoods.
+    same: float = 1e-3
+    # Difference of information criteria that counts as strong evidence.
+    strong_evidence: float = 10.0
+    # Precision of the relaxation: its groups are rounded anyway.
+    relaxed_tol: float = 1e-2
+    # The relevance prior needs features to choose from, a dense matrix of bounded size, and this
+    # many samples for each feature.
+    relevance_features: tuple[int, int] = (5, 1000)
+    relevance_entries: int = 5_000_000
+    relevance_samples: float = 4.0
+    # A ridge up to this fraction of the features' mean variance hardly shrinks anything.
+    weak_ridge: float = 0.1
+    # Rows of ``W`` or ``P`` are formed up to this many entries.
+    most_entries: int = 200_000_000
+    # Lower bounds are computed up to this many entries and columns. Elsewhere than on the host
+    # every pair of outputs takes a pass.
+    certified_entries: int = 20_000_000
+    certified_columns: int = 2000
+    certified_outputs: int = 4
+
+
+SETTINGS = ExpertSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class SampleProblem:
+    """A problem of clustered samples (eq:cl-smp), with budget and options.
+
+    n_starts: number of starts; None for as many as it takes.
+    seed: of the random starts.
+    total: weight of all samples together.
+    options: options of the solver, see `OPTIONS`.
+    """
+
+    objective: SampleObjective
+    n_clusters: int
+    budget: Budget
+    n_starts: int | None
+    seed: int
+    total: float
+    n_jobs: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: ExpertSettings = field(default_factory=lambda: SETTINGS)
+
+    @cached_property
+    def pooled(self) -> Panel:
+        """One expert for all samples."""
+        shares = self.objective.response.shares
+        W, intercept = self.objective.fit_experts([shares], 1e-8)
+        return self.objective.panel(W, intercept)
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The likelihood that belongs to the loss."""
+        response = self.objective.response
+        none = np.zeros((1, *self.objective.shape)), np.zeros((1, response.n_outputs))
+        constant = float(response.shares @ self.objective.costs(*none)[:, 0])
+        return noise_of(response.loss, response.n_outputs, constant)
+
+    @property
+    def has_plenty(self) -> bool:
+        """Whether there are enough samples for each weight that any start may succeed."""
+        n, d = self.objective.design.shape
+        return n >= self.settings.plenty * self.n_clusters * (d + 1)
+
+    @cached_property
+    def screening(self) -> Screening | None:
+        """The search for starts on a few columns; None for classes, or if samples are plenty."""
+        return None if self.has_plenty else self._screening_of_all
+
+    @cached_property
+    def _screening_of_all(self) -> Screening | None:
+        """The same, also if samples are plenty."""
+        n, d = self.objective.design.shape
+        if n > self.settings.subset:
+            return self.subset()._screening_of_all
+        if d > self.settings.screened_features or isinstance(
+            self.objective.response.loss, MultinomialLoss
+        ):
+            return None
+        return Screening(self.objective, self.total)
+
+    def experts(self, number: int) -> tuple[Floats, Floats]:
+        """The random start of that number, the same for every solver."""
+        return draw_experts(
+            self.objective, self.pooled, self.noise, self.n_clusters, self._rng(number)
+        )
+
+    def view(self, number: int) -> tuple[str, int] | None:
+        """The columns or directions to search that start on; None for a random start.
+
+        With many features alternating minimisation and its kin cannot leave the groups that they
+        start from; mixtures can, after a while.
+        """
+        looks = views(self.objective.shape[0], self.n_clusters)
+        turn = number % (len(looks) + 1)
+        return None if turn == len(looks) or self.screening is None else looks[turn]
+
+    def sought_experts(self, number: int) -> tuple[Floats, Floats]:
+        """The start of that number, found on a few columns; every few starts a random one."""
+        view = self.view(number)
+        if view is None or self.screening is None:
+            return self.experts(number)
+        return self.screening.experts(*view, self.n_clusters, self._rng(number))
+
+    def mixture_start(self, number: int) -> tuple[tuple[Floats, Floats], float]:
+        """The start of that number for a mixture, and the heat that it takes.
+
+        Only a random start needs cooling. If samples are plenty and features many, two of three
+        starts are those of a mixture in few directions, which is faster and succeeds more often.
+        """
+        n_directions = self.settings.directions * self.n_clusters
+        narrow = self.has_plenty and 3 * n_directions < self.objective.shape[0]
+        if narrow and number % 3 < 2 and self._screening_of_all is not None:
+            rng = self._rng(number)
+            return self._screening_of_all.mixed_experts(n_directions, self.n_clusters, rng), 1.0
+        return self.sought_experts(number), HEAT if self.view(number) is None else 1.0
+
+    def _rng(self, number: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+
+    def subset(self, size: int | None = None) -> "SampleProblem":
+        """The same problem on some of the samples, drawn by weight and brought to the host."""
+        size = self.settings.subset if size is None else size
+        objective = self.objective
+        drawn = draw_rows(objective.design, objective.response.shares, self.seed, size)
+        smaller = objective.subset(*drawn)
+        return replace(self, objective=smaller, total=float(size))
+
+    def thinned(self) -> "SampleProblem":
+        """The same problem on as few samples as leave any start a chance to succeed."""
+        n, d = self.objective.design.shape
+        size = max(self.settings.least_thinned, self.settings.thinned * self.n_clusters * (d + 1))
+        return self.subset(size) if n >= 2 * size else self
+
+    def at_hand(self) -> "SampleProblem":
+        """The same problem on the host: on all samples with weight, or on a subset of many."""
+        n = self.objective.design.shape[0]
+        if n > self.settings.subset:
+            return self.subset()
+        everyone = self.objective.subset(np.arange(n))
+        weighed = np.flatnonzero(everyone.response.shares > 0.0)
+        return replace(self, objective=everyone if weighed.size == n else everyone.subset(weighed))
+
+
+def draw_rows(
+    design: Design, shares: Rows, seed: int, size: int | None = None
+) -> tuple[Labels, Floats]:
+    """Indices of rows drawn by weight, ascending, and how often each was drawn."""
+    n_drawn = SETTINGS.subset if size is None else size
+    positions = np.random.default_rng(np.random.SeedSequence(seed)).random(n_drawn)
+    index, counts = np.unique(design.locate(shares, positions), return_counts=True)
+    return index, counts.astype(np.float64)
