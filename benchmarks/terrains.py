@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from clustruct import TaskClusterClassifier
 from clustruct.datasets import fetch_landmine
 from clustruct.estimators.tasks.layouts import read_classes
-from clustruct.estimators.tasks.search_models import WITHIN
+from clustruct.estimators.tasks.search import WITHIN
 from clustruct.objectives.tasks.objective import TaskObjective
 from clustruct.solvers.driver import drive
 from clustruct.solvers.tasks.alternation import TaskAlternation

@@ -34,6 +34,7 @@ INNER_FLOORS = {
     "design": ({"local"}, {"device", "partitioned"}),
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
+    "estimators": ({"intake", "columns"}, {"search"}, {"features", "samples", "tasks"}),
     "reporting": ({"comparing"}, {"drawing"}, {"saying"}),
     "experiments": ({"output"}, {"paper"}),
     "cli": ({"reading"}, {"preparing"}, {"commands"}),

@@ -289,12 +289,15 @@ def curve_of(found: Any) -> Curve | None:
     if isinstance(found, SearchResult | TaskSelection):
         return _curve_of_search(found)
     if isinstance(found, CountSelection):
-        chosen = int(np.flatnonzero(found.n_clusters == found.best)[0])
         counts = tuple(str(q) for q in found.n_clusters)
         name = "loss of the best answer, compared"
         if found.criterion != "cv":
             name = found.criterion.upper()
-        return Curve(counts, found.values, found.standard_errors, chosen, name, False)
+        values, gain = found.values, found.scoring and not found.scoring.startswith("neg_")
+        if found.scoring:
+            name = found.scoring.removeprefix("neg_").replace("_", " ")
+            values = -values if gain else values
+        return Curve(counts, values, found.standard_errors, found.best_index, name, bool(gain))
     result = search_of(found)
     return None if result is None else curve_of(result)
 

@@ -19,7 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import clustruct as cs
 from clustruct.design import as_design
 from clustruct.estimators.features.grid import Grid
-from clustruct.estimators.features.selection import CLEAR, select
+from clustruct.estimators.features.search import COSTLY, table_of
+from clustruct.estimators.search.rules import Rule, check_scores
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -236,7 +237,7 @@ def handmade(fold_scores, rule):
     scores = np.asarray(fold_scores, dtype=float)
     shape = scores.shape
     grid = Grid((5, 2, 3)[: shape[0]], np.array([0.1, 1.0])[: shape[1]], (None, 4)[: shape[2]])
-    return select(grid, scores[..., None, :], (1.0,), rule=rule, criterion="cv", scoring="x")
+    return table_of(grid, scores[..., None, :], (1.0,), Rule(rule, share=COSTLY), "cv", "x")
 
 
 def test_rules_on_a_handmade_table():
@@ -279,12 +280,12 @@ def test_folds_that_hold_out_more_have_larger_errors():
     grid = Grid((1, 2), np.array([1.0]), (None,))
     scores = np.array([[-1.0, -0.7, -0.4, -0.1], [0.0] * 4])[:, None, None, None] - 100.0
     error = scores[0].std(ddof=1)
-    arguments = {"rule": "fewest", "criterion": "cv", "scoring": "x"}
 
     def chosen(ratio):
-        return select(grid, scores, (1.0,), ratio=ratio, **arguments).best_index[0]
+        rule = Rule("fewest", share=COSTLY, ratio=ratio)
+        return table_of(grid, scores, (1.0,), rule, "cv", "x").best_index[0]
 
-    exact = (0.55 / (CLEAR * error)) ** 2 - 1 / 4
+    exact = (0.55 / error) ** 2 - 1 / 4
     assert (chosen(0.9 * exact), chosen(1.1 * exact)) == (1, 0)
 
 
@@ -327,7 +328,7 @@ def test_of_equal_points_the_simplest():
 
 def test_scores_that_are_not_numbers_are_refused():
     with pytest.raises(ValueError, match="scoring='x' gave NaN on 1 of 2 points"):
-        handmade([[[[np.nan, 1.0]], [[0.0, 0.0]]]], "best")
+        check_scores(np.array([[[[np.nan, 1.0]], [[0.0, 0.0]]]]), "x")
 
 
 def test_bic_picks_the_planted_number_of_groups():

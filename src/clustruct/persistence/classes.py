@@ -113,6 +113,14 @@ _FOREIGN = {
     for name in names
 }
 _ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
+# Parameters that estimators have gained since files were first written, with what they stand for.
+_ADDED: Mapping[str, Mapping[str, Any]] = {
+    **dict.fromkeys(
+        ("SampleClusterClassifierCV", "SampleClusterRegressorCV"),
+        {"scoring": None, "rule": "fewest"},
+    ),
+    **dict.fromkeys(("TaskClusterClassifierCV", "TaskClusterRegressorCV"), {"criterion": "cv"}),
+}
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
@@ -180,9 +188,10 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
 
 
 def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults of the last fields of a dataclass, where an older file does not have them."""
+    """Defaults of parameters and of the last fields of a dataclass that an older file lacks."""
     if not dataclasses.is_dataclass(kind):
-        return {}
+        added = _ADDED.get(kind.__name__, {})
+        return {name: value for name, value in added.items() if name not in state}
     return {
         field.name: field.default
         for field in dataclasses.fields(kind)

@@ -5,7 +5,6 @@ found once for each alpha, starting from those of the alpha before, and serve ev
 and of nonzero weights.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from clustruct._typing import Floats
 from clustruct.design import Design, StreamedDesign
@@ -35,13 +33,13 @@ __all__ = [
     "Count",
     "Grid",
     "Method",
+    "Place",
     "check_alphas",
     "check_grid",
     "choose_objective",
     "fit_grid",
     "gram_pays",
     "itself",
-    "warn_of_unconverged",
 ]
 
 Count = int | Mapping[Any, int] | None
@@ -243,17 +241,6 @@ def check_alphas(
         if not number or not 0.0 <= float(value) < np.inf:
             raise ValueError(f"alphas holds {value!r}. Give finite numbers of at least 0.")
     return values.astype(np.float64)
-
-
-def warn_of_unconverged(count: int, total: int, max_iter: int) -> None:
-    """One warning for all fits that were stopped by their budget."""
-    if count:
-        warnings.warn(
-            f"{count} of {total} fits on the grid were stopped by max_iter={max_iter}. "
-            "Raise max_iter, raise tol, or scale the columns of X.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -14,13 +14,13 @@ from clustruct.estimators.features.grid import (
     check_grid,
     choose_objective,
     fit_grid,
-    warn_of_unconverged,
 )
 from clustruct.estimators.features.models import (
     FeatureClusterClassifier,
     FeatureClusterRegressor,
 )
 from clustruct.estimators.intake.samples import take_samples
+from clustruct.estimators.search.engine import warn_of_unconverged
 from clustruct.results import FeaturePath
 from clustruct.solvers.features import FeatureOutcome
 

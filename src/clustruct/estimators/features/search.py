@@ -1,43 +1,64 @@
-"""The search for the number of groups and the ridge, for a model that could do without it."""
+"""The search for the number of groups of features, the ridge and the number of nonzero weights."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
+from scipy.special import gammaln
+from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
 
-from clustruct._typing import Indices
+from clustruct._finite import without_warnings
+from clustruct._typing import Floats
 from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.estimators.features.cross_validation import cross_validate, search_method
+from clustruct.estimators.features.fold_local import LocalSamples
+from clustruct.estimators.features.fold_placed import PlacedSamples
+from clustruct.estimators.features.fold_scores import FoldWork, Plan
 from clustruct.estimators.features.grid import (
     Grid,
     Method,
+    Place,
     check_alphas,
     check_grid,
     fit_grid,
     itself,
+)
+from clustruct.estimators.intake.arguments import check_groups, conclude, watcher
+from clustruct.estimators.search.engine import (
+    Scored,
+    SearchFace,
+    run_jobs,
+    run_search,
     warn_of_unconverged,
 )
-from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.features.selection import bic, partition_price, select
-from clustruct.estimators.intake.arguments import check_groups, conclude, watcher
-from clustruct.estimators.search.fold_local import LocalSamples
-from clustruct.estimators.search.fold_placed import PlacedSamples
-from clustruct.estimators.search.folds import Divided, make_folds
-from clustruct.estimators.search.progress import counter
+from clustruct.estimators.search.folds import Folds, in_order_or_shuffled, make_folds
+from clustruct.estimators.search.rules import RULES, Rule
+from clustruct.estimators.search.scoring import name_of
 from clustruct.grouping.constraints import Free
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
-from clustruct.solvers.features import RECIPES, relaxed
+from clustruct.results.scores import total
+from clustruct.solvers.driver import Solution
+from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
 
-__all__ = ["Search", "constraints_of"]
+__all__ = ["COSTLY", "Search", "choose_place", "constraints_of", "table_of"]
 
+Objective = QuadraticObjective | FeatureObjective
+
+# Projected gradient for fits that are only scored: fewer trials, and an end to small gains.
+QUICK_STEPS = {"shrink": 0.5, "shortest": 0.05}
+QUICK_TOL = 1e-3
+# The part of the score that is clearly worse, for the rule "fewest": it counts where samples are
+# few, and errors are wide.
+COSTLY = 0.03
 
 _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
     "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
@@ -46,7 +67,7 @@ _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
     "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
-    "rule": [StrOptions({"best", "fewest", "one_se"})],
+    "rule": [StrOptions(set(RULES))],
     "criterion": [StrOptions({"cv", "bic", "ebic"})],
     "search_solver": [StrOptions({"auto", *RECIPES})],
     "n_jobs": [Integral, None],
@@ -60,73 +81,81 @@ def constraints_of(plain: Any) -> dict[str, list[Any]]:
     return {**inherited, **_SEARCH_CONSTRAINTS}
 
 
-class Search(FeatureCluster):
+class Search(SearchFace, FeatureCluster):
     """The search, for a model that could be fitted without it."""
 
     _plain: ClassVar[Any]
 
-    def _fit_search(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
-    ) -> None:
-        """Choose a point of the grid, and fit there."""
+    @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Any:
+        """Choose a point of the grid and fit the model there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets: numbers, or a class for each sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, for fits and scores.
+        groups : array-like of shape (n_samples,), default=None
+            Ids of samples that belong together, for splitters that make use of them.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
         elsewhere = is_partitioned(X) or is_large_map(X) or is_elsewhere(X)
         samples = (PlacedSamples if elsewhere else LocalSamples)(self, X, y, sample_weight)
-        folds, ratio = self._make_folds(samples, groups) if self.criterion == "cv" else ([], 0.0)
-        divided = samples.divide(folds, self)
+        folds: Folds[Any] = Folds([], 0.0)
+        if self.criterion == "cv":
+            folds = make_folds(
+                self.cv,
+                samples.y,
+                samples.fold,
+                kept=samples.kept,
+                splitter=in_order_or_shuffled(samples.y, is_classifier(self), self.random_state),
+                groups=check_groups(samples.n_rows, groups),
+            )
+        divided = samples.divide(folds.each, self)
         objective = divided.objective
         method = self._method(objective.shape)
         grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
-        if self.criterion != "cv":
-            found = self._search_by_bic(samples.weight, objective, grid, method)
+        use: FoldSearch | CriterionSearch
+        if self.criterion == "cv":
+            plan = self._plan(grid, method)
+            with threadpool_limits(1):  # as in the fits, for the same bits everywhere
+                works = divided.works(plan)
+            use = FoldSearch(plan, works, objective.side_by_side, self.n_jobs)
         else:
-            found = self._search_by_folds(divided, grid, method, ratio)
+            use = self._by_criterion(samples.weight, objective, grid, method)
+        rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
+        found, unconverged = run_search(use, rule, self.verbose)
+        warn_of_unconverged(unconverged, use.n_fits, self.max_iter)
         self._refit(objective, found, method)
         self._follow(samples.design)
+        return self
 
-    def _make_folds(
-        self, samples: LocalSamples | PlacedSamples, groups: ArrayLike | None
-    ) -> tuple[list[Any], float]:
-        """The folds, and how many samples they hold out for each that they fit."""
-        ratios = []
-
-        def make(number: int, train: Indices, test: Indices) -> Any:
-            ratios.append(len(test) / max(1, len(train)))
-            return samples.fold(number, train, test)
-
-        folds = make_folds(
-            self.cv,
-            samples.y,
-            check_groups(samples.n_rows, groups),
-            samples.kept,
-            make,
-            classifier=is_classifier(self),
-            random_state=self.random_state,
-        )
-        return folds, float(np.mean(ratios))
-
-    def _search_by_folds(
-        self, divided: Divided, grid: Grid, method: Method, ratio: float
-    ) -> SearchResult:
+    def _plan(self, grid: Grid, method: Method) -> Plan:
+        """What is done on every fold."""
         classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
         scoring = self._default_scoring() if self.scoring is None else self.scoring
         quiet = method.quietly(method.solver)
-        plan = Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
-        scores, unconverged = cross_validate(divided, plan, self.n_jobs, self.verbose)
-        warn_of_unconverged(unconverged, scores[..., 0, :].size, self.max_iter)
-        name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
-        return select(
-            grid, scores, relax, rule=self.rule, criterion="cv", scoring=name, ratio=ratio
-        )
+        return Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
 
-    def _search_by_bic(
-        self,
-        n_samples: float,
-        objective: QuadraticObjective | FeatureObjective,
-        grid: Grid,
-        method: Method,
-    ) -> SearchResult:
+    def _by_criterion(
+        self, n_samples: float, objective: Objective, grid: Grid, method: Method
+    ) -> "CriterionSearch":
         if self.rule != "best" or self.loss == "huber":
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
@@ -135,32 +164,18 @@ class Search(FeatureCluster):
             )
         likelihood = "logistic" if self.loss == "logistic" else "gaussian"
         quick = search_method(self.search_solver, method, objective)
-        scores = np.empty((*grid.shape, 1, 1))
-        unconverged = 0
-        tell = counter(self.verbose, "fit", scores.size)
-        for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
-            price = bic(outcome, n_samples, likelihood, self.fit_intercept)
-            if self.criterion == "ebic":
-                price += partition_price(outcome)
-            scores[place] = -price
-            unconverged += not outcome.status.converged
-            tell()
-        warn_of_unconverged(unconverged, scores.size, self.max_iter)
-        return select(
+        return CriterionSearch(
+            self.criterion,
+            objective,
             grid,
-            scores,
-            (1.0,),
-            rule="best",
-            criterion=self.criterion,
-            scoring=f"neg_{self.criterion}",
+            self.blocks,
+            quick,
+            n_samples,
+            likelihood,
+            self.fit_intercept,
         )
 
-    def _refit(
-        self,
-        objective: QuadraticObjective | FeatureObjective,
-        found: SearchResult,
-        method: Method,
-    ) -> None:
+    def _refit(self, objective: Objective, found: SearchResult, method: Method) -> None:
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
         grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
@@ -170,16 +185,9 @@ class Search(FeatureCluster):
         free = isinstance(outcome.problem.constraint, Free)  # no groups whose values to relax
         self.relax_ = 1.0 if free else float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
-        self.cv_results_ = found
+        self._set_search(found)
         self.alpha_ = float(found.alphas[a])
-        self.best_score_ = float(found.mean_scores[found.best_index])
-        self.best_params_ = found.points()[found.flat_index]
         conclude(self.verbose, self.status_, self.certificate_)
-
-    @property
-    def best_index_(self) -> int:
-        """Index of the point chosen into the columns of `cv_results_`."""
-        return self.cv_results_.flat_index
 
     def _as_plain(self) -> Any:
         """The same model without a search, which stands for a fit on a fold."""
@@ -197,3 +205,227 @@ def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, 
         if not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
             raise ValueError(f"relax holds {value!r}. Give numbers above 0 and up to 1.")
     return tuple(float(value) for value in values)
+
+
+# ---- Cross-validation.
+
+
+@dataclass(frozen=True, eq=False)
+class FoldSearch:
+    """Every point of the grid, with every fraction of its alpha, is scored on every fold."""
+
+    plan: Plan
+    works: Sequence[FoldWork]
+    together: Callable[..., Iterable[Scored]]
+    n_jobs: int | None
+    thing: ClassVar[str] = "fold"
+
+    @property
+    def n_things(self) -> int:
+        """Number of folds."""
+        return len(self.works)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the scores: the grid, fractions, folds."""
+        return (*self.plan.shape, self.n_things)
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits; all fractions of an alpha belong to one."""
+        return int(np.prod(self.plan.grid.shape)) * self.n_things
+
+    @property
+    def scoring(self) -> str:
+        """Name of the score."""
+        return name_of(self.plan.scoring)
+
+    def scored(self) -> Iterable[Scored]:
+        """Score the folds in processes, or together where samples cannot leave this one."""
+        jobs = [partial(score_fold, work, self.plan) for work in self.works]
+        travels = all(work.travels for work in self.works)
+        return run_jobs(jobs, self.n_jobs, None if travels else self.together)
+
+    def table(self, scores: Floats, rule: Rule) -> SearchResult:
+        """All scores, and the point that is chosen."""
+        return table_of(self.plan.grid, scores, self.plan.relax, rule, "cv", self.scoring)
+
+
+def score_fold(work: FoldWork, plan: Plan) -> Scored:
+    """Fit and score the grid on a fold."""
+    plan = replace(plan, model=copy(plan.model))  # folds in threads must not share it
+    unconverged = 0
+    objective = work.objective(plan)
+    ledger = work.ledger(plan)
+    method = search_method(plan.solver, plan.method, objective)
+    finish = partial(_fractions, plan.relax)
+    for place, (solutions, converged) in fit_grid(
+        objective, plan.grid, plan.model.blocks, method, finish
+    ):
+        ledger.enter(place, solutions)
+        unconverged += not converged
+    return Scored((..., work.number), ledger.scores(), unconverged)
+
+
+def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Solution], bool]:
+    """The solutions of a fit with fractions of its ridge, and whether it converged."""
+    return relaxed_solutions(outcome, factors), outcome.status.converged
+
+
+def search_method(asked: str, method: Method, objective: Objective) -> Method:
+    """How fits are made that are only scored.
+
+    "auto" is the solver of the final fit, unless that is one which spends much on the last bit of
+    the objective: then projected gradient with few trials where they are cheap, and the greedy fit
+    where they take a pass over ``X``.
+    """
+    if asked != "auto" or method.solver not in ("auto", "soft"):
+        return method.quietly(method.solver if asked == "auto" else asked)
+    if not isinstance(objective, QuadraticObjective):
+        return method.quietly("greedy")
+    quick = method.quietly("pg")
+    budget = replace(quick.budget, tol=max(quick.budget.tol, QUICK_TOL))
+    return replace(quick, budget=budget, options=QUICK_STEPS)
+
+
+# ---- Information criteria.
+
+
+@dataclass(frozen=True, eq=False)
+class CriterionSearch:
+    """Every point of the grid is fitted to all samples and scored by the negative criterion.
+
+    Attributes
+    ----------
+    criterion : {"bic", "ebic"}
+    objective : QuadraticObjective or FeatureObjective
+        Of all samples, with any alpha.
+    grid : Grid
+    blocks : array-like or None
+    method : Method
+    n_samples : float
+        Sum of the weights.
+    likelihood : {"gaussian", "logistic"}
+        What the loss stands for.
+    fit_intercept : bool
+    """
+
+    criterion: str
+    objective: Objective
+    grid: Grid
+    blocks: ArrayLike | None
+    method: Method
+    n_samples: float
+    likelihood: str
+    fit_intercept: bool
+    thing: ClassVar[str] = "fit"
+
+    @property
+    def n_things(self) -> int:
+        """Number of fits."""
+        return int(np.prod(self.grid.shape))
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits."""
+        return self.n_things
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the scores: the grid, one fraction and one column."""
+        return (*self.grid.shape, 1, 1)
+
+    @property
+    def scoring(self) -> str:
+        """Name of the score."""
+        return f"neg_{self.criterion}"
+
+    def scored(self) -> Iterator[Scored]:
+        """Fit the grid, and price the fits."""
+        for place, outcome in fit_grid(self.objective, self.grid, self.blocks, self.method, itself):
+            price = bic(outcome, self.n_samples, self.likelihood, self.fit_intercept)
+            if self.criterion == "ebic":
+                price += partition_price(outcome)
+            yield Scored(place, -price, int(not outcome.status.converged))
+
+    def table(self, scores: Floats, rule: Rule) -> SearchResult:
+        """All scores, and the point that is chosen."""
+        return table_of(self.grid, scores, (1.0,), rule, self.criterion, self.scoring)
+
+
+def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercept: bool) -> float:
+    """Bayesian information criterion of a fit; smaller is better.
+
+    Values of groups and the intercept count as degrees of freedom.
+    """
+    point, objective = outcome.solution.point, outcome.problem.objective
+    ridge = 0.5 * float(objective.penalties @ np.square(point.W).sum(axis=1))
+    loss = max(point.value - ridge, 0.0)
+    n_outputs = point.W.shape[1]
+    labels = outcome.solution.labels
+    n_groups = np.unique(labels[labels >= 0]).size
+    freedom = n_outputs * (n_groups + int(fit_intercept))
+    if likelihood == "logistic":
+        return 2.0 * n_samples * loss + freedom * np.log(n_samples)
+    variance = max(2.0 * loss / n_outputs, np.finfo(np.float64).tiny)
+    return n_samples * n_outputs * np.log(variance) + freedom * np.log(n_samples)
+
+
+def partition_price(outcome: FeatureOutcome) -> float:
+    """What the extended BIC adds: twice the logarithm of the number of partitions.
+
+    There are about ``q^d / q!`` ways to put ``d`` features in ``q`` groups; features without weight
+    are a group here.
+    """
+    labels = outcome.solution.labels
+    n_groups = np.unique(labels).size
+    return max(0.0, 2.0 * float(labels.size * np.log(n_groups) - gammaln(n_groups + 1)))
+
+
+# ---- The choice.
+
+
+def table_of(
+    grid: Grid,
+    scores: Floats,
+    relax: tuple[float, ...],
+    rule: Rule,
+    criterion: str,
+    scoring: str,
+) -> SearchResult:
+    """Scores with the best fraction at each point of the grid, and the point that a rule chooses.
+
+    Scores have the shape (n_Q, n_alphas, n_k, n_relax, n_folds).
+    """
+    kept = scores.mean(axis=-1).argmax(axis=-1)
+    fold_scores = np.take_along_axis(scores, kept[..., None, None], axis=3)[..., 0, :]
+    result = SearchResult(
+        n_clusters=grid.n_clusters,
+        alphas=grid.alphas,
+        n_nonzero=grid.n_nonzero,
+        relax=np.asarray(relax)[kept],
+        fold_scores=fold_scores,
+        criterion=criterion,
+        scoring=scoring,
+        rule=rule.name,
+        best_index=(0, 0, 0),
+    )
+    return replace(result, best_index=choose_place(result, rule))
+
+
+def choose_place(result: SearchResult, rule: Rule) -> Place:
+    """The point that a rule chooses.
+
+    The simplest have the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    """
+
+    def complexity(place: tuple[int, ...]) -> tuple[float, float, float]:
+        q, a, k = place
+        return total(result.n_clusters[q]), total(result.n_nonzero[k]), -float(result.alphas[a])
+
+    places = sorted(np.ndindex(*result.relax.shape), key=complexity)
+    scores = np.array([result.fold_scores[place] for place in places])
+    # With fewer nonzero weights than groups, each has a value of its own.
+    sizes = np.array([min(complexity(place)[:2]) for place in places])
+    q, a, k = places[rule.choose(scores, sizes)]
+    return q, a, k

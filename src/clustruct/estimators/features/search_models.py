@@ -5,9 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 
-from clustruct._finite import without_warnings
 from clustruct.estimators.features.grid import (
     Count,
 )
@@ -49,7 +47,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         samples otherwise.
     scoring : str or callable, default=None
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
-        answers. None takes ``"neg_mean_squared_error"``.
+        targets. None takes ``"neg_mean_squared_error"``.
         It is weighted by `sample_weight` where it takes weights.
     rule : {"best", "fewest", "one_se"}, default="best"
         The point with the best mean score; the best one with the fewest groups that are not clearly
@@ -237,36 +235,6 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         self.verbose = verbose
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> "FeatureClusterRegressorCV":
-        """Choose a point of the grid and fit the model there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for fits and scores.
-        groups : array-like of shape (n_samples,), default=None
-            Ids of samples that belong together, for splitters that make use of them.
-
-        Returns
-        -------
-        FeatureClusterRegressorCV
-            Itself.
-        """
-        self._fit_search(X, y, sample_weight, groups)
-        return self
-
     def _default_scoring(self) -> str:
         return "neg_mean_squared_error"
 
@@ -296,7 +264,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         samples otherwise.
     scoring : str or callable, default=None
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
-        answers. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
+        targets. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
         It is weighted by `sample_weight` where it takes weights.
     rule : {"best", "fewest", "one_se"}, default="best"
         The point with the best mean score; the best one with the fewest groups that are not clearly
@@ -454,36 +422,6 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> "FeatureClusterClassifierCV":
-        """Choose a point of the grid and fit the model there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for fits and scores.
-        groups : array-like of shape (n_samples,), default=None
-            Ids of samples that belong together, for splitters that make use of them.
-
-        Returns
-        -------
-        FeatureClusterClassifierCV
-            Itself.
-        """
-        self._fit_search(X, y, sample_weight, groups)
-        return self
 
     def _default_scoring(self) -> str:
         return "neg_log_loss" if self.loss == "logistic" else "accuracy"

@@ -127,13 +127,12 @@ class TaskCluster(BaseEstimator):
         return entries.prepared(self._loss(), self.fit_intercept)
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
-        seed = 0 if self.random_state is None else self.random_state
         return TaskProblem(
             objective=objective,
             n_clusters=min(int(n_clusters), objective.shape[0]),
             budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(seed).randint(2**31)),
+            seed=int(check_random_state(self.random_state).randint(2**31)),
             # Steps in an order; and what works on pieces does so side by side already.
             n_jobs=1 if self.callback is not None or objective.data.streamed else self.n_jobs,
             options=check_options(self.solver, self.solver_options, OPTIONS),

@@ -1,28 +1,113 @@
-"""Scores of solutions on held-out samples."""
+"""What is done on every fold of a search for groups of features, and scores of the solutions."""
 
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from sklearn.metrics import get_scorer
+from numpy.typing import NDArray
 
 from clustruct._typing import Floats
 from clustruct.arrays import cast, namespace
 from clustruct.design import Rows
-from clustruct.estimators.features.plan import Plan
+from clustruct.estimators.features.grid import Grid, Method, Place
 from clustruct.estimators.intake.arguments import class_loss
+from clustruct.estimators.search.scoring import Scoring, model_scorer
 from clustruct.losses import Loss
+from clustruct.objectives.features.objective import FeatureObjective
+from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Solution
 
-__all__ = ["Ledger", "Measure", "Score", "fast_measure", "model_scorer", "stacked"]
+__all__ = [
+    "Divided",
+    "FoldWork",
+    "Ledger",
+    "Measure",
+    "Plan",
+    "Score",
+    "check_classes",
+    "fast_measure",
+    "solution_scorer",
+    "stacked",
+]
 
-Place = tuple[int, int, int]
 Score = Callable[[Sequence[Solution]], Sequence[float]]
 # From targets and scores to what each sample adds to the score.
 Measure = Callable[[Rows, Rows], Rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is done on every fold.
+
+    Attributes
+    ----------
+    model : FeatureClusterRegressor or FeatureClusterClassifier
+        Unfitted; it knows losses and classes.
+    classes : ndarray or None
+        All classes, for a classifier.
+    grid : Grid
+    method : Method
+    solver : str
+        Solver asked for in the search, or "auto".
+    relax : tuple of float
+    scoring : str or callable
+    """
+
+    model: Any
+    classes: NDArray[Any] | None
+    grid: Grid
+    method: Method
+    solver: str
+    relax: tuple[float, ...]
+    scoring: Scoring
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Shape of the scores on a fold."""
+        return (*self.grid.shape, len(self.relax))
+
+
+class FoldWork(Protocol):
+    """A fold, wherever its samples live; `travels` says whether another process may do it."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+
+    @property
+    def travels(self) -> bool: ...  # noqa: D102
+
+    def objective(self, plan: Plan) -> QuadraticObjective | FeatureObjective:
+        """The problem to solve on the fold, with some alpha."""
+        ...
+
+    def ledger(self, plan: Plan) -> "Ledger":
+        """What scores the solutions."""
+        ...
+
+
+class Divided(Protocol):
+    """Samples in folds, wherever they live."""
+
+    @property
+    def objective(self) -> QuadraticObjective | FeatureObjective:
+        """Of all samples, with some alpha."""
+        ...
+
+    def works(self, plan: Plan) -> Sequence[FoldWork]:
+        """The folds."""
+        ...
+
+
+def check_classes(classes: NDArray[Any] | None, found: NDArray[Any], number: int) -> None:
+    """Refuse a fold that lacks a class to fit on."""
+    missing = np.setdiff1d([] if classes is None else classes, found)
+    if missing.size:
+        raise ValueError(
+            f"Fold {number} of cv has no sample of class {missing.tolist()[0]!r} to fit on. "
+            "Give a smaller cv, stratified folds, or more samples of that class."
+        )
 
 
 class Ledger:
@@ -51,7 +136,7 @@ class Ledger:
             self._settle()
 
     def scores(self) -> Floats:
-        """Those of all places."""
+        """Scores of all places."""
         if self._waiting:
             self._settle()
         return self._scores
@@ -64,7 +149,7 @@ class Ledger:
 
 
 def _without_slope(solution: Solution) -> Solution:
-    """An solution without what is as long as ``X``, and would be kept from being freed."""
+    """A solution without its slope, which is as long as ``X`` and would stay in memory."""
     return replace(solution, point=replace(solution.point, slope=np.empty(0)))
 
 
@@ -114,31 +199,13 @@ def _hits(target: Rows, scores: Rows) -> Rows:
     return cast(right, xp.float64)
 
 
-# ---- Scores of models.
-
-
-def model_scorer(plan: Plan, weights: Floats | None) -> Callable[[Solution, Any, Any], float]:
-    """From an solution, samples and what is true of them to the score of it as a fitted model.
-
-    Parameters
-    ----------
-    plan : Plan
-    weights : ndarray of shape (n,) or None
-        Of the samples, for scorers that take them.
-
-    Returns
-    -------
-    callable
-    """
-    scorer, model = get_scorer(plan.scoring), plan.model
-    taken = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters
-    routed = {"sample_weight": weights} if "sample_weight" in taken else {}
-    if weights is None:
-        routed = {}
+def solution_scorer(plan: Plan, weights: Floats | None) -> Callable[[Solution, Any, Any], float]:
+    """A function from a solution, samples and targets to its score as that of a fitted model."""
+    scorer, model = model_scorer(plan.scoring, weights), plan.model
 
     def score(solution: Solution, X: Any, y: Any) -> float:
         model.n_features_in_ = X.shape[1]
         model._set_solution(solution)
-        return float(scorer(model, X, y, **routed))
+        return scorer(model, X, y)
 
     return score

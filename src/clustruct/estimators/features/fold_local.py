@@ -1,4 +1,4 @@
-"""Samples in memory, and their folds: rows are copied for each."""
+"""Folds of samples in memory: each fold copies its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,19 +11,20 @@ from scipy import sparse
 
 from clustruct._typing import Floats, Indices
 from clustruct.design import Design, as_design
-from clustruct.estimators.features.grid import choose_objective, gram_pays
-from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.arguments import check_weights, class_targets, weigh_rows
-from clustruct.estimators.intake.samples import Intake
-from clustruct.estimators.search.fold_scores import (
+from clustruct.estimators.features.fold_scores import (
+    FoldWork,
     Ledger,
     Measure,
+    Plan,
     Score,
+    check_classes,
     fast_measure,
-    model_scorer,
+    solution_scorer,
     stacked,
 )
-from clustruct.estimators.search.folds import FoldWork, check_classes
+from clustruct.estimators.features.grid import choose_objective, gram_pays
+from clustruct.estimators.intake.arguments import check_weights, class_targets, weigh_rows
+from clustruct.estimators.intake.samples import Intake
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -35,14 +36,7 @@ __all__ = ["LocalSamples"]
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Validated samples of positive weight.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix
-    y : ndarray
-    weights : ndarray of shape (n,) or None
-    """
+    """Validated samples of positive weight, with ``X`` dense or in CSR."""
 
     X: Any
     y: NDArray[Any]
@@ -74,7 +68,7 @@ class LocalSamples:
     Parameters
     ----------
     model : estimator
-        What they are for; it gets to know the features.
+        Is told the names of the features.
     X : array-like or sparse matrix
     y : array-like
     sample_weight : array-like or None
@@ -87,7 +81,7 @@ class LocalSamples:
         weights = check_weights(matrix, sample_weight)
         self.n_rows = int(matrix.shape[0])
         self.kept = np.arange(self.n_rows) if weights is None else np.flatnonzero(weights)
-        # CSR is what rows are cheap to take of.
+        # CSR slices rows cheaply.
         data = Data(matrix.tocsr() if sparse.issparse(matrix) else matrix, targets, weights)
         self._data = data if self.kept.size == data.n else data.rows(self.kept)
         self.y = self._data.y
@@ -99,7 +93,7 @@ class LocalSamples:
         return as_design(self._data.X)
 
     def fold(self, number: int, train: Indices, test: Indices) -> Fold:
-        """A fold."""
+        """The fold with these samples to fit on and to score on."""
         return Fold(number, train, test)
 
     def divide(self, folds: Sequence[Fold], model: Any) -> "LocalFolds":
@@ -111,37 +105,23 @@ class LocalSamples:
 
 @dataclass(frozen=True, eq=False)
 class LocalFolds:
-    """Samples in memory, divided.
-
-    Attributes
-    ----------
-    data : Data
-    folds : sequence of Fold
-    objective : QuadraticObjective or FeatureObjective
-        Of all samples.
-    """
+    """Samples in memory in folds, and the objective of all of them."""
 
     data: Data
     folds: Sequence[Fold]
     objective: QuadraticObjective | FeatureObjective
 
     def works(self, plan: Plan) -> list[FoldWork]:
-        """What there is to do on each fold."""
+        """The folds."""
         whole = _whole(self.data, plan, self.folds)
         return [LocalFold(fold.number, self.data, fold, whole) for fold in self.folds]
 
 
 @dataclass(frozen=True, eq=False)
 class LocalFold:
-    """What there is to do on a fold.
+    """A fold of samples in memory.
 
-    Attributes
-    ----------
-    number : int
-    data : Data
-    fold : Fold
-    whole : Moments or None
-        Of all samples, where those of the fold can be had from them by subtraction.
+    `whole` are sums over all samples, where those of the fold follow from them by subtraction.
     """
 
     travels: ClassVar[bool] = True
@@ -162,7 +142,7 @@ class LocalFold:
         return choose_objective(as_design(train.X), _response(train, plan), 0.0)
 
     def _remaining(self, plan: Plan, whole: Moments) -> QuadraticObjective | None:
-        """The same by what is left of the whole."""
+        """The same from sums over all samples, less those held out."""
         response = _response(self.data, plan)
         part = Moments.of(
             as_design(self._test.X),
@@ -179,7 +159,7 @@ class LocalFold:
         test, measure = self._test, fast_measure(plan)
         if measure is not None:
             return Ledger(plan.shape, _fast_score(measure, plan, test))
-        score = model_scorer(plan, test.weights)
+        score = solution_scorer(plan, test.weights)
         return Ledger(
             plan.shape,
             lambda solutions: [score(solution, test.X, test.y) for solution in solutions],
@@ -191,7 +171,7 @@ class LocalFold:
 
 
 def _whole(data: Data, plan: Plan, folds: Sequence[Fold]) -> Moments | None:
-    """Sums over all samples, where those of the folds can be had from them by subtraction."""
+    """Sums over all samples, where those of the folds follow from them by subtraction."""
     balanced = getattr(plan.model, "class_weight", None) == "balanced"  # weights differ by fold
     complete = all(
         np.array_equal(np.sort(np.concatenate([fold.train, fold.test])), np.arange(data.n))
@@ -215,7 +195,7 @@ def _whole(data: Data, plan: Plan, folds: Sequence[Fold]) -> Moments | None:
 
 
 def _response(data: Data, plan: Plan) -> Response:
-    """What the scores of these samples are held against."""
+    """Target, loss and weights of these samples."""
     _, _, shares = weigh_rows(data.X, data.y, data.weights)
     response: Response = plan.model._respond(Intake(as_design(data.X), data.y, shares))
     return response
@@ -234,7 +214,7 @@ def _fast_score(measure: Measure, plan: Plan, test: Data) -> Score:
 
 
 def _targets(plan: Plan, y: NDArray[Any]) -> NDArray[Any]:
-    """What the scores of held-out samples are measured against."""
+    """Targets of held-out samples as the loss takes them."""
     if plan.classes is None:
         return y.reshape(y.shape[0], -1)
     codes = np.searchsorted(plan.classes, y)

@@ -1,4 +1,4 @@
-"""Samples that stay where they are: a fold is how often it has each row.
+"""Folds of samples that stay where they are: a fold counts how often it has each row.
 
 Fits give no weight to rows that are held out, and those are scored for many solutions in one pass.
 Where sums over rows are enough, that is left to `fold_sums`.
@@ -10,31 +10,32 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer
 
 from clustruct._typing import Floats, Indices
 from clustruct.arrays import beside, to_host
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.design.kinds import is_partitioned
-from clustruct.estimators.features.grid import choose_objective, gram_pays
-from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.samples import take_samples
-from clustruct.estimators.search.fold_scores import (
+from clustruct.estimators.features.fold_scores import (
+    FoldWork,
     Ledger,
     Measure,
+    Plan,
     Score,
+    check_classes,
     fast_measure,
-    model_scorer,
+    solution_scorer,
     stacked,
 )
-from clustruct.estimators.search.fold_sums import (
+from clustruct.estimators.features.fold_sums import (
     Counts,
     FoldSums,
     SummedFold,
     objective_of_sums,
     sums_of_folds,
 )
-from clustruct.estimators.search.folds import FoldWork, check_classes
+from clustruct.estimators.features.grid import choose_objective, gram_pays
+from clustruct.estimators.intake.samples import take_samples
+from clustruct.estimators.search.scoring import is_of_predictions
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -64,7 +65,7 @@ class PlacedSamples:
     Parameters
     ----------
     model : estimator
-        What they are for; it gets to know the features.
+        Is told the names of the features.
     X : matrix
         A collection of Dask, a mapped file or an array of another library.
     y : array-like or collection
@@ -123,14 +124,14 @@ class PlacedSamples:
         return weighed, float(design.fold(np.sum, weighed))
 
     def respond(self, model: Any, counts: Counts) -> Response:
-        """What the scores of some rows are held against."""
+        """Target, loss and weights of some rows."""
         weighed, total = self.weigh(counts)
         shares = self.design.map(lambda s: s / total, weighed)
         response: Response = model._respond(self._samples._replace(shares=shares))
         return response
 
     def held_out(self, counts: Counts) -> tuple[NDArray[Any], Floats | None]:
-        """Answers of some rows on the host, and their weights."""
+        """Targets of some rows on the host, and their weights."""
         mine = counts[self.kept]
         weights = None if self.weights is None else np.repeat(self.weights, mine)
         return np.repeat(self.y, mine, axis=0), weights
@@ -142,25 +143,13 @@ def _on_host(rows: Rows) -> NDArray[Any]:
 
 
 def _total(weights: Any) -> float:
-    """The sum of what users pass as weights."""
+    """The sum of weights, as users pass them."""
     return float(weights.sum().compute() if is_partitioned(weights) else np.sum(to_host(weights)))
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedFolds:
-    """Samples that stay where they are, divided.
-
-    Attributes
-    ----------
-    samples : PlacedSamples
-    folds : sequence of RowFold
-    target : rows
-        What the scores are held against.
-    objective : QuadraticObjective or FeatureObjective
-        Of all samples.
-    sums : FoldSums or None
-        Where fits can do with them.
-    """
+    """Samples that stay where they are, in folds; with sums where these are all that fits need."""
 
     samples: PlacedSamples
     folds: Sequence[RowFold]
@@ -169,7 +158,7 @@ class PlacedFolds:
     sums: FoldSums | None
 
     def works(self, plan: Plan) -> list[FoldWork]:
-        """What there is to do on each fold."""
+        """The folds."""
         _check_scoring(plan)
         self._check_classes(plan.classes)
         sums = self.sums
@@ -199,18 +188,9 @@ class PlacedFolds:
 
 @dataclass(frozen=True, eq=False)
 class PlacedFold:
-    """What there is to do on a fold, by passes over the samples.
+    """A fold that is fitted and scored by passes over the samples.
 
-    Attributes
-    ----------
-    number : int
-    samples : PlacedSamples
-    fold : RowFold
-    target : rows
-    shape : tuple of int
-        Of the weights.
-    train : Moments or None
-        Of the rows to fit on, where fits can do with them.
+    `shape` is that of the weights; `train` are sums over the rows to fit on, where these suffice.
     """
 
     travels: ClassVar[bool] = False
@@ -267,7 +247,7 @@ class PlacedFold:
         design, n_outputs, counts = self.samples.design, self.shape[1], self.fold.test
         held_out = design.place(counts)
         y, weights = self.samples.held_out(counts)
-        score_model = model_scorer(plan, weights)
+        score_model = solution_scorer(plan, weights)
         as_it_is = Solution(
             Point(np.eye(n_outputs), 0.0, np.zeros(n_outputs), np.empty(0)), np.arange(n_outputs)
         )
@@ -306,8 +286,8 @@ def _above(a: Floats, b: Floats) -> Floats:
 
 
 def _check_scoring(plan: Plan) -> None:
-    """Complain of functions that want to see the samples."""
-    if not hasattr(get_scorer(plan.scoring), "_score_func"):
+    """Refuse functions that want to see the samples."""
+    if not is_of_predictions(plan.scoring):
         raise ValueError(
             f"scoring={plan.scoring!r:.80} is a function of model, samples and targets, but these "
             "samples are not in memory. Give the name of a score, or what "

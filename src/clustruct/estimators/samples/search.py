@@ -1,0 +1,369 @@
+"""The search for the number of experts.
+
+``"bic"`` and ``"icl"`` take the likelihood view: a mixture of regressions, with a price on its
+parameters; each expert has noise of its own, and some samples may follow none. ``"cv"`` takes the
+paper's: the loss of the best prediction for samples out of the fold. More experts are better even
+where there is nothing to find, so that this loss is compared with what as many predictions achieve
+without experts: for numbers, the best offsets for normal noise; for classes, the first choices of a
+single classifier.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+from clustruct._finite import without_warnings
+from clustruct._typing import Floats, Indices
+from clustruct.estimators.intake.arguments import conclude
+from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
+from clustruct.estimators.search.engine import (
+    Scored,
+    check_counts,
+    run_jobs,
+    run_search,
+    warn_of_unconverged,
+)
+from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
+from clustruct.estimators.search.rules import RULES, Rule
+from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
+from clustruct.kernels import kmeans1d
+from clustruct.objectives.samples.noise import noise_of
+from clustruct.results import CountSelection
+from clustruct.results.paired import standard_errors
+from clustruct.solvers.experts.counting import COUNT_CRITERIA
+
+__all__ = ["CountSearch", "offset_loss"]
+
+
+QUANTILES = 20_001
+# A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
+BARE_MENTION = 2.0
+
+
+class CountSearch(BaseEstimator):
+    """The search, for a model that could be fitted without it."""
+
+    _plain: ClassVar[Any]
+    _search_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "criterion": [StrOptions({"bic", "icl", "cv"})],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "rule": [StrOptions(set(RULES))],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit experts, as many as the criterion chooses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets: numbers, or a class for each sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        if self.criterion != "cv" and (self.rule == "one_se" or self.scoring is not None):
+            raise ValueError(
+                f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
+                f"scoring={self.scoring!r:.80}: it has no standard error, and scores fits by "
+                "itself. Choose criterion='cv', or rule='fewest' and scoring=None."
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        if stays_elsewhere(X):
+            self._search_on_part(X, y, sample_weight, seed)
+            return self
+        _, targets = self._check_data(X, y)
+        counts = self._counts(targets)
+        use: FoldSearch | CriterionSearch
+        if self.criterion == "cv":
+            use = self._by_folds(counts, X, y, sample_weight, seed)
+        else:
+            use = self._by_criterion(counts, X, y, sample_weight, seed)
+        rule = Rule(self.rule, slack=BARE_MENTION)
+        found, unconverged = run_search(use, rule, self.verbose)
+        warn_of_unconverged(unconverged, use.n_fits, self.max_iter)
+        model = use.fitted.get(found.best)
+        if model is None or self._has_gate():
+            model = self._model(found.best, seed, gate=True).fit(X, y, sample_weight)
+        self._adopt(model)
+        conclude(self.verbose, self.status_, self.certificate_)
+        self.selection_ = found
+        return self
+
+    # Derived from `selection_`, which model files hold.
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """The scores of every number of experts, as scikit-learn's searches have them."""
+        return self.selection_.as_cv_results()
+
+    @property
+    def best_index_(self) -> int:
+        """Index of the number of experts that was chosen into the columns of `cv_results_`."""
+        return self.selection_.best_index
+
+    @property
+    def best_params_(self) -> dict[str, int]:
+        """The number of experts that was chosen."""
+        return {"n_clusters": self.selection_.best}
+
+    @property
+    def best_score_(self) -> float:
+        """The score of that number."""
+        return 0.0 - float(self.selection_.values[self.best_index_])
+
+    def _search_on_part(self, X: Any, y: Any, sample_weight: Any, seed: int) -> None:
+        """Choose the number on samples drawn by weight, and fit so many experts to all of them."""
+        few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
+        samples, targets, weights = draw_samples(take_samples(self, X, y, sample_weight), seed)
+        self.selection_ = few.fit(samples, targets, weights).selection_
+        self._adopt(self._model(self.selection_.best, seed, gate=True).fit(X, y, sample_weight))
+
+    def _adopt(self, model: Any) -> None:
+        """Take over the attributes of a fitted model."""
+        for name, value in vars(model).items():
+            if name.endswith("_") or name.startswith("_"):
+                setattr(self, name, value)
+
+    def _model(self, n_clusters: int, seed: int, *, gate: bool = False, **other: Any) -> Any:
+        """The plain model with that many experts, and other parameters as given."""
+        parameters = self.get_params(deep=False)
+        settings = {name: parameters[name] for name in self._plain._get_param_names()}
+        settings |= {"n_clusters": n_clusters, "random_state": seed, **other}
+        settings["verbose"] = int(self.verbose) > 1
+        if not gate:
+            settings["gate"] = None
+        elif hasattr(self.gate, "fit"):
+            settings["gate"] = clone(self.gate)
+        return self._plain(**settings)
+
+    def _by_folds(
+        self, counts: list[int], X: Any, y: ArrayLike, sample_weight: Any, seed: int
+    ) -> "FoldSearch":
+        matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        targets = np.asarray(y)
+        weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
+        kept = np.flatnonzero(weights > 0)
+        folds = make_folds(
+            self.cv,
+            targets[kept],
+            lambda number, train, test: (kept[train], kept[test]),
+            kept=kept,
+            splitter=in_order_or_shuffled(targets, is_classifier(self), None),
+        )
+        # Predictions depend on the gate; the loss of the best expert does not.
+        gate = self.scoring is not None
+        model = self._model(1, seed, gate=gate, callback=None, n_jobs=1)
+        sample = (matrix, targets, weights)
+        jobs = folds.each, self.n_jobs
+        return FoldSearch(counts, model, self._compared, self.scoring, sample, *jobs)
+
+    def _by_criterion(
+        self, counts: list[int], X: ArrayLike, y: ArrayLike, sample_weight: Any, seed: int
+    ) -> "CriterionSearch":
+        in_order = self.callback is not None or int(self.verbose) > 1  # steps in an order
+        n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
+        inner = self.n_jobs if n_jobs == 1 else 1
+        models = [self._model(count, seed, n_jobs=inner) for count in counts]
+        sample = (X, y, sample_weight)
+        return CriterionSearch(counts, models, self.criterion, sample, n_jobs)
+
+    def _counts(self, y: NDArray[Any]) -> list[int]:
+        """The numbers to try."""
+        most = self._most(y)
+        possible = sorted({q for q in check_counts(self.n_clusters, "experts") if q <= most})
+        if not possible:
+            raise ValueError(
+                f"n_clusters={self.n_clusters!r} holds no number that is possible for these "
+                f"samples: at most {most} experts can be fitted. Give smaller numbers."
+            )
+        return possible
+
+
+@dataclass(frozen=True, eq=False)
+class FoldSearch:
+    """Every number of experts is scored on every fold.
+
+    Attributes
+    ----------
+    counts : list of int
+        Numbers of experts, ascending.
+    model : estimator
+        Unfitted.
+    compared : callable
+        The default score, from a model, a function that returns a single expert's, and samples.
+    scoring_of_models : str, callable or None
+        Another score.
+    sample : tuple
+        Samples, targets and weights.
+    folds : sequence of tuple
+        Rows to fit and to score on.
+    n_jobs : int or None
+    """
+
+    counts: list[int]
+    model: Any
+    compared: Any
+    scoring_of_models: Scoring | None
+    sample: tuple[Any, NDArray[Any], Floats]
+    folds: Sequence[tuple[Indices, Indices]]
+    n_jobs: int | None
+    thing: ClassVar[str] = "fold"
+    fitted: ClassVar[dict[int, Any]] = {}
+
+    @property
+    def n_things(self) -> int:
+        """Number of folds."""
+        return len(self.folds)
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits."""
+        return len(self.counts) * self.n_things
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the scores and losses: numbers, two of them, folds."""
+        return len(self.counts), 2, self.n_things
+
+    @property
+    def scoring(self) -> str:
+        """Name of the score."""
+        given = self.scoring_of_models
+        return "neg_compared_loss" if given is None else name_of(given)
+
+    def scored(self) -> Iterator[Scored]:
+        """Score the folds."""
+        return run_jobs([partial(self._score, f) for f in range(self.n_things)], self.n_jobs)
+
+    def _score(self, number: int) -> Scored:
+        """Scores, and losses of the best experts, of every number on a fold."""
+        rest, held = ([part[rows] for part in self.sample] for rows in self.folds[number])
+        fit = cache(lambda count: _fitted(clone(self.model).set_params(n_clusters=count), *rest))
+        found = []
+        for count in self.counts:
+            model = fit(count)
+            if self.scoring_of_models is None:
+                score = -self.compared(model, partial(fit, 1), *held)
+            else:
+                X, y, weights = held
+                score = model_scorer(self.scoring_of_models, weights)(model, X, y)
+            found.append((score, model.best_loss(*held)))
+        unconverged = sum(not fit(count).status_.converged for count in self.counts)
+        return Scored((..., number), np.array(found), unconverged)
+
+    def table(self, scores: Floats, rule: Rule) -> CountSelection:
+        """All values, and the number that is chosen."""
+        folds, losses = scores[:, 0], scores[:, 1].mean(axis=1)
+        # The smallest number within one standard error of the best is what "fewest" means here.
+        name = "one_se" if rule.name == "fewest" else rule.name
+        best = self.counts[Rule(name).choose(folds, np.array(self.counts))]
+        scoring = "" if self.scoring_of_models is None else self.scoring
+        return _selection("cv", self.counts, 0.0 - folds, losses, best, rule.name, scoring)
+
+
+@dataclass(frozen=True, eq=False)
+class CriterionSearch:
+    """Every number of experts is fitted to all samples and scored by the negative criterion."""
+
+    counts: list[int]
+    models: list[Any]
+    criterion: str
+    sample: tuple[Any, Any, Any]
+    n_jobs: int | None
+    thing: ClassVar[str] = "fit"
+    fitted: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def n_things(self) -> int:
+        """Number of fits."""
+        return len(self.counts)
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits."""
+        return len(self.counts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the scores and losses: numbers, two of them, one column."""
+        return len(self.counts), 2, 1
+
+    @property
+    def scoring(self) -> str:
+        """Name of the score."""
+        return f"neg_{self.criterion}"
+
+    def scored(self) -> Iterator[Scored]:
+        """Fit every number and keep the models."""
+        jobs = [partial(_priced, model, self.criterion, *self.sample) for model in self.models]
+        for model, price, loss in run_jobs(jobs, self.n_jobs):
+            self.fitted[model.n_clusters] = model
+            place = (self.counts.index(model.n_clusters), slice(None), 0)
+            yield Scored(place, (-price, loss), int(not model.status_.converged))
+
+    def table(self, scores: Floats, rule: Rule) -> CountSelection:
+        """All values, and the number that is chosen."""
+        folds, losses = scores[:, 0], scores[:, 1, 0]
+        best = self.counts[rule.choose(folds, np.array(self.counts))]
+        return _selection(self.criterion, self.counts, 0.0 - folds, losses, best, rule.name)
+
+
+def _selection(
+    criterion: str, counts: list[int], folds: Floats, losses: Floats, best: int, *other: str
+) -> CountSelection:
+    """The table of values, smaller is better."""
+    numbers, values = np.array(counts, dtype=np.intp), folds.mean(axis=1)
+    return CountSelection(
+        criterion, numbers, values, standard_errors(folds), losses, best, folds, *other
+    )
+
+
+def _fitted(model: Any, *sample: Any) -> Any:
+    """Fit a model; whoever counts those that did not converge warns of all of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*sample)
+
+
+def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any) -> Any:
+    """A fitted model, its information criterion, and the loss of its best experts."""
+    model = _fitted(model, X, y, sample_weight)
+    objective = model._objective_on(X, y)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    kept = np.flatnonzero(weights > 0)
+    objective = objective.subset(kept, weights[kept])
+    response = objective.response
+    nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
+    constant = float(response.shares @ objective.costs(*nothing)[:, 0])
+    noise = noise_of(response.loss, response.n_outputs, constant)
+    price = COUNT_CRITERIA[criterion](objective, noise, model._W, model._b, float(weights.sum()))
+    return model, price, model.best_loss(X, y, sample_weight)
+
+
+def offset_loss(count: int) -> float:
+    """Mean squared distance of a standard normal number to the nearest of its best offsets."""
+    grid = norm.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    return float(kmeans1d.cluster_values(grid, None, count)[3]) / QUANTILES

@@ -1,0 +1,176 @@
+"""The search: score every candidate, choose one by a rule.
+
+Features, samples and tasks differ in how the fits of a fold are made and scored; each has a `Use`
+for that. Scores do not depend on which process does the work: every fit has the same seed, and
+linear algebra runs in one thread, so that they are the same bits whatever ``n_jobs`` is.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from numbers import Integral
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from clustruct._typing import Floats
+from clustruct.estimators.search.progress import counter
+from clustruct.estimators.search.rules import Rule, check_scores
+
+__all__ = [
+    "Scored",
+    "SearchFace",
+    "Use",
+    "check_counts",
+    "run_jobs",
+    "run_search",
+    "warn_of_unconverged",
+]
+
+Table = TypeVar("Table", covariant=True)
+T = TypeVar("T")
+
+
+class Scored(NamedTuple):
+    """The scores that a job has found.
+
+    Attributes
+    ----------
+    place : tuple
+        Index into the array of all scores.
+    scores : float or ndarray
+    unconverged : int
+        Number of fits that were stopped by their budget.
+    """
+
+    place: Any
+    scores: Any
+    unconverged: int
+
+
+class Use(Protocol[Table]):
+    """What is special to a use of the search.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the array of all scores; the last axis stands for the folds.
+    scoring : str
+        Name of the score.
+    thing : str
+        What a job is, "fold" or "fit".
+    n_things : int
+        Number of jobs.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+
+    @property
+    def scoring(self) -> str: ...  # noqa: D102
+
+    @property
+    def thing(self) -> str: ...  # noqa: D102
+
+    @property
+    def n_things(self) -> int: ...  # noqa: D102
+
+    def scored(self) -> Iterable[Scored]:
+        """Run the jobs."""
+        ...
+
+    def table(self, scores: Floats, rule: Rule) -> Table:
+        """All scores, larger is better, with the candidate that a rule chooses."""
+        ...
+
+
+def run_search(use: Use[Table], rule: Rule, verbose: int | bool) -> tuple[Table, int]:
+    """Score all candidates and choose one.
+
+    Parameters
+    ----------
+    use : Use
+    rule : Rule
+    verbose : int or bool
+        Whether to write a line to standard error when a job is done.
+
+    Returns
+    -------
+    table
+        What the use makes of the scores.
+    unconverged : int
+        Number of fits that were stopped by their budget.
+    """
+    scores, unconverged = np.empty(use.shape), 0
+    tell = counter(verbose, use.thing, use.n_things)
+    for place, found, count in use.scored():
+        scores[place] = found
+        unconverged += count
+        tell()
+    check_scores(scores, use.scoring)
+    return use.table(scores, rule), unconverged
+
+
+def run_jobs(
+    jobs: Sequence[Callable[[], T]],
+    n_jobs: int | None,
+    together: Callable[[Sequence[Callable[[], T]]], Iterable[T]] | None = None,
+) -> Iterator[T]:
+    """Run jobs in processes, or together where they share passes over ``X``; in any order."""
+    alone = [partial(_in_one_thread, job) for job in jobs]
+    with threadpool_limits(1):
+        if together is not None:
+            yield from together(alone)
+        else:
+            parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+            yield from parallel(delayed(job)() for job in alone)
+
+
+def _in_one_thread(job: Callable[[], T]) -> T:
+    """Run a job without threads of linear algebra."""
+    with threadpool_limits(1):
+        return job()
+
+
+def warn_of_unconverged(count: int, total: int, max_iter: int) -> None:
+    """One warning for all fits that were stopped by their budget."""
+    if count:
+        warnings.warn(
+            f"{count} of {total} fits on the grid were stopped by max_iter={max_iter}. "
+            "Raise max_iter, raise tol, or scale the columns of X.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def check_counts(n_clusters: Any, things: str) -> list[int]:
+    """Numbers of groups or experts to try, from one number or several."""
+    counts = list(np.atleast_1d(n_clusters))
+    if not counts or not all(isinstance(q, Integral) and int(q) >= 1 for q in counts):
+        raise ValueError(
+            f"n_clusters={n_clusters!r} must hold whole numbers of {things}, 1 or more."
+        )
+    return [int(count) for count in counts]
+
+
+class SearchFace:
+    """The attributes of a finished search that are derived from its table of scores."""
+
+    cv_results_: Any
+    best_params_: Any
+    best_score_: Any
+
+    def _set_search(self, found: Any) -> None:
+        """Keep the table of scores, and what was chosen."""
+        self.cv_results_ = found
+        self.best_params_ = found.points()[found.flat_index]
+        self.best_score_ = float(found.mean_scores[found.best_index])
+
+    @property
+    def best_index_(self) -> int:
+        """Index of the point chosen into the columns of `cv_results_`."""
+        index: int = self.cv_results_.flat_index
+        return index
