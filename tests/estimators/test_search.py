@@ -237,7 +237,7 @@ def handmade(fold_scores, rule):
     scores = np.asarray(fold_scores, dtype=float)
     shape = scores.shape
     grid = Grid((5, 2, 3)[: shape[0]], np.array([0.1, 1.0])[: shape[1]], (None, 4)[: shape[2]])
-    return table_of(grid, scores[..., None, :], (1.0,), Rule(rule, share=COSTLY), "cv", "x")
+    return table_of(grid, (1.0,), "cv", "x", scores[..., None, :], Rule(rule, share=COSTLY))
 
 
 def test_rules_on_a_handmade_table():
@@ -283,7 +283,7 @@ def test_folds_that_hold_out_more_have_larger_errors():
 
     def chosen(ratio):
         rule = Rule("fewest", share=COSTLY, ratio=ratio)
-        return table_of(grid, scores, (1.0,), rule, "cv", "x").best_index[0]
+        return table_of(grid, (1.0,), "cv", "x", scores, rule).best_index[0]
 
     exact = (0.55 / error) ** 2 - 1 / 4
     assert (chosen(0.9 * exact), chosen(1.1 * exact)) == (1, 0)

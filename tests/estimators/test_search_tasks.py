@@ -11,7 +11,7 @@ from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.tasks.base import Prices
 from clustruct.estimators.tasks.folds import FITTED, SCORED, folds_of
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
-from clustruct.estimators.tasks.search import SIGNIFICANT, FoldSearch, Points
+from clustruct.estimators.tasks.search import SIGNIFICANT, Points
 
 GRID = {"alpha_within": (0.3, 3.0), "alpha_between": (0.01, 0.1)}
 
@@ -85,9 +85,9 @@ def test_rules():
     scores = np.zeros((3, 2, 4))
     scores[1, 1] = [1.0, 1.2, 0.9, 1.1]  # clearly better than one group
     scores[2, 0] = [1.3, 1.1, 0.9, 1.2]  # a little better than two, on average
-    search = FoldSearch(Points(None, (1, 2, 3), tuple(grid), None), [None] * 4, "x", 1)
+    points = Points(None, (1, 2, 3), tuple(grid), None)
     chosen = {
-        name: search.table(scores, Rule(name, SIGNIFICANT)).best_index
+        name: points.table("x", scores, Rule(name, SIGNIFICANT)).best_index
         for name in ("best", "fewest", "one_se")
     }
     assert chosen == {"best": (2, 0), "fewest": (1, 1), "one_se": (1, 1)}

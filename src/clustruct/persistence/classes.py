@@ -114,12 +114,13 @@ _FOREIGN = {
 }
 _ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
 # Parameters that estimators have gained since files were first written, with what they stand for.
+_OF_SAMPLES: Mapping[str, Any] = {"scoring": None, "rule": "fewest"}
+_OF_TASKS: Mapping[str, Any] = {"criterion": "cv"}
 _ADDED: Mapping[str, Mapping[str, Any]] = {
-    **dict.fromkeys(
-        ("SampleClusterClassifierCV", "SampleClusterRegressorCV"),
-        {"scoring": None, "rule": "fewest"},
-    ),
-    **dict.fromkeys(("TaskClusterClassifierCV", "TaskClusterRegressorCV"), {"criterion": "cv"}),
+    "SampleClusterClassifierCV": _OF_SAMPLES,
+    "SampleClusterRegressorCV": _OF_SAMPLES,
+    "TaskClusterClassifierCV": _OF_TASKS,
+    "TaskClusterRegressorCV": _OF_TASKS,
 }
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}

@@ -1,8 +1,8 @@
 """The search for the number of groups of features, the ridge and the number of nonzero weights."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.features.fold_local import LocalSamples
 from clustruct.estimators.features.fold_placed import PlacedSamples
-from clustruct.estimators.features.fold_scores import FoldWork, Plan
+from clustruct.estimators.features.fold_scores import Divided, FoldWork, Plan
 from clustruct.estimators.features.grid import (
     Grid,
     Method,
@@ -34,9 +34,9 @@ from clustruct.estimators.intake.arguments import check_groups, conclude, watche
 from clustruct.estimators.search.engine import (
     Scored,
     SearchFace,
+    Use,
     run_jobs,
     run_search,
-    warn_of_unconverged,
 )
 from clustruct.estimators.search.folds import Folds, in_order_or_shuffled, make_folds
 from clustruct.estimators.search.rules import RULES, Rule
@@ -130,17 +130,12 @@ class Search(SearchFace, FeatureCluster):
         method = self._method(objective.shape)
         grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
-        use: FoldSearch | CriterionSearch
         if self.criterion == "cv":
-            plan = self._plan(grid, method)
-            with threadpool_limits(1):  # as in the fits, for the same bits everywhere
-                works = divided.works(plan)
-            use = FoldSearch(plan, works, objective.side_by_side, self.n_jobs)
+            use = by_folds(divided, self._plan(grid, method), self.n_jobs)
         else:
             use = self._by_criterion(samples.weight, objective, grid, method)
         rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
-        found, unconverged = run_search(use, rule, self.verbose)
-        warn_of_unconverged(unconverged, use.n_fits, self.max_iter)
+        found = run_search(use, rule, self.max_iter, self.verbose)
         self._refit(objective, found, method)
         self._follow(samples.design)
         return self
@@ -155,7 +150,8 @@ class Search(SearchFace, FeatureCluster):
 
     def _by_criterion(
         self, n_samples: float, objective: Objective, grid: Grid, method: Method
-    ) -> "CriterionSearch":
+    ) -> Use[SearchResult]:
+        """Fit every point of the grid to all samples and score it by the negative criterion."""
         if self.rule != "best" or self.loss == "huber":
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
@@ -164,16 +160,17 @@ class Search(SearchFace, FeatureCluster):
             )
         likelihood = "logistic" if self.loss == "logistic" else "gaussian"
         quick = search_method(self.search_solver, method, objective)
-        return CriterionSearch(
-            self.criterion,
-            objective,
-            grid,
-            self.blocks,
-            quick,
-            n_samples,
-            likelihood,
-            self.fit_intercept,
-        )
+
+        def scored() -> Iterator[Scored]:
+            for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
+                price = bic(outcome, n_samples, likelihood, self.fit_intercept)
+                if self.criterion == "ebic":
+                    price += partition_price(outcome)
+                yield Scored(place, -price, int(not outcome.status.converged))
+
+        n_fits, shape, name = grid.size, (*grid.shape, 1, 1), f"neg_{self.criterion}"
+        table = partial(table_of, grid, (1.0,), self.criterion, name)
+        return Use("fit", n_fits, n_fits, shape, name, scored(), table)
 
     def _refit(self, objective: Objective, found: SearchResult, method: Method) -> None:
         """Fit all data at the chosen point, by the full solver."""
@@ -210,45 +207,17 @@ def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, 
 # ---- Cross-validation.
 
 
-@dataclass(frozen=True, eq=False)
-class FoldSearch:
-    """Every point of the grid, with every fraction of its alpha, is scored on every fold."""
-
-    plan: Plan
-    works: Sequence[FoldWork]
-    together: Callable[..., Iterable[Scored]]
-    n_jobs: int | None
-    thing: ClassVar[str] = "fold"
-
-    @property
-    def n_things(self) -> int:
-        """Number of folds."""
-        return len(self.works)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the scores: the grid, fractions, folds."""
-        return (*self.plan.shape, self.n_things)
-
-    @property
-    def n_fits(self) -> int:
-        """Number of fits; all fractions of an alpha belong to one."""
-        return int(np.prod(self.plan.grid.shape)) * self.n_things
-
-    @property
-    def scoring(self) -> str:
-        """Name of the score."""
-        return name_of(self.plan.scoring)
-
-    def scored(self) -> Iterable[Scored]:
-        """Score the folds in processes, or together where samples cannot leave this one."""
-        jobs = [partial(score_fold, work, self.plan) for work in self.works]
-        travels = all(work.travels for work in self.works)
-        return run_jobs(jobs, self.n_jobs, None if travels else self.together)
-
-    def table(self, scores: Floats, rule: Rule) -> SearchResult:
-        """All scores, and the point that is chosen."""
-        return table_of(self.plan.grid, scores, self.plan.relax, rule, "cv", self.scoring)
+def by_folds(divided: Divided, plan: Plan, n_jobs: int | None) -> Use[SearchResult]:
+    """Score every point of the grid, with every fraction of its alpha, on every fold."""
+    with threadpool_limits(1):  # as in the fits, for the same bits everywhere
+        works = divided.works(plan)
+    # Samples that cannot leave this process share passes over X instead.
+    travel = all(work.travels for work in works)
+    jobs = [partial(score_fold, work, plan) for work in works]
+    scored = run_jobs(jobs, n_jobs, None if travel else divided.objective.side_by_side)
+    shape, name = (*plan.shape, len(works)), name_of(plan.scoring)
+    table = partial(table_of, plan.grid, plan.relax, "cv", name)
+    return Use("fold", len(works), plan.grid.size * len(works), shape, name, scored, table)
 
 
 def score_fold(work: FoldWork, plan: Plan) -> Scored:
@@ -291,68 +260,6 @@ def search_method(asked: str, method: Method, objective: Objective) -> Method:
 # ---- Information criteria.
 
 
-@dataclass(frozen=True, eq=False)
-class CriterionSearch:
-    """Every point of the grid is fitted to all samples and scored by the negative criterion.
-
-    Attributes
-    ----------
-    criterion : {"bic", "ebic"}
-    objective : QuadraticObjective or FeatureObjective
-        Of all samples, with any alpha.
-    grid : Grid
-    blocks : array-like or None
-    method : Method
-    n_samples : float
-        Sum of the weights.
-    likelihood : {"gaussian", "logistic"}
-        What the loss stands for.
-    fit_intercept : bool
-    """
-
-    criterion: str
-    objective: Objective
-    grid: Grid
-    blocks: ArrayLike | None
-    method: Method
-    n_samples: float
-    likelihood: str
-    fit_intercept: bool
-    thing: ClassVar[str] = "fit"
-
-    @property
-    def n_things(self) -> int:
-        """Number of fits."""
-        return int(np.prod(self.grid.shape))
-
-    @property
-    def n_fits(self) -> int:
-        """Number of fits."""
-        return self.n_things
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the scores: the grid, one fraction and one column."""
-        return (*self.grid.shape, 1, 1)
-
-    @property
-    def scoring(self) -> str:
-        """Name of the score."""
-        return f"neg_{self.criterion}"
-
-    def scored(self) -> Iterator[Scored]:
-        """Fit the grid, and price the fits."""
-        for place, outcome in fit_grid(self.objective, self.grid, self.blocks, self.method, itself):
-            price = bic(outcome, self.n_samples, self.likelihood, self.fit_intercept)
-            if self.criterion == "ebic":
-                price += partition_price(outcome)
-            yield Scored(place, -price, int(not outcome.status.converged))
-
-    def table(self, scores: Floats, rule: Rule) -> SearchResult:
-        """All scores, and the point that is chosen."""
-        return table_of(self.grid, scores, (1.0,), rule, self.criterion, self.scoring)
-
-
 def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercept: bool) -> float:
     """Bayesian information criterion of a fit; smaller is better.
 
@@ -387,11 +294,11 @@ def partition_price(outcome: FeatureOutcome) -> float:
 
 def table_of(
     grid: Grid,
-    scores: Floats,
     relax: tuple[float, ...],
-    rule: Rule,
     criterion: str,
     scoring: str,
+    scores: Floats,
+    rule: Rule,
 ) -> SearchResult:
     """Scores with the best fraction at each point of the grid, and the point that a rule chooses.
 

@@ -9,8 +9,8 @@ single classifier.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -31,10 +31,10 @@ from clustruct.estimators.intake.arguments import conclude
 from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
 from clustruct.estimators.search.engine import (
     Scored,
+    Use,
     check_counts,
     run_jobs,
     run_search,
-    warn_of_unconverged,
 )
 from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
 from clustruct.estimators.search.rules import RULES, Rule
@@ -96,15 +96,14 @@ class CountSearch(BaseEstimator):
             return self
         _, targets = self._check_data(X, y)
         counts = self._counts(targets)
-        use: FoldSearch | CriterionSearch
+        fitted: dict[int, Any] = {}
         if self.criterion == "cv":
             use = self._by_folds(counts, X, y, sample_weight, seed)
         else:
-            use = self._by_criterion(counts, X, y, sample_weight, seed)
+            use = self._by_criterion(counts, X, y, sample_weight, seed, fitted)
         rule = Rule(self.rule, slack=BARE_MENTION)
-        found, unconverged = run_search(use, rule, self.verbose)
-        warn_of_unconverged(unconverged, use.n_fits, self.max_iter)
-        model = use.fitted.get(found.best)
+        found = run_search(use, rule, self.max_iter, self.verbose)
+        model = fitted.get(found.best)
         if model is None or self._has_gate():
             model = self._model(found.best, seed, gate=True).fit(X, y, sample_weight)
         self._adopt(model)
@@ -161,7 +160,8 @@ class CountSearch(BaseEstimator):
 
     def _by_folds(
         self, counts: list[int], X: Any, y: ArrayLike, sample_weight: Any, seed: int
-    ) -> "FoldSearch":
+    ) -> Use[CountSelection]:
+        """Score every number of experts on every fold."""
         matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         targets = np.asarray(y)
         weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
@@ -176,19 +176,41 @@ class CountSearch(BaseEstimator):
         # Predictions depend on the gate; the loss of the best expert does not.
         gate = self.scoring is not None
         model = self._model(1, seed, gate=gate, callback=None, n_jobs=1)
-        sample = (matrix, targets, weights)
-        jobs = folds.each, self.n_jobs
-        return FoldSearch(counts, model, self._compared, self.scoring, sample, *jobs)
+        trial = Trial(
+            counts, model, self._compared, self.scoring, (matrix, targets, weights), folds.each
+        )
+        jobs = [partial(trial.score, number) for number in range(len(folds.each))]
+        name = "" if self.scoring is None else name_of(self.scoring)
+        shape = len(counts), 2, len(jobs)
+        table = partial(table_of, counts, "cv", name)
+        scored, n_fits = run_jobs(jobs, self.n_jobs), len(counts) * len(jobs)
+        return Use("fold", len(jobs), n_fits, shape, name or "None", scored, table)
 
     def _by_criterion(
-        self, counts: list[int], X: ArrayLike, y: ArrayLike, sample_weight: Any, seed: int
-    ) -> "CriterionSearch":
+        self,
+        counts: list[int],
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: Any,
+        seed: int,
+        fitted: dict[int, Any],
+    ) -> Use[CountSelection]:
+        """Fit every number of experts to all samples, score and keep the fitted models."""
         in_order = self.callback is not None or int(self.verbose) > 1  # steps in an order
         n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
         inner = self.n_jobs if n_jobs == 1 else 1
         models = [self._model(count, seed, n_jobs=inner) for count in counts]
-        sample = (X, y, sample_weight)
-        return CriterionSearch(counts, models, self.criterion, sample, n_jobs)
+        jobs = [partial(_priced, model, self.criterion, X, y, sample_weight) for model in models]
+
+        def scored() -> Iterator[Scored]:
+            for model, price, loss in run_jobs(jobs, n_jobs):
+                fitted[model.n_clusters] = model
+                place = (counts.index(model.n_clusters), slice(None), 0)
+                yield Scored(place, (-price, loss), int(not model.status_.converged))
+
+        n_fits, shape = len(counts), (len(counts), 2, 1)
+        table = partial(table_of, counts, self.criterion, "")
+        return Use("fit", n_fits, n_fits, shape, f"neg_{self.criterion}", scored(), table)
 
     def _counts(self, y: NDArray[Any]) -> list[int]:
         """The numbers to try."""
@@ -203,8 +225,8 @@ class CountSearch(BaseEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class FoldSearch:
-    """Every number of experts is scored on every fold.
+class Trial:
+    """What is fitted and scored on every fold.
 
     Attributes
     ----------
@@ -213,131 +235,55 @@ class FoldSearch:
     model : estimator
         Unfitted.
     compared : callable
-        The default score, from a model, a function that returns a single expert's, and samples.
-    scoring_of_models : str, callable or None
+        The default criterion, from a model, a function that returns a single expert's, and samples.
+    scoring : str, callable or None
         Another score.
     sample : tuple
         Samples, targets and weights.
     folds : sequence of tuple
         Rows to fit and to score on.
-    n_jobs : int or None
     """
 
     counts: list[int]
     model: Any
-    compared: Any
-    scoring_of_models: Scoring | None
+    compared: Callable[..., float]
+    scoring: Scoring | None
     sample: tuple[Any, NDArray[Any], Floats]
     folds: Sequence[tuple[Indices, Indices]]
-    n_jobs: int | None
-    thing: ClassVar[str] = "fold"
-    fitted: ClassVar[dict[int, Any]] = {}
 
-    @property
-    def n_things(self) -> int:
-        """Number of folds."""
-        return len(self.folds)
-
-    @property
-    def n_fits(self) -> int:
-        """Number of fits."""
-        return len(self.counts) * self.n_things
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the scores and losses: numbers, two of them, folds."""
-        return len(self.counts), 2, self.n_things
-
-    @property
-    def scoring(self) -> str:
-        """Name of the score."""
-        given = self.scoring_of_models
-        return "neg_compared_loss" if given is None else name_of(given)
-
-    def scored(self) -> Iterator[Scored]:
-        """Score the folds."""
-        return run_jobs([partial(self._score, f) for f in range(self.n_things)], self.n_jobs)
-
-    def _score(self, number: int) -> Scored:
-        """Scores, and losses of the best experts, of every number on a fold."""
+    def score(self, number: int) -> Scored:
+        """Scores, and losses of the best experts, of every number of them on a fold."""
         rest, held = ([part[rows] for part in self.sample] for rows in self.folds[number])
         fit = cache(lambda count: _fitted(clone(self.model).set_params(n_clusters=count), *rest))
         found = []
         for count in self.counts:
             model = fit(count)
-            if self.scoring_of_models is None:
+            if self.scoring is None:
                 score = -self.compared(model, partial(fit, 1), *held)
             else:
                 X, y, weights = held
-                score = model_scorer(self.scoring_of_models, weights)(model, X, y)
+                score = model_scorer(self.scoring, weights)(model, X, y)
             found.append((score, model.best_loss(*held)))
         unconverged = sum(not fit(count).status_.converged for count in self.counts)
         return Scored((..., number), np.array(found), unconverged)
 
-    def table(self, scores: Floats, rule: Rule) -> CountSelection:
-        """All values, and the number that is chosen."""
-        folds, losses = scores[:, 0], scores[:, 1].mean(axis=1)
-        # The smallest number within one standard error of the best is what "fewest" means here.
-        name = "one_se" if rule.name == "fewest" else rule.name
-        best = self.counts[Rule(name).choose(folds, np.array(self.counts))]
-        scoring = "" if self.scoring_of_models is None else self.scoring
-        return _selection("cv", self.counts, 0.0 - folds, losses, best, rule.name, scoring)
 
-
-@dataclass(frozen=True, eq=False)
-class CriterionSearch:
-    """Every number of experts is fitted to all samples and scored by the negative criterion."""
-
-    counts: list[int]
-    models: list[Any]
-    criterion: str
-    sample: tuple[Any, Any, Any]
-    n_jobs: int | None
-    thing: ClassVar[str] = "fit"
-    fitted: dict[int, Any] = field(default_factory=dict)
-
-    @property
-    def n_things(self) -> int:
-        """Number of fits."""
-        return len(self.counts)
-
-    @property
-    def n_fits(self) -> int:
-        """Number of fits."""
-        return len(self.counts)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the scores and losses: numbers, two of them, one column."""
-        return len(self.counts), 2, 1
-
-    @property
-    def scoring(self) -> str:
-        """Name of the score."""
-        return f"neg_{self.criterion}"
-
-    def scored(self) -> Iterator[Scored]:
-        """Fit every number and keep the models."""
-        jobs = [partial(_priced, model, self.criterion, *self.sample) for model in self.models]
-        for model, price, loss in run_jobs(jobs, self.n_jobs):
-            self.fitted[model.n_clusters] = model
-            place = (self.counts.index(model.n_clusters), slice(None), 0)
-            yield Scored(place, (-price, loss), int(not model.status_.converged))
-
-    def table(self, scores: Floats, rule: Rule) -> CountSelection:
-        """All values, and the number that is chosen."""
-        folds, losses = scores[:, 0], scores[:, 1, 0]
-        best = self.counts[rule.choose(folds, np.array(self.counts))]
-        return _selection(self.criterion, self.counts, 0.0 - folds, losses, best, rule.name)
-
-
-def _selection(
-    criterion: str, counts: list[int], folds: Floats, losses: Floats, best: int, *other: str
+def table_of(
+    counts: list[int], criterion: str, scoring: str, found: Floats, rule: Rule
 ) -> CountSelection:
-    """The table of values, smaller is better."""
-    numbers, values = np.array(counts, dtype=np.intp), folds.mean(axis=1)
+    """The criterion, smaller is better, and the number that is chosen.
+
+    Scores and losses have the shape (n_counts, 2, n_folds).
+    """
+    scores, losses = found[:, 0], found[:, 1].mean(axis=1)
+    if criterion == "cv" and rule.name == "fewest":  # within one standard error, here
+        chosen = Rule("one_se").choose(scores, np.array(counts))
+    else:
+        chosen = rule.choose(scores, np.array(counts))
+    folds, numbers = 0.0 - scores, np.array(counts, dtype=np.intp)
+    values, errors = folds.mean(axis=1), standard_errors(folds)
     return CountSelection(
-        criterion, numbers, values, standard_errors(folds), losses, best, folds, *other
+        criterion, numbers, values, errors, losses, counts[chosen], folds, rule.name, scoring
     )
 
 

@@ -7,9 +7,10 @@ linear algebra runs in one thread, so that they are the same bits whatever ``n_j
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -30,70 +31,56 @@ __all__ = [
     "warn_of_unconverged",
 ]
 
-Table = TypeVar("Table", covariant=True)
+Table = TypeVar("Table")
 T = TypeVar("T")
 
 
 class Scored(NamedTuple):
-    """The scores that a job has found.
-
-    Attributes
-    ----------
-    place : tuple
-        Index into the array of all scores.
-    scores : float or ndarray
-    unconverged : int
-        Number of fits that were stopped by their budget.
-    """
+    """What a job has found: scores, their place among all, and how many fits did not converge."""
 
     place: Any
     scores: Any
     unconverged: int
 
 
-class Use(Protocol[Table]):
-    """What is special to a use of the search.
+@dataclass(frozen=True, eq=False)
+class Use(Generic[Table]):
+    """What is special to a search of features, samples or tasks.
 
     Attributes
     ----------
+    thing : {"fold", "fit"}
+        What a job is.
+    n_things, n_fits : int
+        Number of jobs, and of fits that may fail to converge.
     shape : tuple of int
         Of the array of all scores; the last axis stands for the folds.
     scoring : str
-        Name of the score.
-    thing : str
-        What a job is, "fold" or "fit".
-    n_things : int
-        Number of jobs.
+        Name of the score, which is larger for the better.
+    jobs : iterable of Scored
+        Runs the jobs.
+    table : callable
+        From all scores and a rule to a table with the candidate that is chosen.
     """
 
-    @property
-    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
-
-    @property
-    def scoring(self) -> str: ...  # noqa: D102
-
-    @property
-    def thing(self) -> str: ...  # noqa: D102
-
-    @property
-    def n_things(self) -> int: ...  # noqa: D102
-
-    def scored(self) -> Iterable[Scored]:
-        """Run the jobs."""
-        ...
-
-    def table(self, scores: Floats, rule: Rule) -> Table:
-        """All scores, larger is better, with the candidate that a rule chooses."""
-        ...
+    thing: str
+    n_things: int
+    n_fits: int
+    shape: tuple[int, ...]
+    scoring: str
+    jobs: Iterable[Scored]
+    table: Callable[[Floats, Rule], Table]
 
 
-def run_search(use: Use[Table], rule: Rule, verbose: int | bool) -> tuple[Table, int]:
+def run_search(use: Use[Table], rule: Rule, max_iter: int, verbose: int | bool) -> Table:
     """Score all candidates and choose one.
 
     Parameters
     ----------
     use : Use
     rule : Rule
+    max_iter : int
+        The budget of a fit, for a warning of those that were stopped by it.
     verbose : int or bool
         Whether to write a line to standard error when a job is done.
 
@@ -101,17 +88,16 @@ def run_search(use: Use[Table], rule: Rule, verbose: int | bool) -> tuple[Table,
     -------
     table
         What the use makes of the scores.
-    unconverged : int
-        Number of fits that were stopped by their budget.
     """
     scores, unconverged = np.empty(use.shape), 0
     tell = counter(verbose, use.thing, use.n_things)
-    for place, found, count in use.scored():
+    for place, found, count in use.jobs:
         scores[place] = found
         unconverged += count
         tell()
+    warn_of_unconverged(unconverged, use.n_fits, max_iter)
     check_scores(scores, use.scoring)
-    return use.table(scores, rule), unconverged
+    return use.table(scores, rule)
 
 
 def run_jobs(

@@ -4,7 +4,7 @@ On each fold the tasks are eliminated once for each ``alpha_within``; what is le
 of groups and every ``alpha_between`` is small. Groups found at one point are a start at the next.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,10 +22,10 @@ from clustruct.estimators.intake.arguments import watcher
 from clustruct.estimators.search.engine import (
     Scored,
     SearchFace,
+    Use,
     check_counts,
     run_jobs,
     run_search,
-    warn_of_unconverged,
 )
 from clustruct.estimators.search.rules import RULES, Rule
 from clustruct.estimators.search.scoring import name_of
@@ -108,10 +108,9 @@ class TaskSearch(SearchFace, TaskCluster):
         summed = all(isinstance(mine.held, Summed) for mine in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
         name = LOSS_NAMES[self.loss] if self.scoring is None else name_of(self.scoring)
-        use = FoldSearch(points, splits, name, self.n_jobs if at_hand else 1)
+        use = by_folds(points, splits, name, self.n_jobs if at_hand else 1)
         rule = Rule(self.rule, SIGNIFICANT, ratio=folds.ratio)
-        found, unconverged = run_search(use, rule, self.verbose)
-        warn_of_unconverged(unconverged, int(np.prod(use.shape)), self.max_iter)
+        found = run_search(use, rule, self.max_iter, self.verbose)
         q, s = found.best_index
         self._fit_prepared(prepared, grid[s], points.counts[q], reading)
         self._set_search(found)
@@ -191,41 +190,23 @@ class Points:
     grid: tuple[Prices, ...]
     score: PooledScore | None
 
-
-@dataclass(frozen=True, eq=False)
-class FoldSearch:
-    """Every number of groups and all strengths are scored on every fold."""
-
-    points: Points
-    splits: Sequence[Split]
-    scoring: str
-    n_jobs: int | None
-    thing: ClassVar[str] = "fold"
-
-    @property
-    def n_things(self) -> int:
-        """Number of folds."""
-        return len(self.splits)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the scores: numbers of groups, strengths, folds."""
-        return len(self.points.counts), len(self.points.grid), self.n_things
-
-    def scored(self) -> Iterator[Scored]:
-        """Score the folds."""
-        splits = enumerate(self.splits)
-        jobs = [partial(_score_split, f, mine, self.points) for f, mine in splits]
-        return run_jobs(jobs, self.n_jobs)
-
-    def table(self, scores: Floats, rule: Rule) -> TaskSelection:
+    def table(self, scoring: str, scores: Floats, rule: Rule) -> TaskSelection:
         """All scores, and the point that is chosen; the first points are the simplest."""
-        counts, grid = self.points.counts, self.points.grid
         candidates = scores.reshape(-1, scores.shape[-1])
-        chosen = rule.choose(candidates, np.repeat(counts, len(grid)))
-        strengths = tuple((p.alpha, p.mean, p.between, p.within) for p in grid)
-        index = divmod(chosen, len(grid))
-        return TaskSelection(counts, strengths, scores, self.scoring, rule.name, index)
+        chosen = rule.choose(candidates, np.repeat(self.counts, len(self.grid)))
+        strengths = tuple((p.alpha, p.mean, p.between, p.within) for p in self.grid)
+        index = divmod(chosen, len(self.grid))
+        return TaskSelection(self.counts, strengths, scores, scoring, rule.name, index)
+
+
+def by_folds(
+    points: Points, splits: Sequence[Split], scoring: str, n_jobs: int | None
+) -> Use[TaskSelection]:
+    """Score every number of groups and all strengths on every fold."""
+    jobs = [partial(_score_split, f, mine, points) for f, mine in enumerate(splits)]
+    shape = len(points.counts), len(points.grid), len(splits)
+    table, scored = partial(points.table, scoring), run_jobs(jobs, n_jobs)
+    return Use("fold", len(splits), int(np.prod(shape)), shape, scoring, scored, table)
 
 
 def _score_split(number: int, split: Split, points: Points) -> Scored:
