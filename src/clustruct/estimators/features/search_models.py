@@ -16,6 +16,7 @@ from clustruct.estimators.features.models import (
     FeatureClusterRegressor,
 )
 from clustruct.estimators.features.search import Search, constraints_of
+from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
 __all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
@@ -199,7 +200,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
         fit_intercept: bool = True,
@@ -266,9 +267,6 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         """
         self._fit_search(X, y, sample_weight, groups)
         return self
-
-    def _default_scoring(self) -> str:
-        return "neg_mean_squared_error"
 
 
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
@@ -417,7 +415,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
         fit_intercept: bool = True,
@@ -484,6 +482,3 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         """
         self._fit_search(X, y, sample_weight, groups)
         return self
-
-    def _default_scoring(self) -> str:
-        return "neg_log_loss" if self.loss == "logistic" else "accuracy"

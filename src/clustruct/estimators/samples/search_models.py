@@ -29,7 +29,7 @@ from clustruct.estimators.intake.arguments import check_matrix, conclude, counte
 from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
-from clustruct.objectives.samples.noise import noise_of
+from clustruct.losses import Loss
 from clustruct.results import CountSelection
 from clustruct.solvers.driver import Callback
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
@@ -149,7 +149,7 @@ class _CountSearch(BaseEstimator):
         response = objective.response
         nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
         constant = float(response.shares @ objective.costs(*nothing)[:, 0])
-        noise = noise_of(response.loss, response.n_outputs, constant)
+        noise = response.loss.noise(response.n_outputs, constant)
         criterion = COUNT_CRITERIA[self.criterion]
         return criterion(objective, noise, model._W, model._b, float(weights.sum()))
 
@@ -296,7 +296,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         cv: Any = 5,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -457,7 +457,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         cv: Any = 5,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",

@@ -1,6 +1,6 @@
-"""Losses as likelihoods: how probable an answer is, given the scores of its expert.
+"""Losses as likelihoods: how probable a target is, given the scores of its expert.
 
-The density of an answer is ``exp(-loss / T) / Z(T)``. For the squared loss that is normal noise of
+The density of a target is ``exp(-loss / T) / Z(T)``. For the squared loss that is normal noise of
 variance ``T``; class probabilities are densities as they are, at ``T = 1``.
 """
 
@@ -10,9 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import erf
 
-from clustruct.losses import HuberLoss, Loss, SquaredLoss
-
-__all__ = ["Noise", "noise_of"]
+__all__ = ["HuberNoise", "Noise", "NormalNoise", "UnitNoise"]
 
 # A perfect fit would have no noise at all, and a likelihood without bound.
 LEAST_SCALE = 1e-12
@@ -43,13 +41,20 @@ class Noise(Protocol):
 
 
 class NormalNoise:
-    """Normal noise of one variance on every output."""
+    """Normal noise of one variance on every output.
+
+    Parameters
+    ----------
+    n_outputs : int
+    mean_loss : float
+        That of a constant prediction, which sets the scale below which noise counts as none.
+    """
 
     n_parameters = 1
 
-    def __init__(self, n_outputs: int, floor: float) -> None:
+    def __init__(self, n_outputs: int, mean_loss: float) -> None:
         self._n_outputs = n_outputs
-        self._floor = floor
+        self._floor = max(LEAST_SCALE * mean_loss, np.finfo(np.float64).tiny)
 
     def scale(self, mean_loss: float) -> float:
         """The variance: twice the mean loss, shared by the outputs."""
@@ -64,19 +69,16 @@ class NormalNoise:
         return float(np.sqrt(self.scale(mean_loss)))
 
 
-class HuberNoise:
+class HuberNoise(NormalNoise):
     """Normal in the middle, with the tails of an exponential distribution."""
 
-    n_parameters = 1
-
-    def __init__(self, delta: float, n_outputs: int, floor: float) -> None:
+    def __init__(self, n_outputs: int, mean_loss: float, delta: float) -> None:
+        super().__init__(n_outputs, mean_loss)
         self._delta = delta
-        self._n_outputs = n_outputs
-        self._floor = floor
 
     def scale(self, mean_loss: float) -> float:
         """The minimum of ``mean_loss / T + log Z(T)``, which has no closed form."""
-        guess = max(2.0 * mean_loss / self._n_outputs, self._floor)
+        guess = super().scale(mean_loss)
         search = minimize_scalar(
             lambda log: mean_loss * np.exp(-log) + self.log_partition(float(np.exp(log))),
             bounds=(np.log(guess) - 7.0, np.log(guess) + 7.0),
@@ -97,8 +99,8 @@ class HuberNoise:
         return float(max(squared, mean_loss / self._n_outputs / self._delta))
 
 
-class ClassNoise:
-    """Class probabilities: there is no scale to fit."""
+class UnitNoise:
+    """The loss is a negative log-likelihood as it is: there is no scale to fit."""
 
     n_parameters = 0
 
@@ -111,27 +113,5 @@ class ClassNoise:
         return 0.0
 
     def spread(self, mean_loss: float) -> float:
-        """Far enough apart for different answers."""
+        """Far enough apart for different predictions."""
         return 2.0
-
-
-def noise_of(loss: Loss, n_outputs: int, mean_loss: float) -> Noise:
-    """The noise that belongs to a loss.
-
-    Parameters
-    ----------
-    loss : Loss
-    n_outputs : int
-    mean_loss : float
-        That of a constant answer, which sets the scale below which noise counts as none.
-
-    Returns
-    -------
-    Noise
-    """
-    floor = max(LEAST_SCALE * mean_loss, np.finfo(np.float64).tiny)
-    if isinstance(loss, SquaredLoss):
-        return NormalNoise(n_outputs, floor)
-    if isinstance(loss, HuberLoss):
-        return HuberNoise(loss.delta, n_outputs, floor)
-    return ClassNoise()
