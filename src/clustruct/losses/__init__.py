@@ -39,16 +39,7 @@ CLASS_LOSSES = tuple(
 
 
 def loss_of(model: Any) -> Loss:
-    """The loss of an estimator: its ``loss``, or what that names with the estimator's parameters.
-
-    Parameters
-    ----------
-    model : estimator
-
-    Returns
-    -------
-    Loss
-    """
+    """The loss of an estimator: its ``loss``, or the one of that name with its parameters."""
     if not isinstance(model.loss, Loss):
         kind = LOSSES[model.loss]
         return kind(*(getattr(model, f"{kind.name}_{name}") for name in kind.parameters))

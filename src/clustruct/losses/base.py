@@ -12,7 +12,7 @@ from sklearn.preprocessing import LabelBinarizer
 from clustruct._typing import Floats
 from clustruct.arrays import cast, namespace, to_host
 from clustruct.losses.intercept import at_once, best_intercept, mean_hessian
-from clustruct.losses.noise import Noise, NormalNoise
+from clustruct.losses.noise import Noise
 
 __all__ = ["Loss", "Measure", "Target"]
 
@@ -20,6 +20,8 @@ Target = NDArray[np.float64] | NDArray[np.intp]
 # From targets and scores to the score of each row, larger is better.
 Measure = Callable[[Any, Any], Any]
 
+# Score of squared errors, the mean over outputs, as scikit-learn calls it.
+SQUARED_ERROR = "neg_mean_squared_error"
 # Least curvature that strengths for tasks are measured by: that of classes of which one is rare.
 LEAST_CURVATURE = 1e-3
 # Rows that an error names.
@@ -33,58 +35,38 @@ class Loss(ABC):
     array API. A loss works on all rows at once; weights and sums are the objective's business. A
     new loss needs `value`, `gradient` and `hessian_product`; with `conjugate`, fits get a
     certificate. All else has a default.
-
-    Attributes
-    ----------
-    name : str
-        As in ``loss="huber"``: that of the class, without "Loss" and in small letters.
-    parameters : tuple of str
-        Arguments that an estimator holds as ``<name>_<argument>``, such as ``huber_delta``.
-    curvature : float
-        No second derivative along a unit direction is larger; a typical one if there is no bound.
-    quadratic : bool
-        Whether it is the squared loss, for which much has a closed form.
-    relative : bool
-        Whether only differences between the outputs matter: a shift of all of them changes nothing.
-    nonnegative : bool
-        Whether no value is below zero, whatever the target and the scores. Only then may a bound
-        be lifted to zero.
-    stretch : float
-        Slopes that `gradient` returns have a finite conjugate when multiplied by up to this.
-    coded : bool
-        Whether targets are codes of classes, 0 to K - 1, with one output for each.
-    centred : bool
-        Whether ``loss(y + c, z + c) = loss(y, z)``, so that targets may be centred.
-    targets : str
-        The targets that `valid` accepts, in words.
-    takes_numbers, takes_classes : bool
-        Whether it is for regression; whether it is for classification.
-    gives_probabilities : bool
-        Whether `probabilities` are those of the classes.
-    has_likelihood : bool
-        Whether ``exp(-loss / T) / Z(T)`` is a density, with the T and Z of `noise`. Information
-        criteria need it.
-    class_scoring : str
-        Default score in searches over classes, a name that scikit-learn knows.
-    class_scale : {"score", "odds"}
-        What scores of classes are: any numbers, or logarithms of odds.
     """
 
+    # As in ``loss="huber"``: by default that of the class, without "Loss" and in small letters.
     name: ClassVar[str]
+    # Arguments that estimators hold as ``<name>_<argument>``, such as ``huber_delta``.
     parameters: ClassVar[tuple[str, ...]] = ()
+    # No second derivative along a unit direction is larger; a typical one if there is no bound.
     curvature: float = 1.0
+    # Whether it is the squared loss, for which much has a closed form.
     quadratic: bool = False
+    # Whether a shift of all outputs changes nothing.
     relative: bool = False
+    # Whether no value is below zero. Only then may a bound be lifted to zero.
     nonnegative: bool = False
+    # Slopes that `gradient` returns, times up to this, are in the domain of the conjugate.
     stretch: float = 1.0
+    # Whether targets are codes of classes, 0 to K - 1, with one output for each.
     coded: bool = False
+    # Whether ``loss(y + c, z + c) = loss(y, z)``, so that targets may be centred.
     centred: bool = False
+    # The targets that `valid` accepts, in words.
     targets: str = "finite numbers"
+    # Whether it is for regression; whether it is for classification.
     takes_numbers: bool = True
     takes_classes: bool = True
+    # Whether `probabilities` are those of the classes.
     gives_probabilities: bool = False
+    # Whether ``exp(-loss / T) / Z(T)`` is a density, by `noise`: information criteria need that.
     has_likelihood: bool = False
+    # Default score in searches over classes, a name that scikit-learn knows.
     class_scoring: str = "accuracy"
+    # What scores of classes are: "score", any numbers, or "odds", logarithms of odds.
     class_scale: str = "score"
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -123,6 +105,8 @@ class Loss(ABC):
         self, target: Any, shares: Floats, fold: Callable[..., Any] = at_once
     ) -> float:
         """Second derivative of the mean loss at the best constant score, for one output."""
+        if self.centred:
+            return self.curvature
 
         def from_zero(function: Callable[..., Any], y: Any, _: Any, s: Any) -> Any:
             return fold(lambda y, s: function(y, 0.0 * y, s), y, s)
@@ -138,14 +122,7 @@ class Loss(ABC):
         return np.isfinite(to_host(target)).reshape(target.shape[0], -1).all(axis=1)
 
     def check_targets(self, target: Target, rows: NDArray[np.intp] | None = None) -> None:
-        """Raise an error that names the rows whose target is not valid.
-
-        Parameters
-        ----------
-        target : rows of shape (n, K)
-        rows : ndarray of shape (n,), default=None
-            Numbers of the rows, where these are not all.
-        """
+        """Raise an error that names rows (by their numbers, if given) without a valid target."""
         if type(self).valid is Loss.valid:
             return  # whoever read them has seen to it that they are finite
         bad = np.flatnonzero(~self.valid(target))
@@ -214,7 +191,8 @@ class Loss(ABC):
 
     def measure(self, scoring: str) -> Measure | None:
         """What a score for numbers is the mean of; None if it takes a fitted model to tell."""
-        return self._minus_deviance if scoring == self.scoring else None
+        known = {self.scoring: self._minus_deviance, SQUARED_ERROR: self._minus_squares}
+        return known.get(scoring)
 
     def class_measure(self, scoring: str) -> Measure | None:
         """The same for classes."""
@@ -223,6 +201,9 @@ class Loss(ABC):
     def _minus_deviance(self, target: Target, scores: Floats) -> Floats:
         return -self.deviance(target, scores)
 
+    def _minus_squares(self, target: Target, scores: Floats) -> Floats:
+        return -namespace(scores).mean((self.predictions(scores) - target) ** 2, axis=1)
+
     # ---- Likelihood
 
     def noise(self, n_outputs: int, mean_loss: float) -> Noise:
@@ -230,7 +211,7 @@ class Loss(ABC):
 
         By default the loss is half a deviance with one dispersion, as in quasi-likelihood.
         """
-        return NormalNoise(n_outputs, mean_loss)
+        return Noise(n_outputs, mean_loss)
 
     def minus_two_log_likelihood(self, mean_loss: float, n_samples: float, n_outputs: int) -> float:
         """Of so many samples with that mean loss, at the most likely scale."""

@@ -5,9 +5,8 @@ from typing import ClassVar
 
 from clustruct._typing import Floats
 from clustruct.arrays import namespace, row_dots
-from clustruct.losses.base import Loss, Measure, Target
+from clustruct.losses.base import SQUARED_ERROR, Loss, Target
 from clustruct.losses.noise import HuberNoise
-from clustruct.losses.squared import negative_squares
 
 __all__ = ["HuberLoss"]
 
@@ -28,7 +27,7 @@ class HuberLoss(Loss):
     nonnegative = True
     centred = True
     has_likelihood = True
-    scoring = "neg_mean_squared_error"
+    scoring = SQUARED_ERROR
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """``1/2 r^2``, or ``delta |r| - 1/2 delta^2`` where the residual is larger than delta."""
@@ -49,14 +48,6 @@ class HuberLoss(Loss):
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """As for the squared loss: slopes are at most delta."""
         return row_dots(slope, 0.5 * slope + target)
-
-    def start_curvature(self, target: Target, shares: Floats, fold: object = None) -> float:
-        """That of most rows, whose residuals are to be below delta."""
-        return 1.0
-
-    def measure(self, scoring: str) -> Measure | None:
-        """Squared errors."""
-        return negative_squares if scoring == self.scoring else None
 
     def noise(self, n_outputs: int, mean_loss: float) -> HuberNoise:
         """Normal in the middle, with exponential tails."""

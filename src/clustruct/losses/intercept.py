@@ -47,20 +47,8 @@ def least_mean(
 
     Zero where the loss says that it is not negative. Otherwise the mean of each row's own minimum,
     which the conjugate knows: ``min_z loss(z) = -loss*(0)``.
-
-    Parameters
-    ----------
-    loss : Loss
-    target : rows of shape (n, K) or (n,)
-    n_outputs : int
-    shares : rows of shape (n,)
-        Weights of the rows, which sum to one.
-    fold : callable, default=at_once
-        How functions of rows are summed, see `Operator.fold`.
-
-    Returns
-    -------
-    float
+    `shares` are the weights of the rows, which sum to one; `fold` sums functions of rows, see
+    `Operator.fold`.
     """
     if getattr(loss, "nonnegative", False):  # losses written before it was asked for may lack it
         return 0.0
@@ -85,22 +73,7 @@ def best_intercept(
 
     Taking the best intercept for each ``W`` leaves a smooth problem in ``W`` alone, with the same
     minimum, and conditioned as if the columns of ``X`` had been centred.
-
-    Parameters
-    ----------
-    loss : Loss
-    target : rows of shape (n, K) or (n,)
-    scores : rows of shape (n, K)
-        Without intercept.
-    shares : rows of shape (n,)
-        Weights of the rows, which sum to one.
-    start : ndarray of shape (K,)
-    fold : callable, default=at_once
-        How functions of rows are summed, see `Operator.fold`.
-
-    Returns
-    -------
-    ndarray of shape (K,)
+    `shares` and `fold` are those of `least_mean`; `start` has an entry for each output.
     """
     if loss.quadratic:
         return fold(lambda y, z, s: s @ (y - z), target, scores, shares)

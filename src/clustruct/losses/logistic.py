@@ -61,7 +61,7 @@ class _ClassLoss(Loss):
 
     def noise(self, n_outputs: int, mean_loss: float) -> UnitNoise:
         """Class probabilities are densities as they are."""
-        return UnitNoise()
+        return UnitNoise(n_outputs, mean_loss)
 
     def to_classifier(
         self, coef: Floats, intercept: Any, fit_intercept: bool, classes: NDArray[Any]

@@ -4,44 +4,18 @@ The density of a target is ``exp(-loss / T) / Z(T)``. For the squared loss that 
 variance ``T``; class probabilities are densities as they are, at ``T = 1``.
 """
 
-from typing import Protocol
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import erf
 
-__all__ = ["HuberNoise", "Noise", "NormalNoise", "UnitNoise"]
+__all__ = ["HuberNoise", "Noise", "UnitNoise"]
 
 # A perfect fit would have no noise at all, and a likelihood without bound.
 LEAST_SCALE = 1e-12
 
 
-class Noise(Protocol):
-    """The family of densities that belongs to a loss.
-
-    Attributes
-    ----------
-    n_parameters : int
-        1 where the scale is fitted, 0 where it is given.
-    """
-
-    n_parameters: int
-
-    def scale(self, mean_loss: float) -> float:
-        """The most likely ``T`` for a mean loss."""
-        ...
-
-    def log_partition(self, scale: float) -> float:
-        """``log Z(T)``."""
-        ...
-
-    def spread(self, mean_loss: float) -> float:
-        """How far scores of different experts are apart, when one model has this mean loss."""
-        ...
-
-
-class NormalNoise:
-    """Normal noise of one variance on every output.
+class Noise:
+    """Normal noise of one variance on every output; other families differ from it.
 
     Parameters
     ----------
@@ -50,26 +24,26 @@ class NormalNoise:
         That of a constant prediction, which sets the scale below which noise counts as none.
     """
 
-    n_parameters = 1
+    n_parameters = 1  # 0 if the scale is given and not fitted
 
     def __init__(self, n_outputs: int, mean_loss: float) -> None:
         self._n_outputs = n_outputs
         self._floor = max(LEAST_SCALE * mean_loss, np.finfo(np.float64).tiny)
 
     def scale(self, mean_loss: float) -> float:
-        """The variance: twice the mean loss, shared by the outputs."""
+        """The most likely ``T`` for a mean loss: the variance, twice the loss of an output."""
         return max(2.0 * mean_loss / self._n_outputs, self._floor)
 
     def log_partition(self, scale: float) -> float:
-        """``K/2 log(2 pi T)``."""
+        """``log Z(T)``, which is ``K/2 log(2 pi T)``."""
         return 0.5 * self._n_outputs * float(np.log(2.0 * np.pi * scale))
 
     def spread(self, mean_loss: float) -> float:
-        """The standard deviation of the residuals."""
+        """How far scores of different experts are apart, when one model has this mean loss."""
         return float(np.sqrt(self.scale(mean_loss)))
 
 
-class HuberNoise(NormalNoise):
+class HuberNoise(Noise):
     """Normal in the middle, with the tails of an exponential distribution."""
 
     def __init__(self, n_outputs: int, mean_loss: float, delta: float) -> None:
@@ -99,7 +73,7 @@ class HuberNoise(NormalNoise):
         return float(max(squared, mean_loss / self._n_outputs / self._delta))
 
 
-class UnitNoise:
+class UnitNoise(Noise):
     """The loss is a negative log-likelihood as it is: there is no scale to fit."""
 
     n_parameters = 0

@@ -3,8 +3,8 @@
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.arrays import namespace, row_dots
-from clustruct.losses.base import Loss, Measure, Target
+from clustruct.arrays import row_dots
+from clustruct.losses.base import SQUARED_ERROR, Loss, Target
 
 __all__ = ["SquaredLoss"]
 
@@ -16,7 +16,7 @@ class SquaredLoss(Loss):
     nonnegative = True
     centred = True
     has_likelihood = True
-    scoring = "neg_mean_squared_error"
+    scoring = SQUARED_ERROR
     # The conjugate is finite everywhere; bounds at slopes stretched by more were never better.
     stretch = 4.0
 
@@ -37,20 +37,7 @@ class SquaredLoss(Loss):
         """``1/2 |g|^2 + <g, y>``."""
         return row_dots(slope, 0.5 * slope + target)
 
-    def start_curvature(self, target: Target, shares: Floats, fold: object = None) -> float:
-        """One, everywhere."""
-        return 1.0
-
-    def measure(self, scoring: str) -> Measure | None:
-        """Squared errors."""
-        return negative_squares if scoring == self.scoring else None
-
     def minus_two_log_likelihood(self, mean_loss: float, n_samples: float, n_outputs: int) -> float:
         """Of normal noise, without the terms that are the same for all models."""
         variance = max(2.0 * mean_loss / n_outputs, np.finfo(np.float64).tiny)
         return float(n_samples * n_outputs * np.log(variance))
-
-
-def negative_squares(target: Target, scores: Floats) -> Floats:
-    """Negative squared error of each row, the mean over outputs."""
-    return -namespace(scores).mean((scores - target) ** 2, axis=1)
