@@ -23,8 +23,9 @@ from clustruct.estimators.features.fold_scores import (
     stacked,
 )
 from clustruct.estimators.features.grid import choose_objective, gram_pays
-from clustruct.estimators.intake.arguments import check_weights, class_targets, weigh_rows
+from clustruct.estimators.intake.arguments import check_weights, weigh_rows
 from clustruct.estimators.intake.samples import Intake
+from clustruct.losses import loss_of
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -218,4 +219,5 @@ def _targets(plan: Plan, y: NDArray[Any]) -> NDArray[Any]:
     if plan.classes is None:
         return y.reshape(y.shape[0], -1)
     codes = np.searchsorted(plan.classes, y)
-    return class_targets(codes, plan.classes.size, plan.model.loss)
+    loss = loss_of(plan.model).with_classes(plan.classes.size)
+    return loss.class_targets(codes, plan.classes.size)

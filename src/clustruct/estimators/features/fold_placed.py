@@ -287,7 +287,7 @@ def _above(a: Floats, b: Floats) -> Floats:
 
 def _check_scoring(plan: Plan) -> None:
     """Refuse functions that want to see the samples."""
-    if not is_of_predictions(plan.scoring):
+    if fast_measure(plan) is None and not is_of_predictions(plan.scoring):
         raise ValueError(
             f"scoring={plan.scoring!r:.80} is a function of model, samples and targets, but these "
             "samples are not in memory. Give the name of a score, or what "

@@ -21,6 +21,7 @@ from clustruct.estimators.features.models import (
 )
 from clustruct.estimators.intake.samples import take_samples
 from clustruct.estimators.search.engine import warn_of_unconverged
+from clustruct.losses import Loss, for_numbers
 from clustruct.results import FeaturePath
 from clustruct.solvers.features import FeatureOutcome
 
@@ -35,7 +36,7 @@ def feature_cluster_path(
     n_clusters: Count | Sequence[Count],
     alphas: str | float | Sequence[float] = "auto",
     n_nonzero: int | Sequence[int | None] | None = None,
-    loss: str = "squared",
+    loss: str | Loss = "squared",
     huber_delta: float = 1.35,
     sample_weight: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
@@ -125,10 +126,10 @@ def feature_cluster_path(
         "random_state": random_state,
     }
     model: FeatureClusterClassifier | FeatureClusterRegressor
-    if loss == "logistic":
-        model = FeatureClusterClassifier(**shared)
-    else:
+    if for_numbers(loss):
         model = FeatureClusterRegressor(**shared, huber_delta=huber_delta)
+    else:
+        model = FeatureClusterClassifier(**shared)
     model._validate_params()
     samples = take_samples(model, X, y, sample_weight)
     objective = choose_objective(samples.design, model._respond(samples), 0.0)

@@ -42,6 +42,7 @@ from clustruct.estimators.search.folds import Folds, in_order_or_shuffled, make_
 from clustruct.estimators.search.rules import RULES, Rule
 from clustruct.estimators.search.scoring import name_of
 from clustruct.grouping.constraints import Free
+from clustruct.losses import Loss, loss_of
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
@@ -144,7 +145,10 @@ class Search(SearchFace, FeatureCluster):
         """What is done on every fold."""
         classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
-        scoring = self._default_scoring() if self.scoring is None else self.scoring
+        scoring = self.scoring
+        if scoring is None:
+            loss = loss_of(self)
+            scoring = loss.class_scoring if is_classifier(self) else loss.scoring
         quiet = method.quietly(method.solver)
         return Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
 
@@ -152,18 +156,18 @@ class Search(SearchFace, FeatureCluster):
         self, n_samples: float, objective: Objective, grid: Grid, method: Method
     ) -> Use[SearchResult]:
         """Fit every point of the grid to all samples and score it by the negative criterion."""
-        if self.rule != "best" or self.loss == "huber":
+        loss = loss_of(self)
+        if self.rule != "best" or not loss.has_likelihood:
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
                 f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
                 "Choose criterion='cv', or rule='best' and another loss."
             )
-        likelihood = "logistic" if self.loss == "logistic" else "gaussian"
         quick = search_method(self.search_solver, method, objective)
 
         def scored() -> Iterator[Scored]:
             for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
-                price = bic(outcome, n_samples, likelihood, self.fit_intercept)
+                price = bic(outcome, n_samples, loss, self.fit_intercept)
                 if self.criterion == "ebic":
                     price += partition_price(outcome)
                 yield Scored(place, -price, int(not outcome.status.converged))
@@ -260,22 +264,21 @@ def search_method(asked: str, method: Method, objective: Objective) -> Method:
 # ---- Information criteria.
 
 
-def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercept: bool) -> float:
+def bic(outcome: FeatureOutcome, n_samples: float, loss: Loss, fit_intercept: bool) -> float:
     """Bayesian information criterion of a fit; smaller is better.
 
-    Values of groups and the intercept count as degrees of freedom.
+    Values of groups and the intercept count as degrees of freedom; the loss has a likelihood.
     """
     point, objective = outcome.solution.point, outcome.problem.objective
     ridge = 0.5 * float(objective.penalties @ np.square(point.W).sum(axis=1))
-    loss = max(point.value - ridge, 0.0)
+    mean_loss = point.value - ridge
+    mean_loss = max(mean_loss, 0.0) if loss.nonnegative else mean_loss
     n_outputs = point.W.shape[1]
     labels = outcome.solution.labels
     n_groups = np.unique(labels[labels >= 0]).size
     freedom = n_outputs * (n_groups + int(fit_intercept))
-    if likelihood == "logistic":
-        return 2.0 * n_samples * loss + freedom * np.log(n_samples)
-    variance = max(2.0 * loss / n_outputs, np.finfo(np.float64).tiny)
-    return n_samples * n_outputs * np.log(variance) + freedom * np.log(n_samples)
+    fit = loss.minus_two_log_likelihood(mean_loss, n_samples, n_outputs)
+    return fit + freedom * float(np.log(n_samples))
 
 
 def partition_price(outcome: FeatureOutcome) -> float:

@@ -14,6 +14,7 @@ from clustruct.estimators.features.models import (
     FeatureClusterRegressor,
 )
 from clustruct.estimators.features.search import Search, constraints_of
+from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
 __all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
@@ -197,7 +198,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
         fit_intercept: bool = True,
@@ -234,9 +235,6 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def _default_scoring(self) -> str:
-        return "neg_mean_squared_error"
 
 
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
@@ -385,7 +383,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
         fit_intercept: bool = True,
@@ -422,6 +420,3 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def _default_scoring(self) -> str:
-        return "neg_log_loss" if self.loss == "logistic" else "accuracy"

@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from clustruct._typing import Floats
-from clustruct.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, Target
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.driver import Callback
 
@@ -22,8 +21,6 @@ __all__ = [
     "check_options",
     "check_start",
     "check_weights",
-    "class_loss",
-    "class_targets",
     "class_weights",
     "conclude",
     "names_of_features",
@@ -105,24 +102,6 @@ def check_start(init: str | ArrayLike, shape: tuple[int, int]) -> Floats | None:
     if not np.isfinite(weights).all():
         raise ValueError("init holds weights that are not finite. Give finite numbers.")
     return weights
-
-
-def class_loss(n_classes: int, loss: str) -> tuple[Loss, int]:
-    """Loss and number of outputs for so many classes."""
-    n_outputs = 1 if n_classes == 2 else n_classes
-    if loss != "logistic":
-        return SquaredLoss(), n_outputs
-    return LogisticLoss() if n_classes == 2 else MultinomialLoss(), n_outputs
-
-
-def class_targets(codes: NDArray[np.intp], n_classes: int, loss: str) -> Target:
-    """Targets for the codes of the classes, as `class_loss` wants them."""
-    codes = codes.reshape(-1)
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    if loss == "logistic":
-        return codes.astype(np.intp)
-    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
 def class_weights(

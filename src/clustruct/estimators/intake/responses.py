@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from clustruct.arrays import beside, namespace, to_host
-from clustruct.estimators.intake.arguments import class_loss, class_targets, class_weights
+from clustruct.estimators.intake.arguments import class_weights
 from clustruct.estimators.intake.samples import Intake
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
@@ -41,7 +41,7 @@ def number_response(samples: Intake, loss: Loss, *, fit_intercept: bool) -> Resp
 
 def class_response(
     samples: Intake,
-    loss: str,
+    loss: Loss,
     class_weight: Mapping[Any, float] | str | None,
     *,
     fit_intercept: bool,
@@ -51,7 +51,7 @@ def class_response(
     Parameters
     ----------
     samples : Intake
-    loss : {"logistic", "squared"}
+    loss : Loss
     class_weight : dict, "balanced" or None
     fit_intercept : bool
 
@@ -78,10 +78,10 @@ def class_response(
         shares = design.map(lambda c, s: s * mine[c], codes, shares)
         total = design.fold(np.sum, shares)
         shares = design.map(lambda s: s / total, shares)
-    pointwise, n_outputs = class_loss(classes.size, loss)
-    target = design.map(partial(class_targets, n_classes=classes.size, loss=loss), codes)
-    place = design.place
-    return classes, Response(place(target), pointwise, n_outputs, place(shares), fit_intercept)
+    loss, place = loss.with_classes(classes.size), design.place
+    target = design.map(partial(loss.class_targets, n_classes=classes.size), codes)
+    n_outputs = loss.n_outputs(classes.size)
+    return classes, Response(place(target), loss, n_outputs, place(shares), fit_intercept)
 
 
 def named(classes: NDArray[Any], codes: Any) -> Any:

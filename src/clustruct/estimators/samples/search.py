@@ -40,7 +40,6 @@ from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
 from clustruct.estimators.search.rules import RULES, Rule
 from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
 from clustruct.kernels import kmeans1d
-from clustruct.objectives.samples.noise import noise_of
 from clustruct.results import CountSelection
 from clustruct.results.paired import standard_errors
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
@@ -304,7 +303,7 @@ def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any) -> A
     response = objective.response
     nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
     constant = float(response.shares @ objective.costs(*nothing)[:, 0])
-    noise = noise_of(response.loss, response.n_outputs, constant)
+    noise = response.loss.noise(response.n_outputs, constant)
     price = COUNT_CRITERIA[criterion](objective, noise, model._W, model._b, float(weights.sum()))
     return model, price, model.best_loss(X, y, sample_weight)
 

@@ -10,6 +10,7 @@ from clustruct._typing import Floats
 from clustruct.estimators.intake.arguments import check_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.estimators.samples.search import CountSearch, offset_loss
+from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
@@ -125,7 +126,7 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
         rule: str = "fewest",
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -276,7 +277,7 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
         rule: str = "fewest",
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",

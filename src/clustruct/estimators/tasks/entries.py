@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Indices
 from clustruct.design import DenseDesign, Design, Rows
-from clustruct.losses import LogisticLoss, Loss
+from clustruct.losses import Loss
 from clustruct.objectives.tasks.data import Source, SquaredData, TaskData, task_data
 from clustruct.objectives.tasks.pieces import Setting, Spread, TaskSums, part_of
 from clustruct.objectives.tasks.rows import TaskTargets
@@ -96,7 +96,7 @@ class Entries:
         if loss.quadratic and self.adds_up:
             check_size(self.n_tasks, self.design.shape[1])
             return self.summed().prepared(loss, fit_intercept)
-        frame = self.frame(fit_intercept, not isinstance(loss, LogisticLoss))
+        frame = self.frame(fit_intercept, loss.centred)
         return self.prepared_in(frame, loss, fit_intercept)
 
     @property
@@ -140,14 +140,11 @@ class Entries:
         return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
 
     def _curvature(self, loss: Loss, total: float) -> float:
-        """Second derivative of the mean loss by a common shift of all scores that are zero.
-
-        For classes, at the score that says how frequent they are.
-        """
-        if not isinstance(loss, LogisticLoss):
-            return 1.0
-        positive = self.design.fold(lambda a: (a.weights / total) @ (a.y > 0.0), self.targets)
-        return max(float(positive) * (1.0 - float(positive)), 1e-3)
+        """Second derivative of the mean loss by a common shift of all scores."""
+        map_targets, fold = self.design.map, self.design.fold
+        target = map_targets(lambda a: a.y[:, None], self.targets)
+        shares = map_targets(lambda a: a.weights / total, self.targets)
+        return loss.start_curvature(target, shares, fold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,7 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -14,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from clustruct._typing import Floats, Indices
 from clustruct.estimators.search.scoring import Scoring, model_scorer
+from clustruct.losses import Loss
 
 __all__ = ["PooledScore", "pooled", "task_scorer"]
 
@@ -116,7 +116,7 @@ class _OfTasks:
 # ---- Scores of a search: all targets of a fold together.
 
 
-def pooled(scoring: Scoring, classifier: bool, probabilities: bool) -> PooledScore:
+def pooled(scoring: Scoring, class_loss: Loss | None) -> PooledScore:
     """A score of all held-out targets, each predicted by its own task.
 
     Parameters
@@ -124,10 +124,8 @@ def pooled(scoring: Scoring, classifier: bool, probabilities: bool) -> PooledSco
     scoring : str or callable
         A name that scikit-learn knows, what ``make_scorer`` or `task_scorer` returns, or a function
         of targets, scores and numbers of tasks.
-    classifier : bool
-        Whether targets are classes, -1 and 1.
-    probabilities : bool
-        Whether the scores of a classifier are log-odds.
+    class_loss : Loss or None
+        The loss of a classifier, whose targets are -1 and 1; None for numbers.
 
     Returns
     -------
@@ -140,7 +138,7 @@ def pooled(scoring: Scoring, classifier: bool, probabilities: bool) -> PooledSco
         return lambda y, scores, tasks, weights: float(own(y, scores, tasks))
     known = scoring
     get_scorer(known)  # complains of a name that there is not
-    model = _ScoredClasses(probabilities) if classifier else _ScoredNumbers()
+    model = _ScoredNumbers() if class_loss is None else _ScoredClasses(class_loss)
 
     def score(y: Floats, scores: Floats, tasks: Indices, weights: Floats) -> float:
         return model_scorer(known, weights)(model, scores[:, None], y)
@@ -160,8 +158,8 @@ class _ScoredClasses(ClassifierMixin, BaseEstimator):
 
     classes_ = np.array([-1.0, 1.0])
 
-    def __init__(self, probabilities: bool) -> None:
-        self.probabilities = probabilities
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
 
     def decision_function(self, X: Floats) -> Floats:
         return X[:, 0]
@@ -169,6 +167,6 @@ class _ScoredClasses(ClassifierMixin, BaseEstimator):
     def predict(self, X: Floats) -> Floats:
         return np.where(X[:, 0] > 0.0, 1.0, -1.0)
 
-    @available_if(lambda self: self.probabilities)
-    def predict_proba(self, X: Floats) -> NDArray[Any]:
-        return np.column_stack([expit(-X[:, 0]), expit(X[:, 0])])
+    @available_if(lambda self: self.loss.gives_probabilities)
+    def predict_proba(self, X: Floats) -> Floats:
+        return np.asarray(self.loss.probabilities(X))

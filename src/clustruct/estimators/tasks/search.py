@@ -40,6 +40,7 @@ from clustruct.estimators.tasks.entries import Entries, Summed
 from clustruct.estimators.tasks.folds import Split, folds_of, score_fits, split
 from clustruct.estimators.tasks.layouts import Reading
 from clustruct.estimators.tasks.scoring import PooledScore, pooled
+from clustruct.losses import loss_of
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.results import TaskSelection
 from clustruct.solvers.tasks.alternation import point_of
@@ -50,7 +51,6 @@ __all__ = ["WITHIN", "TaskSearch"]
 # Strengths to try, in units of the curvature of the loss times the median variance of the columns.
 WITHIN = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BETWEEN = (1.0, 0.1, 0.01)
-LOSS_NAMES = {"squared": "neg_squared_loss", "huber": "neg_huber_loss", "logistic": "neg_log_loss"}
 # Standard errors by which more groups must be ahead of fewer.
 SIGNIFICANT = 2.0
 # Fits that are only scored: starts at the first point of the grid, starts besides the groups found
@@ -96,10 +96,10 @@ class TaskSearch(SearchFace, TaskCluster):
             )
         check_answered(reading.entries, reading.names)
         folds = folds_of(reading, self.cv, self.random_state)
-        score = None
+        loss, score = loss_of(self), None
         if self.scoring is not None:
-            score = pooled(self.scoring, is_classifier(self), self.loss == "logistic")
-        whole, splits = split(reading.entries, folds.each, self._loss(), score)
+            score = pooled(self.scoring, loss if is_classifier(self) else None)
+        whole, splits = split(reading.entries, folds.each, loss, score)
         prepared = self._prepare(whole)
         intercept = self.alpha_intercept
         intercept = intercept_price(prepared) if intercept == "auto" else float(intercept)
@@ -107,7 +107,7 @@ class TaskSearch(SearchFace, TaskCluster):
         points = Points(self._unwatched(), _counts(self.n_clusters, whole.n_tasks), grid, score)
         summed = all(isinstance(mine.held, Summed) for mine in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
-        name = LOSS_NAMES[self.loss] if self.scoring is None else name_of(self.scoring)
+        name = loss.loss_scoring if self.scoring is None else name_of(self.scoring)
         use = by_folds(points, splits, name, self.n_jobs if at_hand else 1)
         rule = Rule(self.rule, SIGNIFICANT, ratio=folds.ratio)
         found = run_search(use, rule, self.max_iter, self.verbose)
@@ -215,7 +215,7 @@ def _score_split(number: int, split: Split, points: Points) -> Scored:
     shape = coefs.shape[:2]
     coefs = coefs.reshape(-1, *coefs.shape[2:])
     intercepts = intercepts.reshape(coefs.shape[0], -1)
-    scores = score_fits(split.held, coefs, intercepts, points.model._loss(), points.score)
+    scores = score_fits(split.held, coefs, intercepts, loss_of(points.model), points.score)
     return Scored((..., number), scores.reshape(shape), unconverged)
 
 

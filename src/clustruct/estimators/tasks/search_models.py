@@ -11,6 +11,7 @@ from clustruct._finite import without_warnings
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
 from clustruct.estimators.tasks.models import TaskClusterClassifier, TaskClusterRegressor
 from clustruct.estimators.tasks.search import TaskSearch
+from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
@@ -131,7 +132,7 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
         scoring: str | Callable[..., float] | None = None,
         rule: str = "fewest",
         criterion: str = "cv",
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -318,7 +319,7 @@ class TaskClusterClassifierCV(TaskSearch, TaskClusterClassifier):
         scoring: str | Callable[..., float] | None = None,
         rule: str = "fewest",
         criterion: str = "cv",
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         huber_delta: float = 1.35,
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
