@@ -205,7 +205,8 @@ class CountSearch(BaseEstimator):
             for model, price, loss in run_jobs(jobs, n_jobs):
                 fitted[model.n_clusters] = model
                 place = (counts.index(model.n_clusters), slice(None), 0)
-                yield Scored(place, (-price, loss), int(not model.status_.converged))
+                stopped = self.callback is None and not model.status_.converged
+                yield Scored(place, (-price, loss), int(stopped))
 
         n_fits, shape = len(counts), (len(counts), 2, 1)
         table = partial(table_of, counts, self.criterion, "")
@@ -287,7 +288,9 @@ def table_of(
 
 
 def _fitted(model: Any, *sample: Any) -> Any:
-    """Fit a model; whoever counts those that did not converge warns of all of them."""
+    """Fit a model; those that did not converge are counted, and warned of once for all."""
+    if model.callback is not None:  # may end the fit, which is no failure
+        return model.fit(*sample)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(*sample)
