@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from clustruct._typing import Floats
 from clustruct.estimators.features.grid import Method, fit_grid
 from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.arguments import counter
+from clustruct.estimators.options import counter
 from clustruct.estimators.search.folds import Divided, FoldWork
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective

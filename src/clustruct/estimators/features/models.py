@@ -16,16 +16,22 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from clustruct._finite import require_squares, without_warnings
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import log_softmax, namespace, softmax
+from clustruct.design import Design, Rows
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.estimators.intake.arguments import MATRIX_CHECKS, with_features_of
-from clustruct.estimators.intake.responses import class_response, named, number_response
-from clustruct.estimators.intake.samples import Intake, map_rows, take_matrix, take_samples
+from clustruct.estimators.intake import (
+    Samples,
+    apply_model,
+    class_response,
+    named,
+    number_response,
+    take_samples,
+    with_features_of,
+)
 from clustruct.losses import HuberLoss, Loss, SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
@@ -202,16 +208,8 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
-    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and answers."""
-        matrix, answers = validate_data(
-            self, X, y, multi_output=True, y_numeric=True, **MATRIX_CHECKS
-        )
-        require_squares(answers)
-        return matrix, answers
-
-    def _respond(self, samples: Intake) -> Response:
-        """What the scores are held against."""
+    def _respond(self, samples: Samples) -> Response:
+        """Target, loss and weights of samples."""
         self._single = len(samples.targets.shape) == 1
         loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
         return number_response(samples, loss, fit_intercept=self.fit_intercept)
@@ -231,11 +229,11 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         """
         check_is_fitted(self)
         width = None if self._single else self._weights.shape[1]
-        return map_rows(self._answers, take_matrix(self, X), width)
+        return apply_model(self, self._predictions, X, width)
 
-    def _answers(self, matrix: Any) -> Floats:
-        """Answers for a validated matrix."""
-        scores = self._scores(matrix)
+    def _predictions(self, design: Design) -> Rows:
+        """Predictions for placed samples."""
+        scores = self._scores(design)
         return scores[:, 0] if self._single else scores
 
     def to_sklearn(self) -> LinearRegression:
@@ -419,14 +417,8 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
-    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and classes."""
-        matrix, classes = validate_data(self, X, y, **MATRIX_CHECKS)
-        check_classification_targets(classes)
-        return matrix, classes
-
-    def _respond(self, samples: Intake) -> Response:
-        """What the scores are held against."""
+    def _respond(self, samples: Samples) -> Response:
+        """Target, loss and weights of samples."""
         self.classes_, response = class_response(
             samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
         )
@@ -447,11 +439,11 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         """
         check_is_fitted(self)
         width = self.classes_.size if self._many_outputs() else None
-        return map_rows(self._decide, take_matrix(self, X), width)
+        return apply_model(self, self._decide, X, width)
 
-    def _decide(self, matrix: Any) -> Floats:
-        """Scores for a validated matrix."""
-        scores = self._scores(matrix)
+    def _decide(self, design: Design) -> Rows:
+        """Scores for placed samples."""
+        scores = self._scores(design)
         return scores if self._many_outputs() else scores[:, 0]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -468,11 +460,11 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
             Classes.
         """
         check_is_fitted(self)
-        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+        return apply_model(self, self._choose, X, None, self.classes_.dtype)
 
-    def _choose(self, matrix: Any) -> NDArray[Any]:
-        """Classes for a validated matrix; numbers are beside it, strings on the host."""
-        scores = self._decide(matrix)
+    def _choose(self, design: Design) -> NDArray[Any]:
+        """Classes for placed samples; numbers are beside them, strings on the host."""
+        scores = self._decide(design)
         best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
         return named(self.classes_, best)
 
@@ -511,12 +503,12 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
         """A function of the scores of all classes."""
         check_is_fitted(self)
-        matrix = take_matrix(self, X)
-        return map_rows(lambda X: function(self._class_scores(X)), matrix, self.classes_.size)
+        width = self.classes_.size
+        return apply_model(self, lambda design: function(self._class_scores(design)), X, width)
 
-    def _class_scores(self, matrix: Any) -> Floats:
+    def _class_scores(self, design: Design) -> Rows:
         """One score a class, also where there are two."""
-        scores = self._decide(matrix)
+        scores = self._decide(design)
         if scores.ndim == 2:
             return scores
         xp = namespace(scores)

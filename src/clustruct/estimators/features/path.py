@@ -20,7 +20,7 @@ from clustruct.estimators.features.models import (
     FeatureClusterClassifier,
     FeatureClusterRegressor,
 )
-from clustruct.estimators.intake.samples import take_samples
+from clustruct.estimators.intake import take_samples
 from clustruct.results import FeaturePath
 from clustruct.solvers.features import FeatureOutcome
 

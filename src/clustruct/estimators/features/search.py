@@ -11,7 +11,6 @@ from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from clustruct._typing import Indices
-from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.features.cross_validation import cross_validate, search_method
 from clustruct.estimators.features.grid import (
@@ -25,7 +24,8 @@ from clustruct.estimators.features.grid import (
 )
 from clustruct.estimators.features.plan import Plan
 from clustruct.estimators.features.selection import bic, partition_price, select
-from clustruct.estimators.intake.arguments import check_groups, conclude, counter, watcher
+from clustruct.estimators.intake import check_groups, validate
+from clustruct.estimators.options import conclude, counter, watcher
 from clustruct.estimators.search.fold_local import LocalSamples
 from clustruct.estimators.search.fold_placed import PlacedSamples
 from clustruct.estimators.search.folds import Divided, make_folds
@@ -68,8 +68,9 @@ class Search(FeatureCluster):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
     ) -> None:
         """Choose a point of the grid, and fit there."""
-        elsewhere = is_partitioned(X) or is_large_map(X) or is_elsewhere(X)
-        samples = (PlacedSamples if elsewhere else LocalSamples)(self, X, y, sample_weight)
+        design, targets = validate(self, X, y)
+        divisible = LocalSamples if design.on_host else PlacedSamples
+        samples = divisible(design, targets, sample_weight)
         folds, ratio = self._make_folds(samples, groups) if self.criterion == "cv" else ([], 0.0)
         divided = samples.divide(folds, self)
         objective = divided.objective

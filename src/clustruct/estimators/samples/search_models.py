@@ -25,14 +25,15 @@ from sklearn.utils.validation import _check_sample_weight
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.estimators.intake.arguments import check_matrix, conclude, counter
-from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
+from clustruct.estimators.intake import Samples, place_matrix, validate, weigh
+from clustruct.estimators.options import conclude, counter
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
 from clustruct.objectives.samples.noise import noise_of
 from clustruct.results import CountSelection
 from clustruct.solvers.driver import Callback
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
+from clustruct.solvers.experts.recipes import SUBSET, draw_rows
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
@@ -54,11 +55,14 @@ class _CountSearch(BaseEstimator):
     def _search(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the best model as one's own."""
         seed = int(check_random_state(self.random_state).randint(2**31))
-        if stays_elsewhere(X):
-            self._search_on_part(X, y, sample_weight, seed)
+        design, targets = validate(self, X, y)
+        if not design.on_host:
+            drawn = draw_samples(weigh(design, targets, sample_weight), seed)
+            selection = self._search_on_part(drawn, seed)
+            self._adopt(self._model(selection.best, seed, gate=True).fit(X, y, sample_weight))
+            self.selection_ = selection
             return
-        _, answers = self._check_data(X, y)
-        counts = self._counts(answers)
+        counts = self._counts(targets)
         if self.criterion == "cv":
             folds, losses = self._held_out(counts, X, y, sample_weight, seed)
             values, errors = folds.mean(axis=1), _errors(folds)
@@ -108,12 +112,11 @@ class _CountSearch(BaseEstimator):
         """The negative criterion of that number."""
         return 0.0 - float(self.selection_.values[self.best_index_])
 
-    def _search_on_part(self, X: Any, y: Any, sample_weight: Any, seed: int) -> None:
-        """Choose the number on samples drawn by weight, and fit so many experts to all of them."""
+    def _search_on_part(self, drawn: tuple[Any, NDArray[Any], Floats], seed: int) -> CountSelection:
+        """Choose the number of experts on samples drawn by weight."""
         few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
-        samples, answers, weights = draw_samples(take_samples(self, X, y, sample_weight), seed)
-        self.selection_ = few.fit(samples, answers, weights).selection_
-        self._adopt(self._model(self.selection_.best, seed, gate=True).fit(X, y, sample_weight))
+        selection: CountSelection = few.fit(*drawn).selection_
+        return selection
 
     def _adopt(self, model: Any) -> None:
         """What was fitted, as one's own."""
@@ -519,7 +522,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
 
     def _compared(self, model: Any, single: Any, X: Any, y: Any, weights: Floats) -> float:
         """Error of the experts' answers, less that of a single classifier's first choices."""
-        order = np.argsort(-single._weighted(check_matrix(single, X)), axis=1, kind="stable")
+        order = np.argsort(-single._weighted(place_matrix(single, X)), axis=1, kind="stable")
         answers = single.classes_[order[:, : model.n_clusters_]]
         missed = (answers != np.asarray(y)[:, None]).all(axis=1)
         return model.best_error(X, y, weights) - float(np.average(missed, weights=weights))
@@ -547,3 +550,17 @@ def offset_loss(count: int) -> float:
 def _fewest(values: Floats, margin: float) -> int:
     """The first of the values that are as good as the best, up to a margin."""
     return int(np.flatnonzero(values <= values.min() + margin)[0])
+
+
+def draw_samples(samples: Samples, seed: int) -> tuple[Any, NDArray[Any], Floats]:
+    """Some samples on the host, drawn by weight: matrix, targets and how often each was drawn.
+
+    All of them, with their own weights, where they are few.
+    """
+    design, shares = samples.design, samples.design.place(samples.shares)
+    if few := design.shape[0] <= SUBSET:
+        index = np.arange(design.shape[0])
+    else:
+        index, counts = draw_rows(design, shares, seed)
+    matrix, (own, targets) = design.fetch(index, shares, samples.targets)
+    return matrix, targets, own * samples.total if few else counts

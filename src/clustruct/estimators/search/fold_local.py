@@ -6,15 +6,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Indices
-from clustruct.design import Design, as_design
+from clustruct.design import as_design
 from clustruct.estimators.features.grid import choose_objective, gram_pays
 from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.arguments import check_weights, class_targets, weigh_rows
-from clustruct.estimators.intake.samples import Intake
+from clustruct.estimators.intake import check_weights, class_targets, weigh
 from clustruct.estimators.search.fold_scores import (
     Ledger,
     Measure,
@@ -73,28 +71,22 @@ class LocalSamples:
 
     Parameters
     ----------
-    model : estimator
-        What they are for; it gets to know the features.
-    X : array-like or sparse matrix
-    y : array-like
+    design : LocalDesign
+    targets : ndarray
     sample_weight : array-like or None
     """
 
-    def __init__(
-        self, model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> None:
-        matrix, targets = model._check_data(X, y)
-        weights = check_weights(matrix, sample_weight)
-        self.n_rows = int(matrix.shape[0])
+    def __init__(self, design: Any, targets: NDArray[Any], sample_weight: Any) -> None:
+        weights = None if sample_weight is None else check_weights(design, sample_weight)[0]
+        self.n_rows = int(design.shape[0])
         self.kept = np.arange(self.n_rows) if weights is None else np.flatnonzero(weights)
-        # CSR is what rows are cheap to take of.
-        data = Data(matrix.tocsr() if sparse.issparse(matrix) else matrix, targets, weights)
+        data = Data(design.by_rows().matrix(), targets, weights)
         self._data = data if self.kept.size == data.n else data.rows(self.kept)
         self.y = self._data.y
         self.weight = float(data.n if weights is None else weights.sum())
 
     @cached_property
-    def design(self) -> Design:
+    def design(self) -> Any:
         """All samples."""
         return as_design(self._data.X)
 
@@ -104,8 +96,7 @@ class LocalSamples:
 
     def divide(self, folds: Sequence[Fold], model: Any) -> "LocalFolds":
         """The samples with their folds, for a model."""
-        _, _, shares = weigh_rows(self._data.X, self.y, self._data.weights)
-        response = model._respond(Intake(self.design, self.y, shares))
+        response = model._respond(weigh(self.design, self.y, self._data.weights))
         return LocalFolds(self._data, folds, choose_objective(self.design, response, 0.0))
 
 
@@ -215,9 +206,9 @@ def _whole(data: Data, plan: Plan, folds: Sequence[Fold]) -> Moments | None:
 
 
 def _response(data: Data, plan: Plan) -> Response:
-    """What the scores of these samples are held against."""
-    _, _, shares = weigh_rows(data.X, data.y, data.weights)
-    response: Response = plan.model._respond(Intake(as_design(data.X), data.y, shares))
+    """Target, loss and weights of these samples."""
+    samples = weigh(as_design(data.X), data.y, data.weights)
+    response: Response = plan.model._respond(samples)
     return response
 
 

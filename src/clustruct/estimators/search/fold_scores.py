@@ -13,7 +13,7 @@ from clustruct._typing import Floats
 from clustruct.arrays import cast, namespace
 from clustruct.design import Rows
 from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.arguments import class_loss
+from clustruct.estimators.intake import class_loss
 from clustruct.losses import Loss
 from clustruct.solvers.driver import Solution
 

@@ -166,7 +166,7 @@ def _summed_splits(entries: Entries, folds: Folds) -> tuple[Summed, list[Split]]
     def numbered(a: TaskTargets, mine: Indices) -> TaskTargets:
         return TaskTargets(a.rows, mine[a.rows] * count + a.tasks, a.y, a.weights, a.height)
 
-    cells = entries.map(numbered, entries.beside(patterns)).summed().sums
+    cells = entries.map(numbered, entries.design.attach(patterns)).summed().sums
     pattern, task = np.divmod(cells.stack.tasks, count)
 
     def summed(wanted: NDArray[np.bool_]) -> Summed:

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.intake.arguments import counter
+from clustruct.estimators.options import counter
 from clustruct.estimators.tasks.base import Prices, TaskCluster
 from clustruct.estimators.tasks.entries import Entries, Summed
 from clustruct.estimators.tasks.folds import Score, Split, score_fits

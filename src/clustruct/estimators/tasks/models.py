@@ -14,8 +14,9 @@ from sklearn.utils.metaestimators import available_if
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import beside, expit, namespace, to_host
+from clustruct.arrays import expit, namespace, to_host
 from clustruct.design import Rows
+from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
 from clustruct.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
@@ -518,8 +519,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         best = scores > 0.0
         if self._layout == "classes":
             best = namespace(scores).argmax(scores, axis=1)
-        classes = self.classes_[to_host(best).astype(np.intp)]
-        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
+        return named(self.classes_, best)
 
     @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.estimators.intake.arguments import watcher
+from clustruct.estimators.options import watcher
 from clustruct.estimators.tasks.base import (
     Prices,
     TaskCluster,
