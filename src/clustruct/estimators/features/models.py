@@ -24,6 +24,7 @@ from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.intake.arguments import MATRIX_CHECKS, with_features_of
 from clustruct.estimators.intake.responses import class_response, named, number_response
 from clustruct.estimators.intake.samples import Intake, map_rows, take_matrix, take_samples
+from clustruct.grouping.constraints import Constraint
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
@@ -57,6 +58,9 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -148,6 +152,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -165,6 +170,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self.loss = loss
         self.huber_delta = huber_delta
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -232,8 +238,8 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     def _answers(self, matrix: Any) -> Floats:
         """Answers for a validated matrix."""
-        scores = self._scores(matrix)
-        return scores[:, 0] if self._single else scores
+        predicted = loss_of(self).predictions(self._scores(matrix))
+        return predicted[:, 0] if self._single else predicted
 
     def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
@@ -280,6 +286,9 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         Weights of the classes, which multiply those of the samples.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -363,6 +372,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -380,6 +390,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self.loss = loss
         self.class_weight = class_weight
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init

@@ -35,6 +35,7 @@ from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
 from clustruct.solvers.features import RECIPES, relaxed
+from clustruct.solvers.protocols import may_refit
 
 __all__ = ["Search", "constraints_of"]
 
@@ -75,7 +76,8 @@ class Search(FeatureCluster):
         divided = samples.divide(folds, self)
         objective = divided.objective
         method = self._method(objective.shape)
-        grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
+        alphas = check_alphas(self.alphas, objective)
+        grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
         if self.criterion != "cv":
             found = self._search_by_bic(samples.weight, objective, grid, method)
@@ -110,6 +112,8 @@ class Search(FeatureCluster):
     ) -> SearchResult:
         classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
+        if self.constraint is not None and not may_refit(self.constraint):
+            relax = (1.0,)  # values of groups have to stay as they are
         scoring = self.scoring
         if scoring is None:
             loss = loss_of(self)
@@ -166,7 +170,9 @@ class Search(FeatureCluster):
     ) -> None:
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
-        grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
+        grid = Grid(
+            (found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],), self.constraint
+        )
         watch = watcher(int(self.verbose) > 1, self.callback)
         method = replace(method, budget=replace(method.budget, monitor=watch))
         ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)

@@ -236,8 +236,8 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _answers(self, matrix: Any) -> Rows:
         """Weighted answers for a validated matrix."""
-        scores = self._scores(matrix)
-        answers = blend(self._expert_weights(matrix, scores), scores)
+        predicted = loss_of(self).predictions(self._scores(matrix))
+        answers = blend(self._expert_weights(matrix, predicted), predicted)
         return answers[:, 0] if self._single else answers
 
     def predict_experts(self, X: ArrayLike) -> Floats:
@@ -260,8 +260,8 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _all_answers(self, matrix: Any) -> Rows:
         """Every expert's answers for a validated matrix."""
-        scores = self._scores(matrix)
-        return scores[:, :, 0] if self._single else scores
+        predicted = loss_of(self).predictions(self._scores(matrix))
+        return predicted[:, :, 0] if self._single else predicted
 
     def _check_data(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
@@ -278,8 +278,9 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
         target = np.asarray(answers, dtype=np.float64)
-        target = target.reshape(target.shape[0], -1)
-        return target, loss_of(self), target.shape[1]
+        target, loss = target.reshape(target.shape[0], -1), loss_of(self)
+        loss.check_targets(target)
+        return target, loss, target.shape[1]
 
     def _set_experts(self, place: Callable[[Floats], Any]) -> None:
         self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
@@ -287,7 +288,9 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted answers."""
-        return response.loss.value(response.target, blend(weights, scores))
+        loss = response.loss
+        blended = loss.link(blend(weights, loss.predictions(scores)))
+        return loss.value(response.target, blended)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

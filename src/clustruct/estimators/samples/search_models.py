@@ -29,7 +29,7 @@ from clustruct.estimators.intake.arguments import check_matrix, conclude, counte
 from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
-from clustruct.losses import Loss
+from clustruct.losses import Loss, loss_of
 from clustruct.results import CountSelection
 from clustruct.solvers.driver import Callback
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
@@ -53,6 +53,11 @@ class _CountSearch(BaseEstimator):
 
     def _search(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the best model as one's own."""
+        if self.criterion != "cv" and not loss_of(self).has_likelihood:
+            raise ValueError(
+                f"criterion={self.criterion!r} needs a likelihood, which loss={self.loss!r} does "
+                "not have. Choose criterion='cv', or another loss."
+            )
         seed = int(check_random_state(self.random_state).randint(2**31))
         if stays_elsewhere(X):
             self._search_on_part(X, y, sample_weight, seed)

@@ -124,6 +124,7 @@ class Entries:
 
     def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
         """Rows of each task with their shares, and few coordinates, in a given frame."""
+        self._check_targets(loss)
         design: Any = self.design
         targets, means, rotation = self.targets, frame.means, None
         if design.shape[1] > design.shape[0]:
@@ -138,6 +139,19 @@ class Entries:
         source: Source = make(design, targets, self.n_tasks, setting)
         data = task_data(source, loss, fit_intercept)
         return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
+
+    def _check_targets(self, loss: Loss) -> None:
+        """Complain of targets that the loss is not for."""
+
+        def fold(valid: Any, targets: Rows, combine: Any) -> Any:
+            def by_row(a: TaskTargets) -> Any:
+                good = np.ones(a.height, dtype=bool)
+                good[a.rows[~valid(a.y[:, None])]] = False
+                return good
+
+            return self.design.fold(by_row, targets, combine=combine)
+
+        loss.check_targets(self.targets, fold)
 
     def _curvature(self, loss: Loss, total: float) -> float:
         """Second derivative of the mean loss by a common shift of all scores."""

@@ -241,7 +241,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             TaskTargets.
         """
-        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+        return self._answer(X, tasks, loss_of(self).predictions, self._width(tasks))
 
     def score(
         self,
