@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from clustruct._typing import Floats, Labels
+from clustruct.losses import loss_of
 from clustruct.results import (
     Certificate,
     CountSelection,
@@ -163,8 +164,7 @@ def answers_of(model: Any) -> Answers:
     if classes is None:
         n_outputs = 1 if is_tasks else _n_outputs(estimator)
         return Answers(("",) if n_outputs == 1 else _numbered_names(n_outputs), kind)
-    loss = estimator.get_params(deep=False).get("loss", "logistic")
-    kind = "odds" if loss == "logistic" else "score"
+    kind = loss_of(estimator).class_scale
     names = tuple(str(name) for name in classes)
     if len(names) == 2:
         return Answers(names[1:], kind, names[0])

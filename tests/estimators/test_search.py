@@ -28,6 +28,12 @@ from clustruct.objectives.quadratic import quadratic_objective, remaining_object
 GRID = {"n_clusters": (1, 2, 3), "alphas": (1e-1, 1e-3)}
 
 
+class WithoutLikelihood(SquaredLoss):
+    """A loss that is not known to be a likelihood."""
+
+    has_likelihood = False
+
+
 @pytest.fixture(scope="module")
 def problem():
     return cs.datasets.make_clustered_features(120, 10, 3, random_state=0)
@@ -562,7 +568,7 @@ def test_one_warning_for_all_fits_that_did_not_converge(problem):
         ({"cv": [(np.arange(3), np.arange(0))]}, "1 lack samples"),
         ({"criterion": "bic", "rule": "one_se"}, "criterion='bic' does not go with rule='one_se'"),
         ({"criterion": "bic", "rule": "fewest"}, "criterion='bic' does not go with rule='fewest'"),
-        ({"criterion": "bic", "loss": "huber"}, "needs a likelihood"),
+        ({"criterion": "bic", "loss": WithoutLikelihood()}, "needs a likelihood"),
         ({"scoring": "nonsense"}, "nonsense"),
     ],
 )

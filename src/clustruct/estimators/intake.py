@@ -19,7 +19,7 @@ from clustruct._finite import require_squares
 from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Beside, Design, Rows, apply, average, load, place
-from clustruct.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss, Target
+from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 
 __all__ = [
@@ -30,9 +30,7 @@ __all__ = [
     "check_groups",
     "check_targets",
     "check_weights",
-    "class_loss",
     "class_response",
-    "class_targets",
     "class_weights",
     "is_missing",
     "mean_over_samples",
@@ -263,6 +261,7 @@ def number_response(samples: Samples, loss: Loss, *, fit_intercept: bool) -> Res
     target = design.map(
         lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.targets
     )
+    loss.check_targets(target, design.fold)
     n_outputs = 1 if len(shape) == 1 else shape[1]
     place = design.place
     return Response(place(target), loss, n_outputs, place(samples.shares), fit_intercept)
@@ -270,7 +269,7 @@ def number_response(samples: Samples, loss: Loss, *, fit_intercept: bool) -> Res
 
 def class_response(
     samples: Samples,
-    loss: str,
+    loss: Loss,
     class_weight: Mapping[Any, float] | str | None,
     *,
     fit_intercept: bool,
@@ -289,10 +288,10 @@ def class_response(
         shares = design.map(lambda c, s: s * mine[c], codes, shares)
         total = design.fold(np.sum, shares)
         shares = design.map(lambda s: s / total, shares)
-    pointwise, n_outputs = class_loss(classes.size, loss)
-    target = design.map(partial(class_targets, n_classes=classes.size, loss=loss), codes)
-    place = design.place
-    return classes, Response(place(target), pointwise, n_outputs, place(shares), fit_intercept)
+    loss, place = loss.with_classes(classes.size), design.place
+    target = design.map(partial(loss.class_targets, n_classes=classes.size), codes)
+    n_outputs = loss.n_outputs(classes.size)
+    return classes, Response(place(target), loss, n_outputs, place(shares), fit_intercept)
 
 
 def check_classes(classes: NDArray[Any], *, any_type: bool = False) -> None:
@@ -304,24 +303,6 @@ def check_classes(classes: NDArray[Any], *, any_type: bool = False) -> None:
             f"y holds one class only, {classes.tolist()[0]!r}; a classifier needs samples (of "
             "positive weight) of at least two classes."
         )
-
-
-def class_loss(n_classes: int, loss: str) -> tuple[Loss, int]:
-    """Loss and number of outputs for so many classes."""
-    n_outputs = 1 if n_classes == 2 else n_classes
-    if loss != "logistic":
-        return SquaredLoss(), n_outputs
-    return LogisticLoss() if n_classes == 2 else MultinomialLoss(), n_outputs
-
-
-def class_targets(codes: NDArray[np.intp], n_classes: int, loss: str) -> Target:
-    """Targets for the codes of the classes, as `class_loss` wants them."""
-    codes = codes.reshape(-1)
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    if loss == "logistic":
-        return codes.astype(np.intp)
-    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
 def class_weights(

@@ -25,8 +25,6 @@ from clustruct.results import Projection
 __all__ = ["SINGLE", "LinearObjective", "Response"]
 
 
-# The conjugate of the squared loss is finite everywhere, so that its slopes may be stretched.
-MAX_STRETCH = 4.0
 # A hundred times the rounding of a number, in units of what `Certificate.of` takes for rounding.
 ROUNDED = 2e-6
 # How much coarser the same is where ``X`` is of single precision.
@@ -203,10 +201,10 @@ class LinearObjective:
         float
         """
         response = self.response
-        alpha = float(self.penalties.min())
-        if alpha <= 0.0:
-            return self.least  # without ridge nothing keeps the weights from undoing any slope
-        loss = response.loss
+        alpha, loss = float(self.penalties.min()), response.loss
+        # Without ridge nothing keeps the weights from undoing any slope.
+        if alpha <= 0.0 or not getattr(loss, "has_conjugate", True):
+            return self.least
         slope = self.design.map(_per_share, point.slope, response.shares)
         rows = (response.target, slope, response.shares)
 
@@ -218,7 +216,7 @@ class LinearObjective:
             conjugate = self.design.fold(lambda y, g, s: s @ loss.conjugate(y, tau * g), *rows)
             return tau * left - float(conjugate) - 0.5 * tau**2 * explained / alpha
 
-        longest = MAX_STRETCH if self.quadratic else 1.0
+        longest = getattr(loss, "stretch", 1.0)
         best = minimize_scalar(
             lambda tau: -bound(float(tau)), bounds=(0.0, longest), method="bounded"
         )

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from clustruct._finite import SMALLEST
 from clustruct._typing import Floats
-from clustruct.objectives.samples.noise import Noise
+from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Run
 

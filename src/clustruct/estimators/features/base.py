@@ -12,7 +12,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct._typing import Floats
@@ -34,6 +34,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
 
     n_clusters: Any  # one value here, a sequence of them for a search
     n_nonzero: Any
+    constraint: Any
     coef_: Any
     intercept_: Any
     cluster_values_: Any
@@ -43,6 +44,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "blocks": ["array-like", None],
+        "constraint": [HasMethods(["project", "explained"]), None],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(RECIPES))],
         "init": [StrOptions({"auto", "greedy", "zeros"}), "array-like"],
@@ -62,7 +64,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     def _fit_samples(self, samples: Samples) -> None:
         """Solve for validated samples and set the attributes."""
         design, response = samples.design, self._respond(samples)
-        constraint = choose_constraint(
+        constraint = self.constraint or choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
         )
         method = self._method((design.shape[1], response.n_outputs))

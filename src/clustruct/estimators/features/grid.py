@@ -73,11 +73,14 @@ class Grid:
     n_clusters : tuple of int, mapping or None
     alphas : ndarray of shape (n_alphas,)
     n_nonzero : tuple of int or None
+    constraint : Constraint or None
+        One of the user's own, in place of those that the numbers make; these are then None.
     """
 
     n_clusters: tuple[Count, ...]
     alphas: Floats
     n_nonzero: tuple[int | None, ...]
+    constraint: Any = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -88,6 +91,8 @@ class Grid:
         self, n_features: int, blocks: ArrayLike | None, cluster: Cluster = cluster_values
     ) -> dict[tuple[int, int], FeatureConstraint]:
         """The constraint for each number of groups and of nonzero weights."""
+        if self.constraint is not None:
+            return {(0, 0): self.constraint}
         return {
             (q, k): choose_constraint(
                 n_features, self.n_clusters[q], self.n_nonzero[k], blocks, cluster
@@ -212,8 +217,11 @@ def check_grid(
     n_clusters: Count | Sequence[Count],
     alphas: Floats,
     n_nonzero: int | Sequence[int | None] | None,
+    constraint: Any = None,
 ) -> Grid:
-    """A grid of what users pass, each a single value or a sequence."""
+    """A grid of what users pass, each a single value or a sequence; of alphas for a constraint."""
+    if constraint is not None:
+        return Grid((None,), alphas, (None,), constraint)
     counts: tuple[Any, ...] = _as_tuple(n_clusters)
     limits = _as_tuple(n_nonzero)
     for name, entries in (("n_clusters", counts), ("n_nonzero", limits)):

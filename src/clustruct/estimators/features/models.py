@@ -11,8 +11,6 @@ from sklearn.base import (
     RegressorMixin,
     _fit_context,
 )
-from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -20,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import log_softmax, namespace, softmax
+from clustruct.arrays import namespace
 from clustruct.design import Design, Rows
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.intake import (
@@ -32,7 +30,8 @@ from clustruct.estimators.intake import (
     take_samples,
     with_features_of,
 )
-from clustruct.losses import HuberLoss, Loss, SquaredLoss
+from clustruct.grouping.constraints import Constraint
+from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
 
@@ -65,6 +64,9 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -143,7 +145,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FeatureCluster._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
+        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -153,9 +155,10 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         *,
         alpha: float = 1e-3,
         n_nonzero: int | None = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -173,6 +176,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self.loss = loss
         self.huber_delta = huber_delta
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -211,8 +215,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
         self._single = len(samples.targets.shape) == 1
-        loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        return number_response(samples, loss, fit_intercept=self.fit_intercept)
+        return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
         """Predict answers.
@@ -233,20 +236,19 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     def _predictions(self, design: Design) -> Rows:
         """Predictions for placed samples."""
-        scores = self._scores(design)
-        return scores[:, 0] if self._single else scores
+        predicted = loss_of(self).predictions(self._scores(design))
+        return predicted[:, 0] if self._single else predicted
 
-    def to_sklearn(self) -> LinearRegression:
+    def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
 
         Returns
         -------
         LinearRegression
-            Fitted, with the same predictions.
+            Fitted, with the same predictions; another regressor if the loss says so.
         """
         check_is_fitted(self)
-        model = LinearRegression(fit_intercept=self.fit_intercept)
-        model.coef_, model.intercept_ = self.coef_, self.intercept_
+        model = loss_of(self).to_regressor(self.coef_, self.intercept_, self.fit_intercept)
         return with_features_of(self, model)
 
     def _many_outputs(self) -> bool:
@@ -282,6 +284,9 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         Weights of the classes, which multiply those of the samples.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -352,7 +357,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FeatureCluster._parameter_constraints,
-        "loss": [StrOptions({"logistic", "squared"})],
+        "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
@@ -362,9 +367,10 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         *,
         alpha: float = 1e-3,
         n_nonzero: int | None = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -382,6 +388,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self.loss = loss
         self.class_weight = class_weight
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -420,7 +427,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
         self.classes_, response = class_response(
-            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+            samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
         return response
 
@@ -468,7 +475,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
         return named(self.classes_, best)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Predict probabilities; with the logistic loss only.
 
@@ -482,9 +489,9 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._of_scores(X, softmax)
+        return self._of_scores(X, self._class_loss().probabilities)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Predict logarithms of probabilities; with the logistic loss only.
 
@@ -498,41 +505,30 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return self._of_scores(X, log_softmax)
+        return self._of_scores(X, self._class_loss().log_probabilities)
+
+    def _class_loss(self) -> Loss:
+        """The loss for as many classes as there are."""
+        check_is_fitted(self)
+        return loss_of(self).with_classes(self.classes_.size)
 
     def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
         """A function of the scores of all classes."""
         check_is_fitted(self)
         width = self.classes_.size
-        return apply_model(self, lambda design: function(self._class_scores(design)), X, width)
+        return apply_model(self, lambda design: function(self._scores(design)), X, width)
 
-    def _class_scores(self, design: Design) -> Rows:
-        """One score a class, also where there are two."""
-        scores = self._decide(design)
-        if scores.ndim == 2:
-            return scores
-        xp = namespace(scores)
-        return xp.stack([xp.zeros_like(scores), scores], axis=1)
-
-    def to_sklearn(self) -> LogisticRegression | RidgeClassifier:
+    def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
 
         Returns
         -------
         LogisticRegression or RidgeClassifier
-            Fitted, with the same predictions.
+            Fitted, with the same predictions; the first for logistic loss.
         """
         check_is_fitted(self)
-        if self.loss == "logistic":
-            model = LogisticRegression(fit_intercept=self.fit_intercept)
-            model.classes_ = self.classes_
-        else:
-            model = RidgeClassifier(fit_intercept=self.fit_intercept)
-            model._label_binarizer = LabelBinarizer(neg_label=-1).fit(self.classes_)
-            if not hasattr(model, "classes_"):  # newer releases take it from there no more
-                model.classes_ = self.classes_
-        model.coef_, model.intercept_ = self.coef_, self.intercept_
-        return with_features_of(self, model)
+        linear = self.coef_, self.intercept_, self.fit_intercept
+        return with_features_of(self, loss_of(self).to_classifier(*linear, self.classes_))
 
     def _many_outputs(self) -> bool:
         return bool(self.classes_.size > 2)

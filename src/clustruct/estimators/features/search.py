@@ -30,10 +30,12 @@ from clustruct.estimators.search.fold_local import LocalSamples
 from clustruct.estimators.search.fold_placed import PlacedSamples
 from clustruct.estimators.search.folds import Divided, make_folds
 from clustruct.grouping.constraints import Free
+from clustruct.losses import loss_of
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
 from clustruct.solvers.features import RECIPES, relaxed
+from clustruct.solvers.protocols import may_refit
 
 __all__ = ["Search", "constraints_of"]
 
@@ -75,7 +77,8 @@ class Search(FeatureCluster):
         divided = samples.divide(folds, self)
         objective = divided.objective
         method = self._method(objective.shape)
-        grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
+        alphas = check_alphas(self.alphas, objective)
+        grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
         if self.criterion != "cv":
             found = self._search_by_bic(samples.weight, objective, grid, method)
@@ -110,7 +113,12 @@ class Search(FeatureCluster):
     ) -> SearchResult:
         classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
-        scoring = self._default_scoring() if self.scoring is None else self.scoring
+        if self.constraint is not None and not may_refit(self.constraint):
+            relax = (1.0,)  # values of groups have to stay as they are
+        scoring = self.scoring
+        if scoring is None:
+            loss = loss_of(self)
+            scoring = loss.class_scoring if is_classifier(self) else loss.scoring
         quiet = method.quietly(method.solver)
         plan = Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
         scores, unconverged = cross_validate(divided, plan, self.n_jobs, self.verbose)
@@ -127,19 +135,19 @@ class Search(FeatureCluster):
         grid: Grid,
         method: Method,
     ) -> SearchResult:
-        if self.rule != "best" or self.loss == "huber":
+        loss = loss_of(self)
+        if self.rule != "best" or not loss.has_likelihood:
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
                 f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
                 "Choose criterion='cv', or rule='best' and another loss."
             )
-        likelihood = "logistic" if self.loss == "logistic" else "gaussian"
         quick = search_method(self.search_solver, method, objective)
         scores = np.empty((*grid.shape, 1, 1))
         unconverged = 0
         tell = counter(self.verbose, "fit", scores.size)
         for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
-            price = bic(outcome, n_samples, likelihood, self.fit_intercept)
+            price = bic(outcome, n_samples, loss, self.fit_intercept)
             if self.criterion == "ebic":
                 price += partition_price(outcome)
             scores[place] = -price
@@ -163,7 +171,9 @@ class Search(FeatureCluster):
     ) -> None:
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
-        grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
+        grid = Grid(
+            (found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],), self.constraint
+        )
         watch = watcher(int(self.verbose) > 1, self.callback)
         method = replace(method, budget=replace(method.budget, monitor=watch))
         ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)

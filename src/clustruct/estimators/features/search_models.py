@@ -16,6 +16,8 @@ from clustruct.estimators.features.models import (
     FeatureClusterRegressor,
 )
 from clustruct.estimators.features.search import Search, constraints_of
+from clustruct.grouping.constraints import Constraint
+from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
 __all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
@@ -71,6 +73,9 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -199,9 +204,10 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -226,6 +232,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         self.loss = loss
         self.huber_delta = huber_delta
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -266,9 +273,6 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         """
         self._fit_search(X, y, sample_weight, groups)
         return self
-
-    def _default_scoring(self) -> str:
-        return "neg_mean_squared_error"
 
 
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
@@ -318,6 +322,9 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         Weights of the classes, which multiply those of the samples in the fits, not in the scores.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -417,9 +424,10 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -444,6 +452,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         self.loss = loss
         self.class_weight = class_weight
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -484,6 +493,3 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         """
         self._fit_search(X, y, sample_weight, groups)
         return self
-
-    def _default_scoring(self) -> str:
-        return "neg_log_loss" if self.loss == "logistic" else "accuracy"

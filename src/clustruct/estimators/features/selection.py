@@ -7,6 +7,7 @@ from scipy.special import gammaln
 
 from clustruct._typing import Floats
 from clustruct.estimators.features.grid import Grid
+from clustruct.losses import Loss
 from clustruct.results import SearchResult
 from clustruct.results.paired import fewest
 from clustruct.results.searched import total
@@ -122,7 +123,7 @@ def _complexity(result: SearchResult, place: tuple[int, ...]) -> tuple[float, fl
     return total(result.n_clusters[q]), total(result.n_nonzero[k]), -float(result.alphas[a])
 
 
-def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercept: bool) -> float:
+def bic(outcome: FeatureOutcome, n_samples: float, loss: Loss, fit_intercept: bool) -> float:
     """Bayesian information criterion of a fit; smaller is better.
 
     Parameters
@@ -130,8 +131,8 @@ def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercep
     outcome : FeatureOutcome
     n_samples : float
         Sum of the weights.
-    likelihood : {"gaussian", "logistic"}
-        What the loss stands for.
+    loss : Loss
+        One that has a likelihood.
     fit_intercept : bool
 
     Returns
@@ -140,15 +141,14 @@ def bic(outcome: FeatureOutcome, n_samples: float, likelihood: str, fit_intercep
     """
     point, objective = outcome.solution.point, outcome.problem.objective
     ridge = 0.5 * float(objective.penalties @ np.square(point.W).sum(axis=1))
-    loss = max(point.value - ridge, 0.0)
+    mean_loss = point.value - ridge
+    mean_loss = max(mean_loss, 0.0) if loss.nonnegative else mean_loss
     n_outputs = point.W.shape[1]
     labels = outcome.solution.labels
     n_groups = np.unique(labels[labels >= 0]).size
     freedom = n_outputs * (n_groups + int(fit_intercept))
-    if likelihood == "logistic":
-        return 2.0 * n_samples * loss + freedom * np.log(n_samples)
-    variance = max(2.0 * loss / n_outputs, np.finfo(np.float64).tiny)
-    return n_samples * n_outputs * np.log(variance) + freedom * np.log(n_samples)
+    fit = loss.minus_two_log_likelihood(mean_loss, n_samples, n_outputs)
+    return fit + freedom * float(np.log(n_samples))
 
 
 def partition_price(outcome: FeatureOutcome) -> float:

@@ -14,20 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import beside, blend, cast, expit, indicator, namespace, softmax
+from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
-    class_loss,
     class_response,
-    class_targets,
     mean_over_samples,
     named,
     number_response,
 )
 from clustruct.estimators.samples.base import HostScore, SampleCluster
-from clustruct.losses import HuberLoss, Loss, SquaredLoss
+from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
 
@@ -139,7 +137,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleCluster._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
+        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -149,7 +147,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         *,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -221,9 +219,9 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _predictions(self, design: LocalDesign) -> Rows:
         """Weighted predictions for placed samples."""
-        scores = self._scores(design)
-        predictions = blend(self._expert_weights(design, scores), scores)
-        return predictions[:, 0] if self._single else predictions
+        predicted = loss_of(self).predictions(self._scores(design))
+        blended = blend(self._expert_weights(design, predicted), predicted)
+        return blended[:, 0] if self._single else blended
 
     def predict_experts(self, X: ArrayLike) -> Floats:
         """Every expert's answer.
@@ -245,20 +243,18 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _all_predictions(self, design: Design) -> Rows:
         """Every expert's predictions for placed samples."""
-        scores = self._scores(design)
-        return scores[:, :, 0] if self._single else scores
+        predicted = loss_of(self).predictions(self._scores(design))
+        return predicted[:, :, 0] if self._single else predicted
 
     def _respond(self, samples: Samples) -> Response:
         self._single = len(samples.targets.shape) == 1
-        return number_response(samples, self._loss(), fit_intercept=self.fit_intercept)
-
-    def _loss(self) -> Loss:
-        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
+        return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
         target = np.asarray(targets, dtype=np.float64)
-        target = target.reshape(target.shape[0], -1)
-        return target, self._loss(), target.shape[1]
+        target, loss = target.reshape(target.shape[0], -1), loss_of(self)
+        loss.check_targets(target)
+        return target, loss, target.shape[1]
 
     def _set_experts(self, place: Callable[[Floats], Any]) -> None:
         self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
@@ -266,7 +262,9 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted answers."""
-        return response.loss.value(response.target, blend(weights, scores))
+        loss = response.loss
+        blended = loss.link(blend(weights, loss.predictions(scores)))
+        return loss.value(response.target, blended)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -368,7 +366,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleCluster._parameter_constraints,
-        "loss": [StrOptions({"logistic", "squared"})],
+        "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
@@ -378,7 +376,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         *,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -460,7 +458,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         weighted = self._weighted(design)
         return named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The experts' probabilities, weighted; with the logistic loss only.
 
@@ -558,20 +556,18 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         return blend(self._expert_weights(design, shares), shares)
 
     def _class_shares(self, scores: Rows) -> Rows:
-        """Probabilities (scores, for the squared loss) of all classes, ``n x Q x classes``."""
-        xp = namespace(scores)
+        """Probabilities, or scores if the loss has none, of all classes, ``n x Q x classes``."""
+        xp, loss = namespace(scores), loss_of(self).with_classes(self.classes_.size)
+        if loss.gives_probabilities:
+            flat = loss.probabilities(xp.reshape(scores, (-1, scores.shape[2])))
+            return xp.reshape(flat, (*scores.shape[:2], -1))
         if scores.shape[2] == 1:
-            second = expit(scores) if self.loss == "logistic" else scores
-            first = 1.0 - second if self.loss == "logistic" else -scores
-            return xp.stack([first[:, :, 0], second[:, :, 0]], axis=2)
-        if self.loss == "squared":
-            return scores
-        flat = xp.reshape(scores, (-1, scores.shape[2]))
-        return xp.reshape(softmax(flat), scores.shape)
+            return xp.stack([-scores[:, :, 0], scores[:, :, 0]], axis=2)
+        return scores
 
     def _respond(self, samples: Samples) -> Response:
         self.classes_, response = class_response(
-            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+            samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
         self._check_classes()
         return response
@@ -584,7 +580,8 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             )
         codes = np.searchsorted(self.classes_, targets)
         n_classes = self.classes_.size
-        return class_targets(codes, n_classes, self.loss), *class_loss(n_classes, self.loss)
+        loss = loss_of(self).with_classes(n_classes)
+        return loss.class_targets(codes, n_classes), loss, loss.n_outputs(n_classes)
 
     def _set_experts(self, place: Callable[[Floats], Any]) -> None:
         self.experts_ = place(self._W.transpose(0, 2, 1))
@@ -592,7 +589,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
 
     def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Negative log-probability, or loss of the weighted scores."""
-        if self.loss == "squared":
+        if not response.loss.gives_probabilities:
             return response.loss.value(response.target, blend(weights, scores))
         losses = [response.loss.value(response.target, mine) for mine in scores.transpose(1, 0, 2)]
         return -np.log((weights * np.exp(-np.stack(losses, axis=1))).sum(axis=1))

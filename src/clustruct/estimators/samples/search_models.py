@@ -29,7 +29,7 @@ from clustruct.estimators.intake import Samples, place_matrix, validate, weigh
 from clustruct.estimators.options import conclude, counter
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.kernels import kmeans1d
-from clustruct.objectives.samples.noise import noise_of
+from clustruct.losses import Loss, loss_of
 from clustruct.results import CountSelection
 from clustruct.solvers.driver import Callback
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
@@ -54,6 +54,11 @@ class _CountSearch(BaseEstimator):
 
     def _search(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """Set the attributes of the best model as one's own."""
+        if self.criterion != "cv" and not loss_of(self).has_likelihood:
+            raise ValueError(
+                f"criterion={self.criterion!r} needs a likelihood, which loss={self.loss!r} does "
+                "not have. Choose criterion='cv', or another loss."
+            )
         seed = int(check_random_state(self.random_state).randint(2**31))
         design, targets = validate(self, X, y)
         if not design.on_host:
@@ -152,7 +157,7 @@ class _CountSearch(BaseEstimator):
         response = objective.response
         nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
         constant = float(response.shares @ objective.costs(*nothing)[:, 0])
-        noise = noise_of(response.loss, response.n_outputs, constant)
+        noise = response.loss.noise(response.n_outputs, constant)
         criterion = COUNT_CRITERIA[self.criterion]
         return criterion(objective, noise, model._W, model._b, float(weights.sum()))
 
@@ -299,7 +304,7 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         cv: Any = 5,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -460,7 +465,7 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         cv: Any = 5,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",

@@ -12,7 +12,7 @@ from clustruct._typing import Floats, Indices
 from clustruct.design import as_design
 from clustruct.estimators.features.grid import choose_objective, gram_pays
 from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake import check_weights, class_targets, weigh
+from clustruct.estimators.intake import check_weights, weigh
 from clustruct.estimators.search.fold_scores import (
     Ledger,
     Measure,
@@ -22,6 +22,7 @@ from clustruct.estimators.search.fold_scores import (
     stacked,
 )
 from clustruct.estimators.search.folds import FoldWork, check_classes
+from clustruct.losses import loss_of
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.moments import Moments
@@ -229,4 +230,5 @@ def _targets(plan: Plan, y: NDArray[Any]) -> NDArray[Any]:
     if plan.classes is None:
         return y.reshape(y.shape[0], -1)
     codes = np.searchsorted(plan.classes, y)
-    return class_targets(codes, plan.classes.size, plan.model.loss)
+    loss = loss_of(plan.model).with_classes(plan.classes.size)
+    return loss.class_targets(codes, plan.classes.size)

@@ -154,7 +154,8 @@ class PlacedFolds:
 
     def works(self, plan: Plan) -> list[FoldWork]:
         """What there is to do on each fold."""
-        _check_scoring(plan)
+        if fast_measure(plan) is None:
+            _check_scoring(plan)
         self._check_classes(plan.classes)
         sums = self.sums
         if sums is not None and plan.classes is None and fast_measure(plan) is not None:

@@ -3,26 +3,20 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer
 
 from clustruct._typing import Floats
-from clustruct.arrays import cast, namespace
-from clustruct.design import Rows
 from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake import class_loss
-from clustruct.losses import Loss
+from clustruct.losses import Measure, loss_of
 from clustruct.solvers.driver import Solution
 
 __all__ = ["Ledger", "Measure", "Score", "fast_measure", "model_scorer", "stacked"]
 
 Place = tuple[int, int, int]
 Score = Callable[[Sequence[Solution]], Sequence[float]]
-# From targets and scores to what each sample adds to the score.
-Measure = Callable[[Rows, Rows], Rows]
 
 
 class Ledger:
@@ -82,36 +76,10 @@ def stacked(solutions: Sequence[Solution]) -> tuple[Floats, Floats]:
 
 def fast_measure(plan: Plan) -> Measure | None:
     """What a score of that name is the mean of, or None if it takes a model to tell."""
+    loss, scoring = loss_of(plan.model), str(plan.scoring)
     if plan.classes is None:
-        known: dict[str, Measure] = {"neg_mean_squared_error": _negative_squares}
-    elif plan.model.loss == "logistic":
-        loss, _ = class_loss(plan.classes.size, "logistic")
-        known = {"neg_log_loss": partial(_log_likelihoods, loss), "accuracy": _hits}
-    else:
-        known = {"accuracy": _hits}
-    return known.get(str(plan.scoring))
-
-
-def _negative_squares(target: Rows, scores: Rows) -> Rows:
-    """Negative squared error of each sample, the mean over outputs."""
-    return -namespace(scores).mean((scores - target) ** 2, axis=1)
-
-
-def _log_likelihoods(loss: Loss, target: Rows, scores: Rows) -> Rows:
-    """Logarithm of the probability of each sample's class."""
-    return -loss.value(target, scores)
-
-
-def _hits(target: Rows, scores: Rows) -> Rows:
-    """One where the class is right."""
-    xp = namespace(scores)
-    if scores.shape[1] == 1:
-        right = (scores[:, 0] > 0.0) == (target[:, 0] > 0.0)
-    else:
-        right = xp.argmax(scores, axis=1) == (
-            target if target.ndim == 1 else xp.argmax(target, axis=1)
-        )
-    return cast(right, xp.float64)
+        return loss.measure(scoring)
+    return loss.with_classes(plan.classes.size).class_measure(scoring)
 
 
 # ---- Scores of models.

@@ -27,6 +27,7 @@ from clustruct.estimators.intake import (
 from clustruct.estimators.options import check_options, conclude, watcher
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
 from clustruct.estimators.tasks.layouts import Reading, as_ids, known_codes, sorted_names
+from clustruct.losses import loss_of
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.objectives.tasks.rows import OwnRows, TaskTargets, members_of
@@ -122,7 +123,7 @@ class TaskCluster(BaseEstimator):
         self._move_weights(reading.entries.design.weights)
 
     def _prepare(self, entries: Entries | Summed) -> Prepared:
-        return entries.prepared(self._loss(), self.fit_intercept)
+        return entries.prepared(loss_of(self), self.fit_intercept)
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
         seed = 0 if self.random_state is None else self.random_state
@@ -325,7 +326,7 @@ class TaskCluster(BaseEstimator):
         rows = np.vstack([dense, centroids, self._frame.means])
         entries = Entries(as_design(rows), replace(targets, height=rows.shape[0]), names.size)
         check_answered(entries, names)
-        prepared = entries.prepared_in(self._frame, self._loss(), self.fit_intercept)
+        prepared = entries.prepared_in(self._frame, loss_of(self), self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)
         share = names.size / self._frame.n_tasks
         objective = TaskObjective(prepared.data, strengths.scaled(share))

@@ -7,7 +7,7 @@ import numpy as np
 
 from clustruct._typing import Floats, Indices
 from clustruct.design import DenseDesign, Design, Rows
-from clustruct.losses import LogisticLoss, Loss
+from clustruct.losses import Loss
 from clustruct.objectives.tasks.data import SquaredData, TaskData, task_data
 from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 from clustruct.objectives.tasks.rows import TaskTargets
@@ -91,7 +91,7 @@ class Entries:
         if loss.quadratic and self.adds_up:
             check_size(self.n_tasks, self.design.shape[1])
             return self.summed().prepared(loss, fit_intercept)
-        frame = self.frame(fit_intercept, not isinstance(loss, LogisticLoss))
+        frame = self.frame(fit_intercept, loss.centred)
         return self.prepared_in(frame, loss, fit_intercept)
 
     @property
@@ -119,6 +119,7 @@ class Entries:
 
     def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
         """Rows of each task with their shares, and few coordinates, in a given frame."""
+        self._check_targets(loss)
         design: Any = self.design
         targets, means, rotation = self.targets, frame.means, None
         if design.shape[1] > design.shape[0]:
@@ -132,15 +133,25 @@ class Entries:
         data = task_data(source, loss, fit_intercept)
         return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
 
-    def _curvature(self, loss: Loss, total: float) -> float:
-        """Second derivative of the mean loss by a common shift of all scores that are zero.
+    def _check_targets(self, loss: Loss) -> None:
+        """Complain of targets that the loss is not for."""
 
-        For classes, at the score that says how frequent they are.
-        """
-        if not isinstance(loss, LogisticLoss):
-            return 1.0
-        positive = self.design.fold(lambda a: (a.weights / total) @ (a.y > 0.0), self.targets)
-        return max(float(positive) * (1.0 - float(positive)), 1e-3)
+        def fold(valid: Any, targets: Rows, combine: Any) -> Any:
+            def by_row(a: TaskTargets) -> Any:
+                good = np.ones(a.height, dtype=bool)
+                good[a.rows[~valid(a.y[:, None])]] = False
+                return good
+
+            return self.design.fold(by_row, targets, combine=combine)
+
+        loss.check_targets(self.targets, fold)
+
+    def _curvature(self, loss: Loss, total: float) -> float:
+        """Second derivative of the mean loss by a common shift of all scores."""
+        map_targets, fold = self.design.map, self.design.fold
+        target = map_targets(lambda a: a.y[:, None], self.targets)
+        shares = map_targets(lambda a: a.weights / total, self.targets)
+        return loss.start_curvature(target, shares, fold)
 
 
 @dataclass(frozen=True, eq=False)

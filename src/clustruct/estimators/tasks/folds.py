@@ -216,7 +216,7 @@ def score_fits(
     if isinstance(held, Summed):
         return -held.mean_losses(coefs, intercepts)
     if score is not None:
-        return _own_scores(held, coefs, intercepts, score)
+        return _own_scores(held, coefs, intercepts, loss, score)
 
     def losses(design: PickingDesign, targets: TaskTargets) -> tuple[Floats, Floats]:
         sums = np.zeros(coefs.shape[0])
@@ -242,7 +242,9 @@ def _predictions(
             yield mine, z + beside(intercepts[:, t], z)
 
 
-def _own_scores(held: Entries, coefs: Floats, intercepts: Floats, score: Score) -> Floats:
+def _own_scores(
+    held: Entries, coefs: Floats, intercepts: Floats, loss: Loss, score: Score
+) -> Floats:
     """The same by a function of all targets: predictions are gathered for a few fits at a time."""
     count = int(held.design.fold(lambda a: a.rows.size, held.targets))
     height = max(1, GATHERED_BYTES // (8 * max(1, count)))
@@ -255,7 +257,7 @@ def _own_scores(held: Entries, coefs: Floats, intercepts: Floats, score: Score) 
         ) -> tuple[Floats, Floats, Indices]:
             predicted = np.empty((targets.rows.size, coefs[some].shape[0]))
             for mine, z in _predictions(design, targets, coefs[some], intercepts[some]):
-                predicted[mine] = to_host(z)
+                predicted[mine] = to_host(loss.predictions(z))
             return targets.y, predicted, targets.tasks
 
         y, predicted, tasks = held.design.sweep(gathered, held.targets, combine=_stacked)

@@ -16,6 +16,7 @@ from clustruct.estimators.options import counter
 from clustruct.estimators.tasks.base import Prices, TaskCluster
 from clustruct.estimators.tasks.entries import Entries, Summed
 from clustruct.estimators.tasks.folds import Score, Split, score_fits
+from clustruct.losses import loss_of
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.results import TaskSelection
 from clustruct.results.paired import fewest
@@ -92,7 +93,7 @@ def _score_split(split: Split, plan: Plan) -> Floats:
         shape = coefs.shape[:2]
         coefs = coefs.reshape(-1, *coefs.shape[2:])
         intercepts = intercepts.reshape(coefs.shape[0], -1)
-        loss = plan.model._loss()
+        loss = loss_of(plan.model)
         return score_fits(split.held, coefs, intercepts, loss, plan.score).reshape(shape)
 
 

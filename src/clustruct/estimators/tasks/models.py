@@ -14,12 +14,12 @@ from sklearn.utils.metaestimators import available_if
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import expit, namespace, to_host
+from clustruct.arrays import namespace, to_host
 from clustruct.design import Rows
 from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
-from clustruct.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
+from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
@@ -151,7 +151,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TaskCluster._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
+        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -164,7 +164,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         alpha_between: float | str = "auto",
         alpha_within: float | str = "auto",
         alpha_intercept: float | str = "auto",
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -242,7 +242,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             TaskTargets.
         """
-        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+        return self._answer(X, tasks, loss_of(self).predictions, self._width(tasks))
 
     def score(
         self,
@@ -273,9 +273,6 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
             np.asarray(to_host(y), dtype=np.float64), self.predict(X, tasks), sample_weight
         )
         return float(r2_score(targets, predicted, sample_weight=weights))
-
-    def _loss(self) -> Loss:
-        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
 
     def _targets(self, targets: NDArray[Any]) -> Floats:
         """Targets of new tasks."""
@@ -397,7 +394,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TaskCluster._parameter_constraints,
-        "loss": [StrOptions({"logistic", "squared", "huber"})],
+        "loss": [StrOptions({*CLASS_LOSSES, *NUMBER_LOSSES}), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
@@ -411,7 +408,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         alpha_between: float | str = "auto",
         alpha_within: float | str = "auto",
         alpha_intercept: float | str = "auto",
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         huber_delta: float = 1.35,
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
@@ -521,7 +518,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             best = namespace(scores).argmax(scores, axis=1)
         return named(self.classes_, best)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Probabilities, with the logistic loss only.
 
@@ -543,9 +540,11 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
 
     def _shares(self, scores: Rows) -> Rows:
         """Probabilities for scores."""
-        xp, shares = namespace(scores), expit(scores)
+        xp = namespace(scores)
+        both = loss_of(self).probabilities(xp.reshape(scores, (-1, 1)))
         if scores.ndim == 1:
-            return xp.stack([expit(-scores), shares], axis=1)
+            return both
+        shares = xp.reshape(both[:, 1], scores.shape)
         if self._layout == "classes":
             totals = xp.sum(shares, axis=1, keepdims=True)
             some = totals > 0.0
@@ -581,11 +580,6 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             np.asarray(to_host(y)), self.predict(X, tasks), sample_weight
         )
         return float(np.average(targets == predicted, weights=weights))
-
-    def _loss(self) -> Loss:
-        if self.loss == "logistic":
-            return LogisticLoss()
-        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
 
     def _targets(self, targets: NDArray[Any]) -> Floats:
         """Signs of the classes of new tasks."""

@@ -27,6 +27,7 @@ from clustruct.estimators.tasks.folds import make_folds, split
 from clustruct.estimators.tasks.grid import Plan, cross_validate, select
 from clustruct.estimators.tasks.layouts import Reading, read_classes, read_numbers
 from clustruct.estimators.tasks.models import TaskClusterClassifier, TaskClusterRegressor
+from clustruct.losses import Loss, loss_of
 from clustruct.objectives.tasks.objective import TaskObjective
 from clustruct.solvers.driver import Callback
 from clustruct.solvers.tasks.recipes import TaskProblem
@@ -38,7 +39,6 @@ Ids = ArrayLike | Sequence[Hashable]
 # Strengths to try, in units of the curvature of the loss times the median variance of the columns.
 WITHIN = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BETWEEN = (1.0, 0.1, 0.01)
-LOSS_NAMES = {"squared": "neg_squared_loss", "huber": "neg_huber_loss", "logistic": "neg_log_loss"}
 
 _SEVERAL = [Interval(Real, 0, None, closed="left"), "array-like"]
 _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
@@ -66,7 +66,8 @@ class _TaskSearch(TaskCluster):
         """Choose a point of the grid, and fit there."""
         check_answered(reading.entries, reading.names)
         folds = make_folds(self.cv, reading, self.random_state)
-        whole, splits = split(reading.entries, folds, self._loss(), self.scoring)
+        loss = loss_of(self)
+        whole, splits = split(reading.entries, folds, loss, self.scoring)
         prepared = self._prepare(whole)
         intercept = self.alpha_intercept
         intercept = intercept_price(prepared) if intercept == "auto" else float(intercept)
@@ -78,7 +79,7 @@ class _TaskSearch(TaskCluster):
         summed = all(isinstance(mine.held, Summed) for mine in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
         scores = cross_validate(splits, plan, self.n_jobs if at_hand else 1, self.verbose)
-        name = LOSS_NAMES[self.loss]
+        name = loss.loss_scoring
         if self.scoring is not None:
             name = getattr(self.scoring, "__name__", repr(self.scoring))
         ratio = float(np.mean([held.size / rest.size for rest, held in folds]))
@@ -245,7 +246,7 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         cv: Any = 5,
         scoring: Callable[..., float] | None = None,
         rule: str = "fewest",
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -420,7 +421,7 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         cv: Any = 5,
         scoring: Callable[..., float] | None = None,
         rule: str = "fewest",
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         huber_delta: float = 1.35,
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.objectives.samples.noise import Noise
+from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.experts.mixture import log_likelihood, settle
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.objectives.samples.noise import Noise
+from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.driver import Solution
 from clustruct.solvers.protocols import require

@@ -14,9 +14,8 @@ import numpy as np
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, Rows
 from clustruct.grouping.constraints import ScaledClustered, leading_sum
-from clustruct.losses import MultinomialLoss
+from clustruct.losses import Noise
 from clustruct.objectives.readings import linear_objective
-from clustruct.objectives.samples.noise import Noise, noise_of
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.relaxations.samples import SampleFactor, slope_gram
 from clustruct.results import Certificate
@@ -112,7 +111,7 @@ class SampleProblem:
         response = self.objective.response
         none = np.zeros((1, *self.objective.shape)), np.zeros((1, response.n_outputs))
         constant = float(response.shares @ self.objective.costs(*none)[:, 0])
-        return noise_of(response.loss, response.n_outputs, constant)
+        return response.loss.noise(response.n_outputs, constant)
 
     @property
     def has_plenty(self) -> bool:
@@ -131,7 +130,9 @@ class SampleProblem:
         n, d = self.objective.design.shape
         if n > SUBSET:
             return self.subset()._screening_of_all
-        if d > SCREENED_FEATURES or isinstance(self.objective.response.loss, MultinomialLoss):
+        loss = self.objective.response.loss
+        # It takes targets for scores, which those of other links, and codes, are not.
+        if d > SCREENED_FEATURES or loss.coded or not loss.has_identity_link:
             return None
         return Screening(self.objective, self.total)
 
