@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
-from sklearn.utils import check_consistent_length, compute_sample_weight
+from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, validate_data
+from sklearn.utils.validation import _check_y, validate_data
 
 from clustruct._finite import require_squares
 from clustruct._typing import Floats
@@ -48,7 +48,6 @@ __all__ = [
 
 # Times that each class is shown to scikit-learn, which takes values that all differ for numbers.
 SHOWN = 3
-ALL_ZERO = "sample_weight is zero throughout. Give at least one positive weight."
 
 
 class Samples(NamedTuple):
@@ -230,23 +229,35 @@ def check_weights(design: Design, sample_weight: Any) -> tuple[Rows, float]:
         weights,
         combine=lambda a, b: (a[0] + b[0], min(a[1], b[1]), max(a[2], b[2])),
     )
+    _require_weights(least, largest)
+    return weights, total
+
+
+def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
+    """Weights of rows on the host, validated."""
+    given = load(sample_weight)
+    if np.ndim(given) == 0:
+        given = np.full(n_samples, given)
+    weights: Floats = check_array(
+        given, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+    )
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, but X has {n_samples} samples. Give one "
+            "weight for each."
+        )
+    _require_weights(weights.min(), weights.max())
+    return weights
+
+
+def _require_weights(least: float, largest: float) -> None:
+    """Complain of weights that are negative, not finite or all zero."""
     if not (least >= 0.0 and largest < np.inf):
         raise ValueError(
             "sample_weight holds negative or non-finite numbers. Give weights of at least 0."
         )
     if largest == 0.0:
-        raise ValueError(ALL_ZERO)
-    return weights, float(total)
-
-
-def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
-    """Weights of rows on the host, validated."""
-    weights: Floats = _check_sample_weight(
-        load(sample_weight), np.empty((n_samples, 0)), dtype=np.float64, ensure_non_negative=True
-    )
-    if not weights.any():
-        raise ValueError(ALL_ZERO)
-    return weights
+        raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
 
 
 def mean_over_samples(values: Rows, sample_weight: Any) -> float:
