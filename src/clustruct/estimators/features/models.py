@@ -281,7 +281,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     n_nonzero : int, default=None
         Largest number of features with a weight that is not zero; None for no limit.
     loss : {"logistic", "squared"} or Loss, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1, or your own.
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     blocks : array-like of shape (n_features,), default=None

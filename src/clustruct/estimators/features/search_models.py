@@ -317,7 +317,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         Folds that are worked on at the same time, as in joblib. The result is the same to the last
         bit.
     loss : {"logistic", "squared"} or Loss, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1, or your own.
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples in the fits, not in the scores.
     blocks : array-like of shape (n_features,), default=None

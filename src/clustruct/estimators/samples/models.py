@@ -314,7 +314,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers, as in `SampleClusterRegressor`.
     loss : {"logistic", "squared"} or Loss, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1, or your own.
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     fit_intercept : bool, default=True
