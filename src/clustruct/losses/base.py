@@ -147,6 +147,11 @@ class Loss(ABC):
         """Whether predictions are the scores."""
         return type(self).predictions is Loss.predictions
 
+    @property
+    def number_scale(self) -> str:
+        """What scores of numbers are, in words."""
+        return "prediction" if self.has_identity_link else "score"
+
     # ---- Classes
 
     def with_classes(self, n_classes: int) -> "Loss":

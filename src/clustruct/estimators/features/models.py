@@ -58,8 +58,8 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     n_nonzero : int, default=None
         Largest number of features with a weight that is not zero; None for no limit. Weight zero
         does not count as a group.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
@@ -278,8 +278,8 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         Strength of the ridge, on the scale of the mean loss.
     n_nonzero : int, default=None
         Largest number of features with a weight that is not zero; None for no limit.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     blocks : array-like of shape (n_features,), default=None

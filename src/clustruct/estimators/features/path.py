@@ -69,7 +69,7 @@ def feature_cluster_path(
         Strengths of the ridge. "auto" takes ten on the scale of the loss.
     n_nonzero : int, None or sequence, default=None
         Largest numbers of nonzero weights; None for no limit.
-    loss : {"squared", "huber", "logistic"}, default="squared"
+    loss : {"squared", "huber", "logistic"} or Loss, default="squared"
         Loss, as in `FeatureClusterRegressor` and `FeatureClusterClassifier`.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear.

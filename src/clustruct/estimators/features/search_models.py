@@ -67,8 +67,8 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     n_jobs : int, default=None
         Folds that are worked on at the same time, as in joblib. The result is the same to the last
         bit.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
@@ -316,8 +316,8 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     n_jobs : int, default=None
         Folds that are worked on at the same time, as in joblib. The result is the same to the last
         bit.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples in the fits, not in the scores.
     blocks : array-like of shape (n_features,), default=None

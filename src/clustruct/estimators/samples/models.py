@@ -52,8 +52,8 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers: any classifier with ``predict_proba``, or True
         for logistic regression. None or False for the same weights everywhere.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -287,8 +287,8 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         Strength of the ridge, on the scale of the mean loss.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers, as in `SampleClusterRegressor`.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     fit_intercept : bool, default=True

@@ -222,8 +222,8 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         Strength of the ridge.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -387,8 +387,8 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         Strength of the ridge.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic, or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic, or squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     fit_intercept : bool, default=True

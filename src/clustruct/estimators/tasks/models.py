@@ -55,8 +55,8 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Strength on the distance of a task's intercept from those of its group, and of the groups'
         from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
         weigh as much as two samples of a task.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -309,8 +309,8 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         Strength on the distance of a task's intercept from those of its group, and of the groups'
         from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
         weigh as much as two samples of a task.
-    loss : {"logistic", "squared", "huber"}, default="logistic"
-        Logistic, or squared or Huber's on targets -1 and 1.
+    loss : {"logistic", "squared", "huber"} or Loss, default="logistic"
+        Logistic, or squared or Huber's on targets -1 and 1, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear.
     class_weight : dict or "balanced", default=None

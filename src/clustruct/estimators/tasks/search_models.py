@@ -169,8 +169,8 @@ class TaskClusterRegressorCV(_TaskSearch, TaskClusterRegressor):
         are -1 and 1. None for the negative mean loss.
     rule : {"fewest", "best"}, default="fewest"
         The fewest groups that are not clearly worse than the best number, or the best, see Notes.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -340,8 +340,8 @@ class TaskClusterClassifierCV(_TaskSearch, TaskClusterClassifier):
         are -1 and 1. None for the negative mean loss.
     rule : {"fewest", "best"}, default="fewest"
         The fewest groups that are not clearly worse than the best number, or the best, see Notes.
-    loss : {"logistic", "squared", "huber"}, default="logistic"
-        Logistic, or squared or Huber's on targets -1 and 1.
+    loss : {"logistic", "squared", "huber"} or Loss, default="logistic"
+        Logistic, or squared or Huber's on targets -1 and 1, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear.
     class_weight : dict or "balanced", default=None
