@@ -141,16 +141,19 @@ class Answers:
         The prediction, the logarithm of the odds of the class, or a score that grows with it.
     other : str
         The first of two classes.
+    number : str
+        What a score for a number is, in words.
     """
 
     names: tuple[str, ...]
     kind: str
     other: str = ""
+    number: str = "prediction"
 
     @property
     def quantity(self) -> str:
         """What a weight adds to, in words."""
-        what = {"number": "prediction", "odds": "log odds", "score": "score"}[self.kind]
+        what = {"number": self.number, "odds": "log odds", "score": "score"}[self.kind]
         if len(self.names) > 1:
             return f"{what} of each {'output' if self.kind == 'number' else 'class'}"
         return f"{what} of {self.names[0]}" if self.names[0] else what
@@ -163,7 +166,8 @@ def answers_of(model: Any) -> Answers:
     kind, is_tasks = "number", kind_of(model) == "tasks"
     if classes is None:
         n_outputs = 1 if is_tasks else _n_outputs(estimator)
-        return Answers(("",) if n_outputs == 1 else _numbered_names(n_outputs), kind)
+        names = ("",) if n_outputs == 1 else _numbered_names(n_outputs)
+        return Answers(names, kind, number=loss_of(estimator).number_scale)
     kind = loss_of(estimator).class_scale
     names = tuple(str(name) for name in classes)
     if len(names) == 2:
@@ -475,9 +479,10 @@ def expert_lines(
     """
     estimator = require_kind(model, "samples")
     experts = np.asarray(estimator.experts_)
-    if experts.ndim != 2 or hasattr(estimator, "classes_"):
+    linear = loss_of(estimator).has_identity_link
+    if experts.ndim != 2 or hasattr(estimator, "classes_") or not linear:
         raise ValueError(
-            "Lines can be drawn for regressions with one output only. "
+            "Lines can be drawn for regressions with one output only, and no link. "
             'Choose kind="weights" instead.'
         )
     known = feature_names(model, names)

@@ -104,7 +104,7 @@ def test_single_precision_stays_single(library, problem):
 
 def test_x_never_comes_to_the_host(library, problem, watch_moves):
     X, y, tasks = problem
-    rooms = ("design.device.dense", "arrays", "estimators.tasks.intake")
+    rooms = ("design.device", "design.sources", "arrays", "design.local")
     moved = watch_moves(*(f"clustruct.{room}" for room in rooms))
     cs.TaskClusterClassifier(2).fit(library.asarray(X), y > y.mean(), tasks=tasks)
     assert 0 < max(moved) <= max(D * D, N)

@@ -52,7 +52,7 @@ def later(rows, chunks=77):
 @pytest.fixture
 def passes(monkeypatch):
     """The passes over X of all designs that were made, none of which is kept in memory."""
-    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.blocks.available_bytes", lambda: 0.0)
     designs, make = [], BlockDesign.__init__
 
     def watched(self, *arguments):
@@ -176,7 +176,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     whole = made("squared").fit(X, y, tasks=tasks)
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
-    for module in ("pieces", "collections"):
+    for module in ("pieces", "blocks"):
         monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1e3)
     reads, read = [], np.fromfile
 
@@ -210,7 +210,7 @@ def test_streamed_and_kept_give_the_same_bits(problem, passes):
     y = answers_for("logistic", y)
     streamed = made("logistic").fit(in_pieces(X), y, tasks=tasks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 1e9)
+        patch.setattr("clustruct.design.partitioned.blocks.available_bytes", lambda: 1e9)
         kept = made("logistic").fit(in_pieces(X), y, tasks=tasks)
     np.testing.assert_array_equal(kept.coef_, streamed.coef_)
 

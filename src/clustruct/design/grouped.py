@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from clustruct.design.protocols import Design, Floats, Labels, Rows, T
+from clustruct.grouping.rows import assignment
 
-__all__ = ["GroupedDesign", "assignment"]
+__all__ = ["GroupedDesign"]
 
 
 class GroupedDesign:
@@ -86,11 +84,3 @@ class GroupedDesign:
         """Means, and the variances of uncorrelated columns: good enough to scale by."""
         means, variances = self._design.moments(shares)
         return self._assignment.T @ means, self._assignment.T @ variances
-
-
-def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:
-    """``Z``, with a row of zeros where the label is -1."""
-    kept = labels >= 0
-    pointers = np.concatenate([[0], np.cumsum(kept)])
-    ones = np.ones(int(pointers[-1]))
-    return sparse.csr_matrix((ones, labels[kept], pointers), shape=(labels.shape[0], n_groups))

@@ -118,21 +118,20 @@ class Loss(ABC):
     # ---- Targets and predictions of numbers
 
     def valid(self, target: Target) -> NDArray[np.bool_]:
-        """Whether each row's target is one that the loss is for, see `targets`."""
-        return np.isfinite(to_host(target)).reshape(target.shape[0], -1).all(axis=1)
+        """Whether each row's target, an array of the host, is one that the loss is for."""
+        return np.ones(target.shape[0], dtype=bool)  # whoever reads targets wants finite numbers
 
-    def check_targets(self, target: Target, rows: NDArray[np.intp] | None = None) -> None:
-        """Raise an error that names rows (by their numbers, if given) without a valid target."""
+    def check_targets(self, target: Any, fold: Callable[..., Any] = at_once) -> None:
+        """Raise an error that names the rows whose target is not `valid`."""
         if type(self).valid is Loss.valid:
-            return  # whoever read them has seen to it that they are finite
-        bad = np.flatnonzero(~self.valid(target))
+            return
+        valid = fold(lambda y: self.valid(to_host(y)), target, combine=_joined)
+        bad = np.flatnonzero(~valid)
         if bad.size:
-            bad = bad if rows is None else np.unique(rows[bad])
-            more = ", ..." if bad.size > NAMED_ROWS else ""
+            rows = ", ".join(map(str, bad[:NAMED_ROWS])) + ", ..." * (bad.size > NAMED_ROWS)
             raise ValueError(
-                f"y holds {bad.size} targets that loss={self!r} is not for, in rows "
-                f"{', '.join(map(str, bad[:NAMED_ROWS]))}{more}. Give {self.targets}, or choose "
-                "another loss."
+                f"y holds {bad.size} targets that loss={self!r} is not for, in rows {rows} (of "
+                f"those with positive weight, from 0). Give {self.targets}, or choose another loss."
             )
 
     def predictions(self, scores: Floats) -> Floats:
@@ -147,6 +146,11 @@ class Loss(ABC):
     def has_identity_link(self) -> bool:
         """Whether predictions are the scores."""
         return type(self).predictions is Loss.predictions
+
+    @property
+    def number_scale(self) -> str:
+        """What scores of numbers are, in words."""
+        return "prediction" if self.has_identity_link else "score"
 
     # ---- Classes
 
@@ -239,6 +243,10 @@ class Loss(ABC):
         if not hasattr(model, "classes_"):  # newer releases take it from there no more
             model.classes_ = classes
         return _with_weights(model, coef, intercept)
+
+
+def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([a, b])
 
 
 def _with_weights(model: Any, coef: Floats, intercept: Any) -> Any:

@@ -31,7 +31,7 @@ def mean_hessian(loss: "Loss", target: "Target", scores: Floats, shares: Floats)
     return xp.stack(columns, axis=1)
 
 
-def at_once(function: Callable[..., Any], *rows: Any) -> Any:
+def at_once(function: Callable[..., Any], *rows: Any, combine: Any = None) -> Any:
     """Fold rows that are all at hand."""
     return function(*rows)
 

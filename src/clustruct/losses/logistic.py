@@ -16,7 +16,6 @@ from clustruct.arrays import (
     namespace,
     softmax,
     softplus,
-    to_host,
     xlogy,
 )
 from clustruct.losses.base import LEAST_CURVATURE, Loss, Measure, Target
@@ -76,7 +75,6 @@ class LogisticLoss(_ClassLoss):
     """``log(1 + exp(-y z))`` for targets -1 and 1, one output."""
 
     curvature = 0.25
-    targets = "targets -1 and 1"
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """``log(1 + exp(-y z))`` without overflow."""
@@ -103,10 +101,6 @@ class LogisticLoss(_ClassLoss):
         positive = float(fold(lambda y, s: s @ (y[:, 0] > 0.0), target, shares))
         return max(positive * (1.0 - positive), LEAST_CURVATURE)
 
-    def valid(self, target: Target) -> NDArray[np.bool_]:
-        """Signs."""
-        return (np.abs(to_host(target)) == 1.0).reshape(target.shape[0], -1).all(axis=1)
-
     def with_classes(self, n_classes: int) -> Loss:
         """The multinomial loss for more than two."""
         return self if n_classes == 2 else MultinomialLoss()
@@ -123,7 +117,6 @@ class MultinomialLoss(_ClassLoss):
     curvature = 0.5
     relative = True
     coded = True
-    targets = "codes of classes"
 
     def value(self, target: Target, scores: Floats) -> Floats:
         """Negative log-probability of each row's class."""

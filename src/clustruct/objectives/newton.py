@@ -29,6 +29,9 @@ __all__ = ["Expansion", "Line", "minimise"]
 SUFFICIENT = 1e-4
 ROUNDING = 1e-12
 MAX_HALVINGS = 40
+# A step that promises this part of the value and gains nothing is repeated with damping, in parts
+# of the bound of the curvature.
+PROMISING, DAMPINGS = 1e-6, (1e-8, 1e-5, 1e-2)
 MAX_PRODUCTS = 2000
 
 
@@ -143,10 +146,30 @@ def _step(here: Expansion, scale: Floats, size: float, forcing: float) -> Expans
     move = _solve(here.product, -here.gradient, scale, forcing)
     line = here.along(move)
     if -line.slope > ROUNDING * abs(here.value):
-        return _descend(here, line)
+        found = _descend(here, line)
+        hopeless = found is None and -line.slope > PROMISING * abs(here.value)
+        return _damped_step(here, scale, forcing) if hopeless else found
     # Closer than the value can tell.
     trial = line.at(1.0)
     return trial if _size(trial.gradient, scale) < size else None
+
+
+def _damped_step(here: Expansion, scale: Floats, forcing: float) -> Expansion | None:
+    """A step with some of the bound added to the curvature.
+
+    A loss that is nearly linear, such as a quantile loss with little smoothing, may have no
+    curvature at all where a fit begins, and Newton steps without end.
+    """
+    for damping in DAMPINGS:
+
+        def product(V: Floats, damping: float = damping) -> Floats:
+            return here.product(V) + damping / scale * V
+
+        move = _solve(product, -here.gradient, scale, forcing)
+        found = _descend(here, here.along(move))
+        if found is not None:
+            return found
+    return None
 
 
 def _descend(here: Expansion, line: Line) -> Expansion | None:

@@ -44,6 +44,7 @@ _OWN = {
         "estimators.tasks.entries": ("Frame",),
         "estimators.tasks.models": ("TaskClusterClassifier", "TaskClusterRegressor"),
         "estimators.tasks.search_models": ("TaskClusterClassifierCV", "TaskClusterRegressorCV"),
+        "losses": ("HuberLoss", "LogisticLoss", "MultinomialLoss", "SquaredLoss"),
         "results": (
             "Certificate",
             "Clustering1D",
@@ -113,14 +114,12 @@ _FOREIGN = {
     for name in names
 }
 _ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
-# Parameters that estimators have gained since files were first written, with what they stand for.
-_OF_SAMPLES: Mapping[str, Any] = {"scoring": None, "rule": "fewest"}
-_OF_TASKS: Mapping[str, Any] = {"criterion": "cv"}
-_ADDED: Mapping[str, Mapping[str, Any]] = {
-    "SampleClusterClassifierCV": _OF_SAMPLES,
-    "SampleClusterRegressorCV": _OF_SAMPLES,
-    "TaskClusterClassifierCV": _OF_TASKS,
-    "TaskClusterRegressorCV": _OF_TASKS,
+# Parameters that estimators have gained, with the value that older files stand for.
+_ADDED: Mapping[str, Any] = {
+    "constraint": None,
+    "criterion": "cv",
+    "rule": "fewest",
+    "scoring": None,
 }
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
@@ -189,10 +188,10 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
 
 
 def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults of parameters and of the last fields of a dataclass that an older file lacks."""
+    """Defaults of fields and parameters that a class has gained, where an older file lacks them."""
     if not dataclasses.is_dataclass(kind):
-        added = _ADDED.get(kind.__name__, {})
-        return {name: value for name, value in added.items() if name not in state}
+        names: list[str] = getattr(kind, "_get_param_names", list)()
+        return {name: _ADDED[name] for name in names if name in _ADDED and name not in state}
     return {
         field.name: field.default
         for field in dataclasses.fields(kind)

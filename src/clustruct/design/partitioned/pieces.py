@@ -16,7 +16,7 @@ from dask.base import get_scheduler
 from dask.delayed import delayed
 from threadpoolctl import ThreadpoolController
 
-from clustruct.design.local.matrices import aligned
+from clustruct.design.local import aligned
 
 __all__ = [
     "Mapped",

@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Indices
-from clustruct.design import Design, as_design
+from clustruct.design import as_design
 from clustruct.estimators.features.fold_scores import (
     FoldWork,
     Ledger,
@@ -23,8 +22,7 @@ from clustruct.estimators.features.fold_scores import (
     stacked,
 )
 from clustruct.estimators.features.grid import choose_objective, gram_pays
-from clustruct.estimators.intake.arguments import check_weights, weigh_rows
-from clustruct.estimators.intake.samples import Intake
+from clustruct.estimators.intake import check_weights, weigh
 from clustruct.losses import loss_of
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
@@ -68,28 +66,22 @@ class LocalSamples:
 
     Parameters
     ----------
-    model : estimator
-        Is told the names of the features.
-    X : array-like or sparse matrix
-    y : array-like
+    design : LocalDesign
+    targets : ndarray
     sample_weight : array-like or None
     """
 
-    def __init__(
-        self, model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> None:
-        matrix, targets = model._check_data(X, y)
-        weights = check_weights(matrix, sample_weight)
-        self.n_rows = int(matrix.shape[0])
+    def __init__(self, design: Any, targets: NDArray[Any], sample_weight: Any) -> None:
+        weights = None if sample_weight is None else check_weights(design, sample_weight)[0]
+        self.n_rows = int(design.shape[0])
         self.kept = np.arange(self.n_rows) if weights is None else np.flatnonzero(weights)
-        # CSR slices rows cheaply.
-        data = Data(matrix.tocsr() if sparse.issparse(matrix) else matrix, targets, weights)
+        data = Data(design.by_rows().matrix(), targets, weights)
         self._data = data if self.kept.size == data.n else data.rows(self.kept)
         self.y = self._data.y
         self.weight = float(data.n if weights is None else weights.sum())
 
     @cached_property
-    def design(self) -> Design:
+    def design(self) -> Any:
         """All samples."""
         return as_design(self._data.X)
 
@@ -99,8 +91,7 @@ class LocalSamples:
 
     def divide(self, folds: Sequence[Fold], model: Any) -> "LocalFolds":
         """The samples with their folds, for a model."""
-        _, _, shares = weigh_rows(self._data.X, self.y, self._data.weights)
-        response = model._respond(Intake(self.design, self.y, shares))
+        response = model._respond(weigh(self.design, self.y, self._data.weights))
         return LocalFolds(self._data, folds, choose_objective(self.design, response, 0.0))
 
 
@@ -197,8 +188,8 @@ def _whole(data: Data, plan: Plan, folds: Sequence[Fold]) -> Moments | None:
 
 def _response(data: Data, plan: Plan) -> Response:
     """Target, loss and weights of these samples."""
-    _, _, shares = weigh_rows(data.X, data.y, data.weights)
-    response: Response = plan.model._respond(Intake(as_design(data.X), data.y, shares))
+    samples = weigh(as_design(data.X), data.y, data.weights)
+    response: Response = plan.model._respond(samples)
     return response
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Indices
 from clustruct.arrays import beside, to_host
 from clustruct.design import Design, LocalDesign, Rows
-from clustruct.design.kinds import is_partitioned
 from clustruct.estimators.features.fold_scores import (
     FoldWork,
     Ledger,
@@ -34,7 +33,7 @@ from clustruct.estimators.features.fold_sums import (
     sums_of_folds,
 )
 from clustruct.estimators.features.grid import choose_objective, gram_pays
-from clustruct.estimators.intake.samples import take_samples
+from clustruct.estimators.intake import weigh
 from clustruct.estimators.search.scoring import is_of_predictions
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
@@ -64,25 +63,22 @@ class PlacedSamples:
 
     Parameters
     ----------
-    model : estimator
-        Is told the names of the features.
-    X : matrix
-        A collection of Dask, a mapped file or an array of another library.
-    y : array-like or collection
+    design : Design
+    targets : rows
     sample_weight : array-like, collection or None
     """
 
-    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        self._samples = take_samples(model, X, y, sample_weight)
-        self.design: Design = self._samples.design
-        self.n_rows = self.design.shape[0]
-        self.y = _on_host(self._samples.targets)
+    def __init__(self, design: Design, targets: Rows, sample_weight: Any) -> None:
+        self._samples = weigh(design, targets, sample_weight)
+        self.design = design
+        self.n_rows = design.shape[0]
+        self.y = design.gather(targets)
         self.kept = np.arange(self.n_rows)
         self.weights: Floats | None = None
         if sample_weight is not None:
-            shares = _on_host(self._samples.shares)
+            shares = design.gather(self._samples.shares)
             self.kept = np.flatnonzero(shares)
-            self.y, self.weights = self.y[self.kept], _total(sample_weight) * shares[self.kept]
+            self.y, self.weights = self.y[self.kept], self._samples.total * shares[self.kept]
 
     @property
     def weight(self) -> float:
@@ -118,9 +114,7 @@ class PlacedSamples:
     def weigh(self, counts: Counts) -> tuple[Rows, float]:
         """The shares of some rows, and their sum."""
         design = self.design
-        # What belongs to the rows of a device is on the host until a response places it.
-        mine = design.place(counts) if design.streamed else counts
-        weighed = design.map(lambda s, c: s * c, self._samples.shares, mine)
+        weighed = design.map(lambda s, c: s * c, self._samples.shares, design.attach(counts))
         return weighed, float(design.fold(np.sum, weighed))
 
     def respond(self, model: Any, counts: Counts) -> Response:
@@ -135,16 +129,6 @@ class PlacedSamples:
         mine = counts[self.kept]
         weights = None if self.weights is None else np.repeat(self.weights, mine)
         return np.repeat(self.y, mine, axis=0), weights
-
-
-def _on_host(rows: Rows) -> NDArray[Any]:
-    """Rows as one array of the host."""
-    return np.concatenate(rows.local) if hasattr(rows, "local") else to_host(rows)
-
-
-def _total(weights: Any) -> float:
-    """The sum of weights, as users pass them."""
-    return float(weights.sum().compute() if is_partitioned(weights) else np.sum(to_host(weights)))
 
 
 @dataclass(frozen=True, eq=False)

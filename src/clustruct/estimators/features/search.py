@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.features.fold_local import LocalSamples
 from clustruct.estimators.features.fold_placed import PlacedSamples
@@ -30,7 +29,8 @@ from clustruct.estimators.features.grid import (
     fit_grid,
     itself,
 )
-from clustruct.estimators.intake.arguments import check_groups, conclude, watcher
+from clustruct.estimators.intake import check_groups, validate
+from clustruct.estimators.options import conclude, watcher
 from clustruct.estimators.search.engine import (
     Scored,
     SearchFace,
@@ -49,6 +49,7 @@ from clustruct.results import SearchResult
 from clustruct.results.scores import total
 from clustruct.solvers.driver import Solution
 from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
+from clustruct.solvers.protocols import may_refit
 
 __all__ = ["COSTLY", "Search", "choose_place", "constraints_of", "table_of"]
 
@@ -114,8 +115,9 @@ class Search(SearchFace, FeatureCluster):
         estimator
             Itself.
         """
-        elsewhere = is_partitioned(X) or is_large_map(X) or is_elsewhere(X)
-        samples = (PlacedSamples if elsewhere else LocalSamples)(self, X, y, sample_weight)
+        design, targets = validate(self, X, y)
+        divisible = LocalSamples if design.on_host else PlacedSamples
+        samples = divisible(design, targets, sample_weight)
         folds: Folds[Any] = Folds([], 0.0)
         if self.criterion == "cv":
             folds = make_folds(
@@ -129,7 +131,8 @@ class Search(SearchFace, FeatureCluster):
         divided = samples.divide(folds.each, self)
         objective = divided.objective
         method = self._method(objective.shape)
-        grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
+        alphas = check_alphas(self.alphas, objective)
+        grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
         if self.criterion == "cv":
             use = by_folds(divided, self._plan(grid, method), self.n_jobs)
@@ -145,6 +148,8 @@ class Search(SearchFace, FeatureCluster):
         """What is done on every fold."""
         classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
+        if self.constraint is not None and not may_refit(self.constraint):
+            relax = (1.0,)  # values of groups have to stay as they are
         scoring = self.scoring
         if scoring is None:
             loss = loss_of(self)
@@ -179,7 +184,9 @@ class Search(SearchFace, FeatureCluster):
     def _refit(self, objective: Objective, found: SearchResult, method: Method) -> None:
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
-        grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
+        grid = Grid(
+            (found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],), self.constraint
+        )
         watch = watcher(int(self.verbose) > 1, self.callback)
         method = replace(method, budget=replace(method.budget, monitor=watch))
         ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)

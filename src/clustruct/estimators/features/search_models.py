@@ -14,6 +14,7 @@ from clustruct.estimators.features.models import (
     FeatureClusterRegressor,
 )
 from clustruct.estimators.features.search import Search, constraints_of
+from clustruct.grouping.constraints import Constraint
 from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
@@ -64,12 +65,15 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     n_jobs : int, default=None
         Folds that are worked on at the same time, as in joblib. The result is the same to the last
         bit.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -201,6 +205,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -225,6 +230,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         self.loss = loss
         self.huber_delta = huber_delta
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -278,12 +284,15 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     n_jobs : int, default=None
         Folds that are worked on at the same time, as in joblib. The result is the same to the last
         bit.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples in the fits, not in the scores.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -386,6 +395,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -410,6 +420,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         self.loss = loss
         self.class_weight = class_weight
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init

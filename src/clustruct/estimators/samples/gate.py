@@ -55,7 +55,6 @@ class Gate:
 
 def fit_gate(
     gate: Any,
-    X: Any,
     objective: SampleObjective,
     panel: Panel,
     weights_of_experts: Floats,
@@ -68,9 +67,8 @@ def fit_gate(
     ----------
     gate : bool or classifier
         True for multinomial logistic regression.
-    X : array or sparse matrix of shape (n, d)
-        What the design of the objective was made of.
     objective : SampleObjective
+        Of samples on the host.
     panel : Panel
         Each sample with the expert that it chooses.
     weights_of_experts : ndarray of shape (Q,)
@@ -86,7 +84,7 @@ def fit_gate(
         The gate, and the weights that it gives to samples it has not seen, ``n x Q``.
     """
     template = LogisticRegression(solver="newton-cholesky") if gate is True else gate
-    shares = objective.response.shares
+    X, shares = objective.design.matrix(), objective.response.shares
     log_shares = np.log(weights_of_experts)
     weights = total * shares
     folds = _folds(X, np.asarray(objective.response.target), seed)

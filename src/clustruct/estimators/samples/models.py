@@ -10,27 +10,19 @@ from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from clustruct._finite import require_squares, without_warnings
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, blend, cast, indicator, namespace
-from clustruct.design import Rows
-from clustruct.estimators.intake.arguments import (
-    MATRIX_CHECKS,
-    class_weights,
-    total_weight,
-    weigh_rows,
-)
-from clustruct.estimators.intake.responses import class_response, named, number_response
-from clustruct.estimators.intake.samples import (
-    Intake,
-    map_rows,
-    map_samples,
-    mean_of,
-    stays_elsewhere,
-    take_matrix,
+from clustruct.design import Design, LocalDesign, Rows
+from clustruct.estimators.intake import (
+    Samples,
+    apply_model,
+    class_response,
+    mean_over_samples,
+    named,
+    number_response,
 )
 from clustruct.estimators.samples.base import HostScore, SampleCluster
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
@@ -60,8 +52,8 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers: any classifier with ``predict_proba``, or True
         for logistic regression. None or False for the same weights everywhere.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -205,16 +197,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         SampleClusterRegressor
             Itself.
         """
-        if stays_elsewhere(X):
-            self._fit_elsewhere(X, y, sample_weight)
-            return self
-        matrix, answers = self._check_data(X, y)
-        self._single = answers.ndim == 1
-        kept, mine, shares = weigh_rows(matrix, answers, sample_weight)
-        target, loss, n_outputs = self._target(mine)
-        response = Response(target, loss, n_outputs, shares, self.fit_intercept)
-        self._fit_response(kept, response, total_weight(matrix, sample_weight))
-        self.labels_ = self._best_experts(matrix, answers)
+        self._fit_samples(X, y, sample_weight)
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
@@ -232,13 +215,13 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         """
         check_is_fitted(self)
         width = None if self._single else self._W.shape[2]
-        return map_rows(self._answers, take_matrix(self, X), width)
+        return apply_model(self, self._predictions, X, width)
 
-    def _answers(self, matrix: Any) -> Rows:
-        """Weighted answers for a validated matrix."""
-        scores = self._scores(matrix)
-        answers = blend(self._expert_weights(matrix, scores), scores)
-        return answers[:, 0] if self._single else answers
+    def _predictions(self, design: LocalDesign) -> Rows:
+        """Weighted predictions for placed samples."""
+        predicted = loss_of(self).predictions(self._scores(design))
+        blended = blend(self._expert_weights(design, predicted), predicted)
+        return blended[:, 0] if self._single else blended
 
     def predict_experts(self, X: ArrayLike) -> Floats:
         """Every expert's answer.
@@ -256,30 +239,22 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         check_is_fitted(self)
         n_experts, _, n_outputs = self._W.shape
         width = n_experts if self._single else (n_experts, n_outputs)
-        return map_rows(self._all_answers, take_matrix(self, X), width)
+        return apply_model(self, self._all_predictions, X, width)
 
-    def _all_answers(self, matrix: Any) -> Rows:
-        """Every expert's answers for a validated matrix."""
-        scores = self._scores(matrix)
-        return scores[:, :, 0] if self._single else scores
+    def _all_predictions(self, design: Design) -> Rows:
+        """Every expert's predictions for placed samples."""
+        predicted = loss_of(self).predictions(self._scores(design))
+        return predicted[:, :, 0] if self._single else predicted
 
-    def _check_data(
-        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
-    ) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and answers."""
-        checks = {"multi_output": True, "y_numeric": True, **MATRIX_CHECKS}
-        matrix, answers = validate_data(self, X, y, reset=reset, **checks)
-        require_squares(answers)
-        return matrix, answers
-
-    def _respond(self, samples: Intake) -> Response:
+    def _respond(self, samples: Samples) -> Response:
         self._single = len(samples.targets.shape) == 1
         return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
-    def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
-        target = np.asarray(answers, dtype=np.float64)
-        target = target.reshape(target.shape[0], -1)
-        return target, loss_of(self), target.shape[1]
+    def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
+        target = np.asarray(targets, dtype=np.float64)
+        target, loss = target.reshape(target.shape[0], -1), loss_of(self)
+        loss.check_targets(target)
+        return target, loss, target.shape[1]
 
     def _set_experts(self, place: Callable[[Floats], Any]) -> None:
         self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
@@ -287,7 +262,9 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted answers."""
-        return response.loss.value(response.target, blend(weights, scores))
+        loss = response.loss
+        blended = loss.link(blend(weights, loss.predictions(scores)))
+        return loss.value(response.target, blended)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -310,8 +287,8 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         Strength of the ridge, on the scale of the mean loss.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers, as in `SampleClusterRegressor`.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     fit_intercept : bool, default=True
@@ -449,26 +426,16 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         SampleClusterClassifier
             Itself.
         """
-        if stays_elsewhere(X):
-            self._fit_elsewhere(X, y, sample_weight)
-            return self
-        matrix, classes = self._check_data(X, y)
-        check_classification_targets(classes)
-        kept, mine, shares = weigh_rows(matrix, classes, sample_weight)
-        self.classes_ = np.unique(mine)
-        self._check_classes()
-        if self.class_weight is not None:
-            codes = np.searchsorted(self.classes_, mine)
-            totals = np.bincount(codes, shares)
-            shares = shares * class_weights(self.class_weight, self.classes_, totals)[codes]
-            shares = shares / shares.sum()
-        target, loss, n_outputs = self._target(mine)
-        response = Response(target, loss, n_outputs, shares, self.fit_intercept)
-        self._fit_response(kept, response, total_weight(matrix, sample_weight))
-        known = np.isin(classes, self.classes_)
-        self.labels_ = np.zeros(classes.size, dtype=np.intp)
-        self.labels_[known] = self._best_experts(matrix[known], classes[known])
+        self._fit_samples(X, y, sample_weight)
         return self
+
+    def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
+        """The expert of each sample; classes of samples without weight may be unknown."""
+        known = np.isin(targets, self.classes_)
+        labels = np.zeros(targets.size, dtype=np.intp)
+        some, (mine,) = design.only(known, targets)
+        labels[known] = self._best_experts(some, mine)
+        return labels
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class with the most probability (score) over all experts, or by the gate.
@@ -484,11 +451,11 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes.
         """
         check_is_fitted(self)
-        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+        return apply_model(self, self._choose, X, None, self.classes_.dtype)
 
-    def _choose(self, matrix: Any) -> Rows:
-        """Classes for a validated matrix."""
-        weighted = self._weighted(matrix)
+    def _choose(self, design: LocalDesign) -> Rows:
+        """Classes for placed samples."""
+        weighted = self._weighted(design)
         return named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
@@ -506,7 +473,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self)
-        return map_rows(self._weighted, take_matrix(self, X), self.classes_.size)
+        return apply_model(self, self._weighted, X, self.classes_.size)
 
     def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
         """One answer of each expert, without repetition.
@@ -525,16 +492,17 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes, in the order of `experts_`.
         """
         check_is_fitted(self)
-        return map_rows(
-            lambda matrix: named(self.classes_, self._first_choices(matrix)),
-            take_matrix(self, X),
+        return apply_model(
+            self,
+            lambda design: named(self.classes_, self._first_choices(design)),
+            X,
             self._W.shape[0],
             self.classes_.dtype,
         )
 
-    def _first_choices(self, matrix: Any) -> Rows:
-        """Codes of the experts' answers for a validated matrix, without repetition."""
-        shares = self._class_shares(self._scores(matrix))
+    def _first_choices(self, design: Design) -> Rows:
+        """Codes of the experts' choices for placed samples, without repetition."""
+        shares = self._class_shares(self._scores(design))
         xp = namespace(shares)
         answers: list[Any] = []
         for q in range(shares.shape[1]):
@@ -563,12 +531,11 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         float
             To be compared with the error of a single classifier's first answers.
         """
-        check_is_fitted(self)
-        return mean_of(map_samples(self, self._missed, X, y), sample_weight)
+        return mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
 
-    def _missed(self, matrix: Any, classes: NDArray[Any]) -> Rows:
-        """One for the samples whose class is among no expert's answers, zero for the others."""
-        answers = self._first_choices(matrix)
+    def _missed(self, design: Design, classes: NDArray[Any]) -> Rows:
+        """One for the samples whose class is among no expert's choices, zero for the others."""
+        answers = self._first_choices(design)
         xp = namespace(answers)
         codes = np.searchsorted(self.classes_, classes).clip(max=self.classes_.size - 1)
         codes = np.where(self.classes_[codes] == classes, codes, -1)
@@ -576,11 +543,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         return cast(missed, xp.float64)
 
     def _check_classes(self) -> None:
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"y holds one class only, {self.classes_[0]!r}; a classifier needs samples (of "
-                "positive weight) of at least two classes."
-            )
         if self.n_clusters >= self.classes_.size:
             raise ValueError(
                 f"n_clusters={self.n_clusters} must be less than the number of classes, "
@@ -588,10 +550,10 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
                 "Give fewer experts."
             )
 
-    def _weighted(self, matrix: Any) -> Rows:
+    def _weighted(self, design: LocalDesign) -> Rows:
         """Probabilities or scores of the classes, weighted over the experts."""
-        shares = self._class_shares(self._scores(matrix))
-        return blend(self._expert_weights(matrix, shares), shares)
+        shares = self._class_shares(self._scores(design))
+        return blend(self._expert_weights(design, shares), shares)
 
     def _class_shares(self, scores: Rows) -> Rows:
         """Probabilities, or scores if the loss has none, of all classes, ``n x Q x classes``."""
@@ -603,27 +565,20 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             return xp.stack([-scores[:, :, 0], scores[:, :, 0]], axis=2)
         return scores
 
-    def _check_data(
-        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
-    ) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and classes."""
-        matrix, classes = validate_data(self, X, y, reset=reset, **MATRIX_CHECKS)
-        return matrix, classes
-
-    def _respond(self, samples: Intake) -> Response:
+    def _respond(self, samples: Samples) -> Response:
         self.classes_, response = class_response(
             samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
         self._check_classes()
         return response
 
-    def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
-        if not np.isin(answers, self.classes_).all():
-            unknown = np.setdiff1d(answers, self.classes_)[0]
+    def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
+        if not np.isin(targets, self.classes_).all():
+            unknown = np.setdiff1d(targets, self.classes_)[0]
             raise ValueError(
                 f"y holds the class {unknown!r}, which was not in `fit`. Leave such samples out."
             )
-        codes = np.searchsorted(self.classes_, answers)
+        codes = np.searchsorted(self.classes_, targets)
         n_classes = self.classes_.size
         loss = loss_of(self).with_classes(n_classes)
         return loss.class_targets(codes, n_classes), loss, loss.n_outputs(n_classes)

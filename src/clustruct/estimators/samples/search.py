@@ -27,8 +27,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.intake.arguments import conclude
-from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
+from clustruct.estimators.intake import Samples, validate, weigh
+from clustruct.estimators.options import conclude
 from clustruct.estimators.search.engine import (
     Scored,
     Use,
@@ -40,9 +40,11 @@ from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
 from clustruct.estimators.search.rules import RULES, Rule
 from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
 from clustruct.kernels import kmeans1d
+from clustruct.losses import loss_of
 from clustruct.results import CountSelection
 from clustruct.results.paired import standard_errors
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
+from clustruct.solvers.experts.recipes import SUBSET, draw_rows
 
 __all__ = ["CountSearch", "offset_loss"]
 
@@ -89,11 +91,19 @@ class CountSearch(BaseEstimator):
                 f"scoring={self.scoring!r:.80}: it has no standard error, and scores fits by "
                 "itself. Choose criterion='cv', or rule='fewest' and scoring=None."
             )
+        if self.criterion != "cv" and not loss_of(self).has_likelihood:
+            raise ValueError(
+                f"criterion={self.criterion!r} needs a likelihood, which loss={self.loss!r} does "
+                "not have. Choose criterion='cv', or another loss."
+            )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        if stays_elsewhere(X):
-            self._search_on_part(X, y, sample_weight, seed)
+        design, targets = validate(self, X, y)
+        if not design.on_host:
+            drawn = draw_samples(weigh(design, targets, sample_weight), seed)
+            found = self._search_on_part(drawn, seed)
+            self._adopt(self._model(found.best, seed, gate=True).fit(X, y, sample_weight))
+            self.selection_ = found
             return self
-        _, targets = self._check_data(X, y)
         counts = self._counts(targets)
         fitted: dict[int, Any] = {}
         if self.criterion == "cv":
@@ -132,12 +142,11 @@ class CountSearch(BaseEstimator):
         """The score of that number."""
         return 0.0 - float(self.selection_.values[self.best_index_])
 
-    def _search_on_part(self, X: Any, y: Any, sample_weight: Any, seed: int) -> None:
-        """Choose the number on samples drawn by weight, and fit so many experts to all of them."""
+    def _search_on_part(self, drawn: tuple[Any, NDArray[Any], Floats], seed: int) -> CountSelection:
+        """Choose the number of experts on samples drawn by weight."""
         few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
-        samples, targets, weights = draw_samples(take_samples(self, X, y, sample_weight), seed)
-        self.selection_ = few.fit(samples, targets, weights).selection_
-        self._adopt(self._model(self.selection_.best, seed, gate=True).fit(X, y, sample_weight))
+        selection: CountSelection = few.fit(*drawn).selection_
+        return selection
 
     def _adopt(self, model: Any) -> None:
         """Take over the attributes of a fitted model."""
@@ -315,3 +324,17 @@ def offset_loss(count: int) -> float:
     """Mean squared distance of a standard normal number to the nearest of its best offsets."""
     grid = norm.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
     return float(kmeans1d.cluster_values(grid, None, count)[3]) / QUANTILES
+
+
+def draw_samples(samples: Samples, seed: int) -> tuple[Any, NDArray[Any], Floats]:
+    """Some samples on the host, drawn by weight: matrix, targets and how often each was drawn.
+
+    All of them, with their own weights, where they are few.
+    """
+    design, shares = samples.design, samples.design.place(samples.shares)
+    if few := design.shape[0] <= SUBSET:
+        index = np.arange(design.shape[0])
+    else:
+        index, counts = draw_rows(design, shares, seed)
+    matrix, (own, targets) = design.fetch(index, shares, samples.targets)
+    return matrix, targets, own * samples.total if few else counts

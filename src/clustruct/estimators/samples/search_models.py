@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._typing import Floats
-from clustruct.estimators.intake.arguments import check_matrix
+from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.estimators.samples.search import CountSearch, offset_loss
 from clustruct.losses import Loss
@@ -41,8 +41,8 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
         Strength of the ridge.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -196,8 +196,8 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
         Strength of the ridge.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic, or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic, or squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     fit_intercept : bool, default=True
@@ -319,7 +319,7 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
     def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
         """Error of the experts' predictions, less that of a single classifier's first choices."""
         one = single()
-        order = np.argsort(-one._weighted(check_matrix(one, X)), axis=1, kind="stable")
+        order = np.argsort(-one._weighted(place_matrix(one, X)), axis=1, kind="stable")
         choices = one.classes_[order[:, : model.n_clusters_]]
         missed = (choices != np.asarray(y)[:, None]).all(axis=1)
         return model.best_error(X, y, weights) - float(np.average(missed, weights=weights))

@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Indices
 from clustruct.design import DenseDesign, Design, Rows
 from clustruct.losses import Loss
-from clustruct.objectives.tasks.data import Source, SquaredData, TaskData, task_data
-from clustruct.objectives.tasks.pieces import Setting, Spread, TaskSums, part_of
+from clustruct.objectives.tasks.data import SquaredData, TaskData, task_data
+from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 from clustruct.objectives.tasks.rows import TaskTargets
 
 __all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
@@ -67,10 +66,6 @@ class Entries:
         """Other answers to the same rows, from targets and other rows."""
         return replace(self, targets=self.design.map(function, self.targets, *rows))
 
-    def beside(self, rows: NDArray[Any]) -> Rows:
-        """What belongs to the rows, beside the answers to them, which a device does not hold."""
-        return self.design.place(rows) if self.design.streamed else rows
-
     def present(self) -> Indices:
         """Tasks that have an answer."""
         count = self.n_tasks
@@ -89,7 +84,7 @@ class Entries:
         """The answers to some of the rows."""
         mask = np.zeros(self.design.shape[0], dtype=bool)
         mask[rows] = True
-        return self.map(lambda a, kept: a.take(kept[a.rows]), self.beside(mask))
+        return self.map(lambda a, kept: a.take(kept[a.rows]), self.design.attach(mask))
 
     def prepared(self, loss: Loss, fit_intercept: bool) -> "Prepared":
         """Tasks ready for an objective; every one has an answer."""
@@ -124,20 +119,32 @@ class Entries:
 
     def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
         """Rows of each task with their shares, and few coordinates, in a given frame."""
+        self._check_targets(loss)
         design: Any = self.design
         targets, means, rotation = self.targets, frame.means, None
         if design.shape[1] > design.shape[0]:
             rotation = Rotation.of(design)
-            if design.streamed:
-                targets = design.fold(lambda a: a, targets, combine=TaskTargets.followed_by)
+            targets = design.fold(lambda a: a, targets, combine=TaskTargets.followed_by)
             means = rotation.along(means[None])[0]
             design = DenseDesign(rotation.coordinates)
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
-        make = Spread if design.streamed else part_of
-        source: Source = make(design, targets, self.n_tasks, setting)
+        source = source_of(design, targets, self.n_tasks, setting)
         data = task_data(source, loss, fit_intercept)
         return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
+
+    def _check_targets(self, loss: Loss) -> None:
+        """Complain of targets that the loss is not for."""
+
+        def fold(valid: Any, targets: Rows, combine: Any) -> Any:
+            def by_row(a: TaskTargets) -> Any:
+                good = np.ones(a.height, dtype=bool)
+                good[a.rows[~valid(a.y[:, None])]] = False
+                return good
+
+            return self.design.fold(by_row, targets, combine=combine)
+
+        loss.check_targets(self.targets, fold)
 
     def _curvature(self, loss: Loss, total: float) -> float:
         """Second derivative of the mean loss by a common shift of all scores."""
@@ -272,7 +279,7 @@ class Rotation:
 
 def _gathered(design: Design, W: Floats) -> Floats:
     """``X W`` as an array of the host."""
-    return design.fold(lambda z: z, design.scores(W), combine=lambda a, b: np.concatenate([a, b]))
+    return design.gather(design.scores(W))
 
 
 def fits(n_tasks: int, width: int) -> bool:

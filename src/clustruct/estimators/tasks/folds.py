@@ -144,7 +144,7 @@ def _summed_splits(entries: Entries, folds: Sequence[Uses]) -> tuple[Summed, lis
     def numbered(a: TaskTargets, mine: Indices) -> TaskTargets:
         return TaskTargets(a.rows, mine[a.rows] * count + a.tasks, a.y, a.weights, a.height)
 
-    cells = entries.map(numbered, entries.beside(patterns)).summed().sums
+    cells = entries.map(numbered, entries.design.attach(patterns)).summed().sums
     pattern, task = np.divmod(cells.stack.tasks, count)
 
     def summed(wanted: NDArray[np.bool_]) -> Summed:
@@ -188,7 +188,7 @@ def score_fits(
     if isinstance(held, Summed):
         return -held.mean_losses(coefs, intercepts)
     if score is not None:
-        return _own_scores(held, coefs, intercepts, score)
+        return _own_scores(held, coefs, intercepts, loss, score)
 
     def losses(design: PickingDesign, targets: TaskTargets) -> tuple[Floats, Floats]:
         sums = np.zeros(coefs.shape[0])
@@ -214,7 +214,9 @@ def _predictions(
             yield mine, z + beside(intercepts[:, t], z)
 
 
-def _own_scores(held: Entries, coefs: Floats, intercepts: Floats, score: PooledScore) -> Floats:
+def _own_scores(
+    held: Entries, coefs: Floats, intercepts: Floats, loss: Loss, score: PooledScore
+) -> Floats:
     """The same by a function of all targets: predictions are gathered for a few fits at a time."""
     count = int(held.design.fold(lambda a: a.rows.size, held.targets))
     height = max(1, GATHERED_BYTES // (8 * max(1, count)))
@@ -227,7 +229,7 @@ def _own_scores(held: Entries, coefs: Floats, intercepts: Floats, score: PooledS
         ) -> tuple[Floats, Floats, Indices, Floats]:
             predicted = np.empty((targets.rows.size, coefs[some].shape[0]))
             for mine, z in _predictions(design, targets, coefs[some], intercepts[some]):
-                predicted[mine] = to_host(z)
+                predicted[mine] = to_host(loss.predictions(z))
             return targets.y, predicted, targets.tasks, targets.weights
 
         y, predicted, tasks, weights = held.design.sweep(gathered, held.targets, combine=_stacked)

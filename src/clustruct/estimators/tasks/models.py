@@ -14,8 +14,9 @@ from sklearn.utils.metaestimators import available_if
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import beside, namespace, to_host
+from clustruct.arrays import namespace, to_host
 from clustruct.design import Rows
+from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
@@ -54,8 +55,8 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Strength on the distance of a task's intercept from those of its group, and of the groups'
         from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
         weigh as much as two samples of a task.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -241,7 +242,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             TaskTargets.
         """
-        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+        return self._answer(X, tasks, loss_of(self).predictions, self._width(tasks))
 
     def score(
         self,
@@ -308,8 +309,8 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         Strength on the distance of a task's intercept from those of its group, and of the groups'
         from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
         weigh as much as two samples of a task.
-    loss : {"logistic", "squared", "huber"}, default="logistic"
-        Logistic, or squared or Huber's on targets -1 and 1.
+    loss : {"logistic", "squared", "huber"} or Loss, default="logistic"
+        Logistic, or squared or Huber's on targets -1 and 1, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear.
     class_weight : dict or "balanced", default=None
@@ -515,8 +516,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         best = scores > 0.0
         if self._layout == "classes":
             best = namespace(scores).argmax(scores, axis=1)
-        classes = self.classes_[to_host(best).astype(np.intp)]
-        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
+        return named(self.classes_, best)
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.intake.arguments import watcher
+from clustruct.estimators.options import watcher
 from clustruct.estimators.search.engine import (
     Scored,
     SearchFace,

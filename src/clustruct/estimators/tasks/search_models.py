@@ -50,8 +50,8 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
         largest strengths.
     criterion : {"cv"}, default="cv"
         Cross-validation. Information criteria are not defined for tasks, see Notes.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -232,8 +232,8 @@ class TaskClusterClassifierCV(TaskSearch, TaskClusterClassifier):
         largest strengths.
     criterion : {"cv"}, default="cv"
         Cross-validation. Information criteria are not defined for tasks, see Notes.
-    loss : {"logistic", "squared", "huber"}, default="logistic"
-        Logistic, or squared or Huber's on targets -1 and 1.
+    loss : {"logistic", "squared", "huber"} or Loss, default="logistic"
+        Logistic, or squared or Huber's on targets -1 and 1, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear.
     class_weight : dict or "balanced", default=None

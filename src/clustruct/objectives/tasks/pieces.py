@@ -6,7 +6,7 @@ are many.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss, SquaredLoss
-from clustruct.objectives.tasks.data import Expansion, Part, Quadratics
+from clustruct.objectives.tasks.data import Expansion, Part, Quadratics, Source
 from clustruct.objectives.tasks.rows import TaskTargets, arrange
 
-__all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of"]
+__all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of", "source_of"]
 
 T = TypeVar("T")
 
@@ -287,3 +287,9 @@ def _present(targets: TaskTargets) -> tuple[Labels, TaskTargets]:
     tasks, numbers = np.flatnonzero(counts), np.zeros(counts.size, dtype=np.intp)
     numbers[tasks] = np.arange(tasks.size)
     return tasks, replace(targets, tasks=numbers[targets.tasks])
+
+
+def source_of(design: Any, targets: Rows, n_tasks: int, setting: Setting) -> Source:
+    """Losses of tasks, as suits a design."""
+    make = Spread if design.streamed else part_of
+    return make(design, targets, n_tasks, setting)

@@ -130,7 +130,9 @@ class SampleProblem:
         n, d = self.objective.design.shape
         if n > SUBSET:
             return self.subset()._screening_of_all
-        if d > SCREENED_FEATURES or getattr(self.objective.response.loss, "coded", False):
+        loss = self.objective.response.loss
+        # It takes targets for scores, which those of other links, and codes, are not.
+        if d > SCREENED_FEATURES or loss.coded or not loss.has_identity_link:
             return None
         return Screening(self.objective, self.total)
 
