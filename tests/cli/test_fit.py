@@ -430,7 +430,7 @@ def test_the_bar_moves_for_every_use(monkeypatch, use):
     model, routed = {
         "features": (cs.FeatureClusterRegressorCV((1, 2), alphas=(0.1,), cv=2), {}),
         "samples": (cs.SampleClusterRegressorCV((1, 2), n_init=1), {}),
-        "tasks": (cs.TaskClusterRegressorCV((1, 2), cv=2), {"tasks": ids}),
+        "tasks": (cs.TaskClusterRegressorCV((1, 2), cv=2, random_state=0), {"tasks": ids}),
     }[use]
     progress.fit_with_progress(Watched(), "fitting", model, lambda: model.fit(X, y, **routed))
     assert heard == [("1", "2"), ("2", "2")]

@@ -263,9 +263,7 @@ def test_folds_are_scored_in_one_pass(passes, problem, monkeypatch):
 def test_samples_never_come_to_the_host(library, problem, watch_moves):
     X, y = problem
     y = answers_for("logistic", y)
-    moved = watch_moves(
-        "clustruct.design.device", "clustruct.estimators.features.fold_placed"
-    )
+    moved = watch_moves("clustruct.design.device", "clustruct.estimators.features.fold_placed")
     for name in ("logistic", "logistic, area", "logistic, by squares"):
         made(name).fit(library.asarray(X), y)
     assert 0 < max(moved) <= max(N, D**2)  # at most a column of rows, or a Gram matrix

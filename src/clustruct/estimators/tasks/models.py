@@ -74,7 +74,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts; None is a seed of its own, the same at every call.
+        Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
@@ -141,11 +141,12 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0)
     >>> X, Y = problem.columns()
-    >>> model = cs.TaskClusterRegressor(2).fit(X, Y)
+    >>> model = cs.TaskClusterRegressor(2, random_state=0).fit(X, Y)
     >>> model.predict(X).shape
     (20, 12)
     >>> X, y, tasks = problem.rows()
-    >>> cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks).predict(X, tasks=tasks).shape
+    >>> model = cs.TaskClusterRegressor(2, random_state=0).fit(X, y, tasks=tasks)
+    >>> model.predict(X, tasks=tasks).shape
     (240,)
     """
 
@@ -330,7 +331,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts; None is a seed of its own, the same at every call.
+        Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
@@ -387,7 +388,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(50, classification=True, random_state=0)
     >>> X, y, tasks = problem.rows()
-    >>> model = cs.TaskClusterClassifier(3).fit(X, y, tasks=tasks)
+    >>> model = cs.TaskClusterClassifier(3, random_state=0).fit(X, y, tasks=tasks)
     >>> model.predict_proba(X, tasks=tasks).shape
     (1500, 2)
     """
