@@ -30,7 +30,7 @@ from clustruct.objectives.moments import Moments
 from clustruct.objectives.quadratic import QuadraticObjective, remaining_objective
 from clustruct.solvers.driver import Solution
 
-__all__ = ["LocalSamples"]
+__all__ = ["LocalFolds", "LocalSamples"]
 
 
 @dataclass(frozen=True, eq=False)

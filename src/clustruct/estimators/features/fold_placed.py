@@ -42,7 +42,7 @@ from clustruct.objectives.point import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Solution
 
-__all__ = ["PlacedSamples"]
+__all__ = ["PlacedFolds", "PlacedSamples"]
 
 
 # Bytes of weights that are scored in one pass, and of scores that are at hand meanwhile.

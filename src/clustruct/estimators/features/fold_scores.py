@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,9 @@ from clustruct._typing import Floats
 from clustruct.estimators.features.grid import Grid, Method, Place
 from clustruct.estimators.search.scoring import Scoring, model_scorer
 from clustruct.losses import Measure, loss_of
-from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Solution
 
 __all__ = [
-    "Divided",
     "FoldWork",
     "Ledger",
     "Measure",
@@ -66,32 +63,16 @@ class Plan:
 class FoldWork(Protocol):
     """A fold, wherever its samples live; `travels` says whether another process may do it."""
 
+    travels: ClassVar[bool]
+
     @property
     def number(self) -> int: ...  # noqa: D102
 
-    @property
-    def travels(self) -> bool: ...  # noqa: D102
-
-    def objective(self, plan: Plan) -> QuadraticObjective | FeatureObjective:
+    def objective(self, plan: Plan) -> Any:
         """The problem to solve on the fold, with some alpha."""
-        ...
 
     def ledger(self, plan: Plan) -> "Ledger":
         """What scores the solutions."""
-        ...
-
-
-class Divided(Protocol):
-    """Samples in folds, wherever they live."""
-
-    @property
-    def objective(self) -> QuadraticObjective | FeatureObjective:
-        """Of all samples, with some alpha."""
-        ...
-
-    def works(self, plan: Plan) -> Sequence[FoldWork]:
-        """The folds."""
-        ...
 
 
 def check_classes(classes: NDArray[Any] | None, found: NDArray[Any], number: int) -> None:

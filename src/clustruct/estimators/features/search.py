@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.estimators.features.fold_local import LocalSamples
-from clustruct.estimators.features.fold_placed import PlacedSamples
-from clustruct.estimators.features.fold_scores import Divided, FoldWork, Plan
+from clustruct.estimators.features.fold_local import LocalFolds, LocalSamples
+from clustruct.estimators.features.fold_placed import PlacedFolds, PlacedSamples
+from clustruct.estimators.features.fold_scores import FoldWork, Plan
 from clustruct.estimators.features.grid import (
     Grid,
     Method,
@@ -218,7 +218,9 @@ def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, 
 # ---- Cross-validation.
 
 
-def by_folds(divided: Divided, plan: Plan, n_jobs: int | None) -> Use[SearchResult]:
+def by_folds(
+    divided: LocalFolds | PlacedFolds, plan: Plan, n_jobs: int | None
+) -> Use[SearchResult]:
     """Score every point of the grid, with every fraction of its alpha, on every fold."""
     with threadpool_limits(1):  # as in the fits, for the same bits everywhere
         works = divided.works(plan)

@@ -14,6 +14,7 @@ from clustruct.estimators.features.models import (
     FeatureClusterRegressor,
 )
 from clustruct.estimators.features.search import Search, constraints_of
+from clustruct.estimators.search.engine import set_parameters
 from clustruct.grouping.constraints import Constraint
 from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
@@ -217,30 +218,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.alphas = alphas
-        self.n_nonzero = n_nonzero
-        self.relax = relax
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.criterion = criterion
-        self.search_solver = search_solver
-        self.n_jobs = n_jobs
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.blocks = blocks
-        self.constraint = constraint
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        set_parameters(self, locals())
 
 
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
@@ -407,27 +385,4 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.alphas = alphas
-        self.n_nonzero = n_nonzero
-        self.relax = relax
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.criterion = criterion
-        self.search_solver = search_solver
-        self.n_jobs = n_jobs
-        self.loss = loss
-        self.class_weight = class_weight
-        self.blocks = blocks
-        self.constraint = constraint
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+        set_parameters(self, locals())

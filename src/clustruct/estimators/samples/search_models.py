@@ -10,6 +10,7 @@ from clustruct._typing import Floats
 from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.estimators.samples.search import CountSearch, offset_loss
+from clustruct.estimators.search.engine import set_parameters
 from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
@@ -139,27 +140,7 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        super().__init__(
-            n_clusters,  # type: ignore[arg-type]
-            alpha=alpha,
-            gate=gate,
-            loss=loss,
-            huber_delta=huber_delta,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            solver_options=solver_options,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.criterion = criterion
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
+        set_parameters(self, locals())
 
     def _most(self, y: NDArray[Any]) -> int:
         return int(y.shape[0])
@@ -290,27 +271,7 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        super().__init__(
-            n_clusters,  # type: ignore[arg-type]
-            alpha=alpha,
-            gate=gate,
-            loss=loss,
-            class_weight=class_weight,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            solver_options=solver_options,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.criterion = criterion
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
+        set_parameters(self, locals())
 
     def _most(self, y: NDArray[Any]) -> int:
         return max(1, int(np.unique(y).size) - 1)

@@ -4,7 +4,7 @@ On each fold the tasks are eliminated once for each ``alpha_within``; what is le
 of groups and every ``alpha_between`` is small. Groups found at one point are a start at the next.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,10 +13,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
 from clustruct.estimators.options import watcher
 from clustruct.estimators.search.engine import (
@@ -81,19 +83,49 @@ class TaskSearch(SearchFace, TaskCluster):
         "criterion": [StrOptions({"cv", "bic"})],
     }
 
+    _read: ClassVar[Callable[..., Reading]]
     n_clusters: Any  # several values here, one for the plain model
     alpha: Any
     alpha_mean: Any
     alpha_between: Any
     alpha_within: Any
 
-    def _fit_search(self, reading: Reading) -> None:
-        """Choose a point of the grid, and fit there."""
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: ArrayLike | Sequence[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Fit the tasks, with groups and strengths by cross-validation.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets, numbers or classes: one a sample, or a column for each task with NaN where
+            there is none.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task, any hashable; for `y` with one target a sample. A classifier
+            takes None with a vector for classes to tell apart: the classes are the tasks, two of
+            them one task.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
         if self.criterion != "cv":
             raise ValueError(
                 f"criterion={self.criterion!r} is not defined for tasks: weights that are drawn "
                 "towards a centroid have no whole number of free parameters. Give criterion='cv'."
             )
+        reading = self._read(self, X, y, tasks, sample_weight)
         check_answered(reading.entries, reading.names)
         folds = folds_of(reading, self.cv, self.random_state)
         loss, score = loss_of(self), None
@@ -115,6 +147,7 @@ class TaskSearch(SearchFace, TaskCluster):
         self._fit_prepared(prepared, grid[s], points.counts[q], reading)
         self._set_search(found)
         self.alpha_ = grid[s].alpha
+        return self
 
     def _unwatched(self) -> "TaskSearch":
         """A model for the fits on folds: one seed for all of them, and no callback."""

@@ -1,13 +1,11 @@
 """Choosing the number of groups of tasks, and the strengths of the penalty."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 
-from clustruct._finite import without_warnings
+from clustruct.estimators.search.engine import set_parameters
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
 from clustruct.estimators.tasks.models import TaskClusterClassifier, TaskClusterRegressor
 from clustruct.estimators.tasks.search import TaskSearch
@@ -15,8 +13,6 @@ from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
-
-Ids = ArrayLike | Sequence[Hashable]
 
 
 class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
@@ -114,6 +110,7 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
     3
     """
 
+    _read = staticmethod(read_numbers)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TaskClusterRegressor._parameter_constraints,
         **TaskSearch._search_constraints,
@@ -145,60 +142,7 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        super().__init__(
-            n_clusters,  # type: ignore[arg-type]
-            alpha=alpha,  # type: ignore[arg-type]
-            alpha_mean=alpha_mean,  # type: ignore[arg-type]
-            alpha_between=alpha_between,  # type: ignore[arg-type]
-            alpha_within=alpha_within,  # type: ignore[arg-type]
-            alpha_intercept=alpha_intercept,
-            loss=loss,
-            huber_delta=huber_delta,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            solver_options=solver_options,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.criterion = criterion
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> "TaskClusterRegressorCV":
-        """Fit the tasks, with groups and strengths by cross-validation.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            TaskTargets: one a sample, or a column for each task with NaN where there is none.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; needed for `y` with one answer a sample.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        TaskClusterRegressorCV
-            Itself.
-        """
-        self._fit_search(read_numbers(self, X, y, tasks, sample_weight))
-        return self
+        set_parameters(self, locals())
 
 
 class TaskClusterClassifierCV(TaskSearch, TaskClusterClassifier):
@@ -301,6 +245,7 @@ class TaskClusterClassifierCV(TaskSearch, TaskClusterClassifier):
     2
     """
 
+    _read = staticmethod(read_classes)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TaskClusterClassifier._parameter_constraints,
         **TaskSearch._search_constraints,
@@ -333,59 +278,4 @@ class TaskClusterClassifierCV(TaskSearch, TaskClusterClassifier):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        super().__init__(
-            n_clusters,  # type: ignore[arg-type]
-            alpha=alpha,  # type: ignore[arg-type]
-            alpha_mean=alpha_mean,  # type: ignore[arg-type]
-            alpha_between=alpha_between,  # type: ignore[arg-type]
-            alpha_within=alpha_within,  # type: ignore[arg-type]
-            alpha_intercept=alpha_intercept,
-            loss=loss,
-            huber_delta=huber_delta,
-            class_weight=class_weight,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            solver_options=solver_options,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.criterion = criterion
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> "TaskClusterClassifierCV":
-        """Fit the tasks, with groups and strengths by cross-validation.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Classes: one a sample, or a column for each task with NaN where there is none.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample. None takes a
-            vector for classes to tell apart: the classes are the tasks, two of them one task.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        TaskClusterClassifierCV
-            Itself.
-        """
-        self._fit_search(read_classes(self, X, y, tasks, sample_weight))
-        return self
+        set_parameters(self, locals())
