@@ -28,7 +28,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _telling_of_memory(method: Method) -> Method:
-    """Have a device that has no memory left for a product told with the remedy."""
+    """Have out-of-memory errors state how much ``X`` takes, and the remedy."""
 
     @wraps(method)
     def told(self: "DeviceDesign", *arguments: Any) -> Any:
@@ -47,13 +47,7 @@ def _telling_of_memory(method: Method) -> Method:
 
 
 class DeviceDesign(WholeRows):
-    """An array that speaks the array API; it is never copied, and never leaves its device.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Single or double precision.
-    """
+    """An array that speaks the array API; it is never copied, and never leaves its device."""
 
     is_sparse = False
     on_host = False
@@ -236,15 +230,10 @@ def _on_host(result: Any) -> Any:
 
 
 class SparseDeviceDesign(DeviceDesign):
-    """A sparse tensor; it is never made dense as a whole, and never leaves its device.
+    """A sparse tensor by rows (CSR), never dense as a whole, which never leaves its device.
 
     Products with the transposed matrix want its rows together, too: it is kept by columns as well,
     which takes the memory of ``X`` once more.
-
-    Parameters
-    ----------
-    X : sparse tensor of shape (n, d)
-        Single or double precision, by rows (CSR).
     """
 
     is_sparse = True

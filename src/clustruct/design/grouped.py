@@ -12,12 +12,7 @@ __all__ = ["GroupedDesign"]
 class GroupedDesign:
     """``X Z`` as a design of its own, without forming it: ``Z`` gathers, ``Z'`` adds up.
 
-    Parameters
-    ----------
-    design : Design
-    labels : ndarray of intp, shape (d,)
-        Group of each column, -1 for none.
-    n_groups : int
+    `labels` are the groups of the columns, -1 for none.
     """
 
     def __init__(self, design: Design, labels: Labels, n_groups: int) -> None:

@@ -187,12 +187,8 @@ class LocalRows(WholeRows, ABC):
 class DenseDesign(LocalRows):
     """An array of single or double precision; it is never copied.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    in_stretches : bool, default=False
-        Whether products with a few columns are made of some rows after the other. By one thread
-        they take half the time then; several share large products only.
+    With `in_stretches`, products with a few columns are made of some rows after the other. By one
+    thread they take half the time then; several threads share large products only.
     """
 
     is_sparse = False
@@ -259,22 +255,10 @@ class DenseDesign(LocalRows):
     def weighted_grams(
         self, R: Floats, weigh: Callable[[slice], Floats], *, centred: bool
     ) -> tuple[Floats, Floats, Floats]:
-        """Means of the columns of ``[X R]``, and their Gram matrix about them, by weightings.
+        """Sums of weightings, means of the columns of ``[X R]``, and Gram matrices about them.
 
-        Every block is read once for all weightings, which are few and known by the block.
-
-        Parameters
-        ----------
-        R : ndarray of shape (n, K)
-        weigh : callable
-            The weights of some rows, ``Q x m``, not negative; rows without weight are left out.
-        centred : bool
-            Whether the means are taken, or zeros.
-
-        Returns
-        -------
-        tuple of ndarray
-            Sums of the weights (Q,), means (Q, d + K) and Gram matrices (Q, d + K, d + K).
+        Every block is read once for all ``Q`` weightings: `weigh` returns the weights of some rows,
+        ``Q x m``, not negative. Without `centred`, the means are zeros.
         """
         n_weightings = weigh(slice(0)).shape[0]
         width = self.shape[1] + R.shape[1]

@@ -15,8 +15,8 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from clustruct.arrays import beside as to_where
-from clustruct.arrays import namespace, to_host
+from clustruct import arrays
+from clustruct.arrays import to_host
 from clustruct.design.local import as_design
 from clustruct.design.protocols import Check, Design, PickingDesign
 
@@ -114,7 +114,7 @@ def average(values: Any, beside: Beside | None = None) -> float:
     if beside is not None:
         weights = beside.check(beside.values, n)
         shares = weights / weights.sum()
-    return float(to_where(shares, values) @ values)
+    return float(arrays.beside(shares, values) @ values)
 
 
 def load(x: Any) -> Any:
@@ -143,7 +143,7 @@ def _place_whole(X: Any, validate: Callable[..., Any]) -> PickingDesign:
         validate(X, skip_check_array=True)
         check_array(matrix.values(), ensure_2d=False, ensure_min_samples=0, input_name="X")
         return SparseDeviceDesign(matrix if matrix.is_floating_point() else matrix.double())
-    xp = namespace(X)
+    xp = arrays.namespace(X)
     return DeviceDesign(validate(X, dtype=(xp.float64, xp.float32)))
 
 

@@ -101,22 +101,8 @@ def apply_model(
 ) -> Any:
     """Apply a row-wise function of a fitted model to samples, lazily for Dask.
 
-    Parameters
-    ----------
-    model : estimator
-    function : callable
-        From a design, and from what is beside its rows, to an array with as many rows.
-    X : matrix
-    width : int, tuple of int or None
-        Columns of what the function returns, or its axes after the first; None for a vector.
-    dtype : dtype or None
-        Of what it returns; None for that of ``X``.
-    beside : Beside, default=None
-        What belongs to the rows.
-
-    Returns
-    -------
-    array
+    See `clustruct.design.apply`; `width` is the number of columns that the function returns, or its
+    axes after the first, None for a vector.
     """
     axes = () if width is None else (width,) if isinstance(width, int) else width
     return apply(function, X, partial(validate_data, model, reset=False), axes, dtype, beside)

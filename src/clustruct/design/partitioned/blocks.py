@@ -65,14 +65,7 @@ MOST_KEPT = 1 << 29
 def block_design(X: Any) -> "BlockDesign":
     """The design of a Dask array or data frame; read once and kept, if it fits into memory.
 
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        With NumPy arrays, SciPy sparse matrices or data frames as chunks.
-
-    Returns
-    -------
-    BlockDesign
+    Its chunks are NumPy arrays, SciPy sparse matrices or data frames.
     """
     array = with_known_rows(X)
     array = array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
@@ -92,14 +85,7 @@ def block_design(X: Any) -> "BlockDesign":
 class BlockDesign:
     """A matrix in pieces of rows.
 
-    Parameters
-    ----------
-    blocks : sequence of Delayed
-        A NumPy array or SciPy sparse matrix each, none of them empty.
-    heights : sequence of int
-        Their numbers of rows.
-    width : int
-        Number of columns.
+    Each block is a delayed NumPy array or SciPy sparse matrix, none of them empty.
     """
 
     streamed = True
@@ -453,17 +439,10 @@ class BlockDesign:
 
 
 class BlocksAtHand(BlockDesign):
-    """The same for small blocks of this process, which others would take longer for.
+    """The same for small blocks in this process, where sending them out would take longer.
 
-    Blocks are treated one by one and joined in the same tree, so that not a bit differs.
-
-    Parameters
-    ----------
-    blocks : sequence of ndarray
-    heights : sequence of int
-    width : int
-    beside : sequence of Piece
-        The larger blocks that the rows belong to.
+    Blocks are treated one by one and joined in the same tree, so that not a bit differs. `beside`
+    are the larger blocks that the rows belong to.
     """
 
     def __init__(

@@ -21,14 +21,6 @@ def in_chunks(X: np.memmap[Any, Any]) -> Any:
     """A mapped file as a Dask array that reads it chunk by chunk.
 
     Mapped pages stay in memory for as long as there is room; what is read is freed after use.
-
-    Parameters
-    ----------
-    X : memmap of shape (n, d)
-
-    Returns
-    -------
-    dask.array.Array
     """
     height = max(1, CHUNK_BYTES // max(1, X.shape[1] * X.itemsize))
     read = dask.delayed(_read_rows, pure=False)
@@ -60,21 +52,9 @@ def map_pieces(
     dtype: Any,
     beside: Beside | None,
 ) -> Any:
-    """Apply a function to the chunks of an array, and to what belongs to their rows, lazily.
+    """Apply a function to the chunks of an array, and to what is beside their rows, lazily.
 
-    Parameters
-    ----------
-    function : callable
-    X : dask.array.Array
-        With rows in one chunk each.
-    axes : tuple of int
-        Shape of what the function returns, without the rows.
-    dtype : dtype
-    beside : Beside or None
-
-    Returns
-    -------
-    dask.array.Array
+    `axes` and `dtype` are those of what it returns, without the rows.
     """
     rows: tuple[Any, ...] = ()
     if beside is not None:

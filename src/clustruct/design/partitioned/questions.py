@@ -33,19 +33,10 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A function of blocks, and what to do with what it returns.
+    """What is wanted of a pass.
 
-    Attributes
-    ----------
-    function : callable
-        Takes the design of a block and what belongs to its rows; returns new rows, or None, and
-        what is to be added up, or None.
-    rows : tuple of Pieces
-        What belongs to the rows.
-    combine : callable or None
-        Puts together what is to be added up, of two blocks; None where nothing is.
-    width : int
-        About how many columns the new rows have; 0 where there are none.
+    The function takes the design of a block and the pieces of `rows` beside it, and returns new
+    rows of about `width` columns, or None, and a sum, or None. `combine` adds two sums.
     """
 
     function: Callable[..., tuple[Any, Any]]
@@ -57,7 +48,7 @@ class Question:
 def looked_at(
     questions: Sequence[Question],
 ) -> Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """A function of blocks that answers all questions: new rows, and what is to be added up."""
+    """A function of blocks that serves all questions: it returns new rows, and sums."""
     parts = tuple((question.function, len(question.rows)) for question in questions)
 
     def answer(X: Any, *rows: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -44,14 +44,14 @@ class HostScore:
     """Scores by scikit-learn's metrics, on the host."""
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Coefficient of determination, or share of right answers, of `predict`.
+        """Coefficient of determination, or share of right predictions, of `predict`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their answers.
+            Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -102,8 +102,8 @@ class SampleCluster(BaseEstimator, ABC):
         """Weights and intercepts as users get them, brought where they are by a function."""
 
     @abstractmethod
-    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
-        """Loss of the answers, weighted over the experts."""
+    def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+        """Loss of the predictions, weighted over the experts."""
 
     def _fit_samples(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Solve where the samples are and set the attributes."""
@@ -189,7 +189,7 @@ class SampleCluster(BaseEstimator, ABC):
         constant = np.tile(self._weights, (scores.shape[0], 1))
 
         def loss(mine: Floats) -> float:
-            return float(response.shares @ self._answer_loss(response, scores, mine))
+            return float(response.shares @ self._blended_loss(response, scores, mine))
 
         ridge = 0.5 * self.alpha * np.square(self._W).sum(axis=(1, 2))
         best = panel.least - ridge[panel.choices]
@@ -248,7 +248,7 @@ class SampleCluster(BaseEstimator, ABC):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their answers.
+            Their targets.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class SampleCluster(BaseEstimator, ABC):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their answers.
+            Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 

@@ -260,7 +260,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
         self.intercepts_ = place(self._b[:, 0] if self._single else self._b)
 
-    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+    def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted answers."""
         loss = response.loss
         blended = loss.link(blend(weights, loss.predictions(scores)))
@@ -587,7 +587,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         self.experts_ = place(self._W.transpose(0, 2, 1))
         self.intercepts_ = place(self._b)
 
-    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+    def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Negative log-probability, or loss of the weighted scores."""
         if not response.loss.gives_probabilities:
             return response.loss.value(response.target, blend(weights, scores))

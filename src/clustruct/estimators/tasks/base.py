@@ -185,7 +185,7 @@ class TaskCluster(BaseEstimator):
         check_is_fitted(self)
         return None if tasks is not None or self._layout == "single" else int(self.tasks_.size)
 
-    def _answer(
+    def _apply_to_scores(
         self,
         X: ArrayLike,
         tasks: ArrayLike | Sequence[Hashable] | None,
@@ -367,7 +367,7 @@ def intercept_price(prepared: Prepared) -> float:
 
 
 def check_answered(entries: Entries | Summed, names: NDArray[Any]) -> None:
-    """Complain of tasks that have no answer."""
+    """Complain of tasks that have no target."""
     missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
     if missing.size:
         raise ValueError(

@@ -23,71 +23,49 @@ BLOCK = 256
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What weights and prices refer to.
+    """What weights and prices refer to."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (d,)
-        Of the columns; zero without intercept.
-    variances : ndarray of shape (d,)
-        Of the columns about their means.
-    center : float
-        What is subtracted from the targets.
-    total : float
-        Weight of all targets.
-    n_tasks : int
-    """
-
-    means: Floats
-    variances: Floats
-    center: float
-    total: float
+    means: Floats  # of the columns; zero without intercept
+    variances: Floats  # of the columns about their means
+    center: float  # subtracted from the targets
+    total: float  # weight of all targets
     n_tasks: int
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Targets, and the rows of ``X`` that they are given to, wherever they live.
-
-    Attributes
-    ----------
-    design : Design
-    targets : rows of TaskTargets
-        Of positive weight; those of each piece where ``X`` is in pieces.
-    n_tasks : int
-        Some of them may have no answer, as in a fold.
-    """
+    """Targets of tasks, and the rows of ``X`` that they belong to."""
 
     design: Design
-    targets: Rows
-    n_tasks: int
+    targets: Rows  # TaskTargets of positive weight, for each piece of the design
+    n_tasks: int  # some of them may have no target, as in a fold
 
     def map(self, function: Any, *rows: Rows) -> "Entries":
-        """Other answers to the same rows, from targets and other rows."""
+        """Other targets of the same rows, made of these and of other rows."""
         return replace(self, targets=self.design.map(function, self.targets, *rows))
 
     def present(self) -> Indices:
-        """Tasks that have an answer."""
+        """Tasks that have a target."""
         count = self.n_tasks
         return np.flatnonzero(
             self.design.fold(lambda a: np.bincount(a.tasks, minlength=count), self.targets)
         )
 
     def only(self, present: Indices) -> "Entries":
-        """The same with these tasks numbered from zero, all others being without answer."""
+        """The same with these tasks numbered from zero; the others have no target."""
         numbers = np.zeros(self.n_tasks, dtype=np.intp)
         numbers[present] = np.arange(present.size)
         mine = self.map(lambda a: replace(a, tasks=numbers[a.tasks]))
         return replace(mine, n_tasks=present.size)
 
     def at(self, rows: Indices) -> "Entries":
-        """The answers to some of the rows."""
+        """The targets of some of the rows."""
         mask = np.zeros(self.design.shape[0], dtype=bool)
         mask[rows] = True
         return self.map(lambda a, kept: a.take(kept[a.rows]), self.design.attach(mask))
 
     def prepared(self, loss: Loss, fit_intercept: bool) -> "Prepared":
-        """Tasks ready for an objective; every one has an answer."""
+        """Tasks ready for an objective; every one has a target."""
         if loss.quadratic and self.adds_up:
             check_size(self.n_tasks, self.design.shape[1])
             return self.summed().prepared(loss, fit_intercept)
@@ -156,28 +134,22 @@ class Entries:
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """Sums over the targets of each task, for squared losses: entries without rows.
-
-    Attributes
-    ----------
-    sums : TaskSums
-    n_tasks : int
-    """
+    """Sums over the targets of each task, for squared losses: entries without rows."""
 
     sums: TaskSums
     n_tasks: int
 
     def present(self) -> Indices:
-        """Tasks that have an answer."""
+        """Tasks that have a target."""
         return self.sums.stack.tasks
 
     def only(self, present: Indices) -> "Summed":
-        """The same with these tasks numbered from zero, all others being without answer."""
+        """The same with these tasks numbered from zero; the others have no target."""
         numbered = replace(self.sums.stack, tasks=np.arange(present.size))
         return Summed(replace(self.sums, stack=numbered), present.size)
 
     def prepared(self, loss: Loss, fit_intercept: bool) -> "Prepared":
-        """Tasks ready for an objective; every one has an answer."""
+        """Tasks ready for an objective; every one has a target."""
         sums = self.sums.centred()
         total, width = sums.weight, sums.x_center.size + int(fit_intercept)
         if not fit_intercept:
@@ -188,17 +160,7 @@ class Summed:
         return Prepared(SquaredData(found, fit_intercept), frame, None, 1.0)
 
     def mean_losses(self, coefs: Floats, intercepts: Floats) -> Floats:
-        """The mean loss of each of several fits.
-
-        Parameters
-        ----------
-        coefs : ndarray of shape (m, K, d)
-        intercepts : ndarray of shape (m, K)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
+        """The mean loss of each of ``m`` fits, with coefficients ``m x K x d``."""
         sums, tasks = self.sums, self.sums.stack.tasks
         coefs, intercepts = coefs[:, tasks], intercepts[:, tasks]
         offsets = intercepts + coefs @ sums.x_center - sums.y_center
@@ -209,22 +171,12 @@ class Summed:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Tasks ready for an objective, and the way to weights of columns and back.
-
-    Attributes
-    ----------
-    data : TaskData
-    frame : Frame
-    rotation : Rotation or None
-        Where there are fewer rows than columns.
-    curvature : float
-        Second derivative of the mean loss by a common shift of all scores.
-    """
+    """Tasks ready for an objective, and the way to weights of columns and back."""
 
     data: TaskData
     frame: Frame
-    rotation: "Rotation | None"
-    curvature: float
+    rotation: "Rotation | None"  # where there are fewer rows than columns
+    curvature: float  # second derivative of the mean loss by a common shift of all scores
 
     def columns(self, W: Floats) -> tuple[Floats, Floats]:
         """Weights of the columns and intercepts, from rows of weights."""

@@ -34,16 +34,10 @@ Ids = ArrayLike | Sequence[Hashable]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was passed to a fit.
+    """What was passed to a fit: targets of positive weight, and ids of the tasks.
 
-    Attributes
-    ----------
-    entries : Entries
-        TaskTargets of positive weight.
-    names : ndarray of shape (K,)
-        Ids of the tasks.
-    layout : {"single", "rows", "columns", "classes"}
-        Two classes without tasks, one task a sample, one column a task, or one task a class.
+    The layout is "single" (two classes without tasks), "rows" (one task a sample), "columns" (one
+    column a task) or "classes" (one task a class).
     """
 
     entries: Entries
@@ -54,37 +48,14 @@ class Reading:
 def read_numbers(
     estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
 ) -> Reading:
-    """Numbers to predict, in any layout.
-
-    Parameters
-    ----------
-    estimator : TaskClusterRegressor
-    X, y, tasks, weights
-        As passed to its fit.
-
-    Returns
-    -------
-    Reading
-    """
+    """Numbers to predict, in any layout, as passed to a fit."""
     return _read(estimator, X, y, tasks, weights)
 
 
 def read_classes(
     estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
 ) -> Reading:
-    """Classes to tell apart, in any layout; sets the classes of the estimator.
-
-    Parameters
-    ----------
-    estimator : TaskClusterClassifier
-    X, y, tasks, weights
-        As passed to its fit.
-
-    Returns
-    -------
-    Reading
-        With signs as targets.
-    """
+    """Classes to tell apart, in any layout, as signs; sets the classes of the estimator."""
     reading = _weigh_classes(estimator.class_weight, _read(estimator, X, y, tasks, weights))
     classes = _classes(reading.entries)
     check_classes(classes, any_type=reading.layout == "columns")

@@ -243,7 +243,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             TaskTargets.
         """
-        return self._answer(X, tasks, loss_of(self).predictions, self._width(tasks))
+        return self._apply_to_scores(X, tasks, loss_of(self).predictions, self._width(tasks))
 
     def score(
         self,
@@ -490,7 +490,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             Scores of each sample's task, of all tasks, or of all classes.
         """
-        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+        return self._apply_to_scores(X, tasks, lambda scores: scores, self._width(tasks))
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> NDArray[Any]:
         """The class of each sample, for its task or for all tasks.
@@ -510,7 +510,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         """
         width = self._width(tasks)
         width = None if self._layout == "classes" else width
-        return self._answer(X, tasks, self._choose, width, self.classes_.dtype)
+        return self._apply_to_scores(X, tasks, self._choose, width, self.classes_.dtype)
 
     def _choose(self, scores: Rows) -> NDArray[Any]:
         """Classes for scores; numbers are beside them, strings on the host."""
@@ -537,7 +537,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             Probabilities of all classes; of the second class for each task where no task is named.
             One classifier a class: each against the others, made to sum to one.
         """
-        return self._answer(X, tasks, self._shares, self._width(tasks) or 2)
+        return self._apply_to_scores(X, tasks, self._shares, self._width(tasks) or 2)
 
     def _shares(self, scores: Rows) -> Rows:
         """Probabilities for scores."""
