@@ -20,13 +20,14 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from clustruct.cli.models import Settings, choose_model
-from clustruct.estimators.features.selection import CLEAR, COSTLY, choice
+from clustruct.estimators.features.search import COSTLY, choose_place
+from clustruct.estimators.search.rules import Rule
 from report import Options, Table, Target
 
 # The rule, the standard errors of paired differences and the part of the loss that count as clear.
 RULES: dict[str, tuple[str, float, float | None]] = {
     "best": ("best", 0.0, None),
-    "fewest": ("fewest", CLEAR, COSTLY),
+    "fewest": ("fewest", 1.0, COSTLY),
     "0.5 errors": ("fewest", 0.5, None),
     "1 error": ("fewest", 1.0, None),
     "2 errors": ("fewest", 2.0, None),
@@ -121,7 +122,7 @@ def _choices(X: Floats, y: Floats, kind: str, loss: Any) -> Record:
     found, fitted = model.cv_results_, {}
     result = {}
     for name, (rule, n_errors, share) in RULES.items():
-        place = choice(found, rule, n_errors=n_errors, share=share)
+        place = choose_place(found, Rule(rule, n_errors, share))
         if place not in fitted:
             q, a, k = place
             mine = type(model)(

@@ -27,7 +27,6 @@ import timing
 from clustruct import SampleClusterClassifier, SampleClusterRegressor, SampleClusterRegressorCV
 from clustruct.datasets import fetch_cheese, fetch_tone, make_experts
 from clustruct.losses import SquaredLoss
-from clustruct.objectives.samples.noise import noise_of
 from clustruct.solvers.experts.mixture import log_likelihood, settle
 from growth import watched
 from report import Options, Table, Target
@@ -255,7 +254,7 @@ def _mixture_likelihood(
     model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray
 ) -> float:
     """Mean log-likelihood of held-out samples, noise and proportions taken from the others."""
-    noise = noise_of(SquaredLoss(), 1, 1.0)
+    noise = SquaredLoss().noise(1, 1.0)
     losses = 0.5 * np.square(y[:, None] - model.predict_experts(X))
     proportions, scale, _ = settle(losses, noise, np.full(y.size, 1 / y.size))
     held = 0.5 * np.square(y_test[:, None] - model.predict_experts(X_test))

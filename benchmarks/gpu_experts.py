@@ -19,7 +19,7 @@ import sklearn
 
 import clustruct as cs
 from clustruct.arrays import to_host
-from clustruct.design import any_design
+from clustruct.design import place
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
@@ -124,7 +124,7 @@ def _fit(library: Any, X: Any, y: Any) -> tuple[Any, float]:
 
 def _step(library: Any, X: Any, y: Any) -> Record:
     """Milliseconds of the two halves of a step of alternating minimisation, the least of three."""
-    design = any_design(X)
+    design = place(X, lambda matrix, **checks: matrix)
     n, d = design.shape
     shares = design.place(np.full(n, 1.0 / n))
     target = design.map(lambda answers: answers[:, None], design.place(to_host(y).astype(float)))

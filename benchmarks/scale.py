@@ -167,6 +167,7 @@ def _fit_from_disk(path: str, n: int, loss: str) -> Record:
     """A fit of a file in chunks, never kept; how often each chunk was read."""
     import dask
 
+    from clustruct.design.partitioned import blocks
     from clustruct.design.partitioned import collections as partitioned
 
     mapped = np.load(path, mmap_mode="r")
@@ -179,7 +180,7 @@ def _fit_from_disk(path: str, n: int, loss: str) -> Record:
         return read(*arguments, **options)
 
     partitioned.np.fromfile = counted
-    partitioned.available_bytes = lambda: 0.0
+    blocks.available_bytes = lambda: 0.0
     with dask.config.set(scheduler="threads", num_workers=os.cpu_count()):
         start = time.perf_counter()
         model = _model(loss).fit(X, y)

@@ -81,16 +81,16 @@ def _school(splits: int) -> Record:
         test = ~train
         seen = X[train], y[train], tasks[train]
         begin, clock = time.process_time(), time.perf_counter()
-        search = TaskClusterRegressorCV().fit(*seen)
+        search = TaskClusterRegressorCV(random_state=0).fit(*seen)
         searches.append(time.process_time() - begin)
         wall.append(time.perf_counter() - clock)
         begin = time.process_time()
-        plain = TaskClusterRegressor().fit(*seen)
+        plain = TaskClusterRegressor(random_state=0).fit(*seen)
         fits.append(time.process_time() - begin)
         answers = {
             "independent": _apart(RidgeCV(ALPHAS), seen, X[test], tasks[test]),
             "pooled": RidgeCV(ALPHAS).fit(X[train], y[train]).predict(X[test]),
-            "mean-regularised": TaskClusterRegressorCV(1)
+            "mean-regularised": TaskClusterRegressorCV(1, random_state=0)
             .fit(*seen)
             .predict(X[test], tasks=tasks[test]),
             "TaskClusterRegressor": plain.predict(X[test], tasks=tasks[test]),
@@ -146,9 +146,9 @@ def _landmine(size: float, splits: int) -> Record:
         test = ~train
         seen = X[train], y[train], tasks[train]
         begin = time.process_time()
-        search = TaskClusterClassifierCV().fit(*seen)
+        search = TaskClusterClassifierCV(random_state=0).fit(*seen)
         seconds.append(time.process_time() - begin)
-        single = TaskClusterClassifierCV(1).fit(*seen)
+        single = TaskClusterClassifierCV(1, random_state=0).fit(*seen)
         terrains = TERRAIN[tasks[test]]
         scores = {
             "independent": _apart(
@@ -204,8 +204,12 @@ def _planted(splits: int) -> list[Record]:
             )
             X, y, tasks = problem.rows()
             models = {
-                "mean-regularised": TaskClusterRegressorCV(1).fit(X, y, tasks=tasks),
-                "TaskClusterRegressorCV": TaskClusterRegressorCV().fit(X, y, tasks=tasks),
+                "mean-regularised": TaskClusterRegressorCV(1, random_state=0).fit(
+                    X, y, tasks=tasks
+                ),
+                "TaskClusterRegressorCV": TaskClusterRegressorCV(random_state=0).fit(
+                    X, y, tasks=tasks
+                ),
             }
             for name, model in models.items():
                 error = np.square(model.coef_ - problem.coef).sum(axis=1).mean()
@@ -231,9 +235,9 @@ def _digits(splits: int) -> list[Record]:
         counts = []
         shuffle = StratifiedShuffleSplit(splits, train_size=10 * images, random_state=0)
         for train, test in shuffle.split(X, y):
-            search = TaskClusterClassifierCV().fit(X[train], y[train])
+            search = TaskClusterClassifierCV(random_state=0).fit(X[train], y[train])
             plain = TaskClusterClassifierCV(
-                1, alpha=np.logspace(-4, 0, 9), alpha_within=0.0, alpha_between=0.0
+                1, alpha=np.logspace(-4, 0, 9), alpha_within=0.0, alpha_between=0.0, random_state=0
             ).fit(X[train], y[train])
             for name, model in (("one against all", plain), ("TaskClusterClassifierCV", search)):
                 figures.setdefault(name, []).append(model.score(X[test], y[test]))
@@ -255,14 +259,16 @@ def _growth(options: Options) -> list[Record]:
             X, y, tasks = problem.rows()
 
             def fit(X: Floats = X, y: Floats = y, tasks: Floats = tasks) -> Any:
-                return TaskClusterRegressor(3).fit(X, y, tasks=tasks)
+                return TaskClusterRegressor(3, random_state=0).fit(X, y, tasks=tasks)
 
             seconds = min(_processor_time(fit) for _ in range(2))
             records.append({"part": f"growth, {series}", "case": case, "seconds": seconds})
     X, y, tasks = make_clustered_tasks(
         50, 20, 100, 3, shared=False, classification=True, random_state=0
     ).rows()
-    logistic = _processor_time(lambda: TaskClusterClassifier(3).fit(X, y, tasks=tasks))
+    logistic = _processor_time(
+        lambda: TaskClusterClassifier(3, random_state=0).fit(X, y, tasks=tasks)
+    )
     return [*records, {"part": "logistic", "case": (100, 50, 20), "seconds": logistic}]
 
 

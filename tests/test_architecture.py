@@ -35,6 +35,7 @@ INNER_FLOORS = {
     "design": ({"local"}, {"device", "partitioned"}),
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
+    "estimators": ({"intake", "options", "columns"}, {"search"}, {"features", "samples", "tasks"}),
     "experiments": ({"output"}, {"paper"}),
     "cli": ({"reading"}, {"preparing"}, {"commands"}),
 }
@@ -87,7 +88,7 @@ def upward_imports(root):
             complaints.append(f"{where}: {room} has no floor yet; give it one in FLOORS")
             continue
         find = rooms_cimported if path.suffix == ".pxd" else rooms_imported
-        mine = ".".join(path.relative_to(root).parts[:2])
+        mine = ".".join(path.relative_to(root).with_suffix("").parts[:2])
         for line, (other, *inner) in find(path, root):
             theirs = ".".join([other, *inner[:1]])
             if other not in FLOOR:
@@ -105,6 +106,51 @@ def upward_imports(root):
 
 def test_imports_run_downwards():
     assert upward_imports(ROOT) == []
+
+
+# Libraries whose arrays users pass as X, and words that ask what a matrix is or where it lives.
+LIBRARIES = {"dask", "distributed", "cupy", "torch", "array_api_strict"}
+WHERE = re.compile(
+    r"\b(?:is_(?:partitioned|elsewhere|large_map|sparse_tensor)|stays_elsewhere|BlockDesign|Pieces"
+    r"|DeviceDesign)\b"
+    r"|isinstance\([^()]*\b(?!Grouped)\w*(?:Design|Pieces|memmap)\b"
+    r"|hasattr\([^()]*[\"'](?:local|to_dask_array|compute|toarray|get|detach)[\"']"
+)
+
+
+def location_leaks(root):
+    """One sentence for each place outside of design/ that knows where ``X`` lives."""
+    complaints, modules = [], {path.stem for path in (root / "design").iterdir()}
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        where = path.relative_to(root.parent).as_posix()
+        if name.startswith("design/") or name == "arrays.py":
+            continue
+        text = path.read_text(encoding="utf-8")
+        for line, (room, *inner) in rooms_imported(path, root):
+            if room == "design" and inner[0] in modules:
+                complaints.append(f"{where}:{line}: import from clustruct.design itself")
+        for line, library in libraries_imported(text):
+            # The command line makes Dask arrays of files, as users do.
+            if library in LIBRARIES and not (name.startswith("cli/") and library == "dask"):
+                complaints.append(f"{where}:{line}: {library} is the business of design/")
+        for number, line in enumerate(text.splitlines(), start=1):
+            if match := WHERE.search(line):
+                complaints.append(f"{where}:{number}: {match[0]!r} asks where X lives")
+    return complaints
+
+
+def libraries_imported(text):
+    """Yield (line, name) for all that a source text imports."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.lineno, node.module.partition(".")[0]
+
+
+def test_where_x_lives_is_the_business_of_design():
+    assert location_leaks(ROOT) == []
 
 
 @pytest.fixture
@@ -146,5 +192,40 @@ def test_checker_catches(tree, module, text, complaint):
     root, write = tree
     write(module, text)
     (found,) = upward_imports(root)
+    assert found.startswith(f"clustruct/{module}:")
+    assert complaint in found
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "complaint"),
+    [
+        ("solvers/a.py", "import dask.array as da", "dask is the business of design/"),
+        ("estimators/a.py", "def f():\n    from torch import Tensor", "torch is the business"),
+        (
+            "estimators/a.py",
+            "from clustruct.design.sources import load",
+            "import from clustruct.de",
+        ),
+        (
+            "cli/a.py",
+            "from clustruct.design.partitioned.blocks import f",
+            "import from clustruct.de",
+        ),
+        ("estimators/a.py", "x = is_partitioned(X)", "'is_partitioned' asks where X lives"),
+        ("estimators/a.py", "x = stays_elsewhere(X)", "'stays_elsewhere' asks where X lives"),
+        ("objectives/a.py", "x = isinstance(X, DenseDesign)", "asks where X lives"),
+        ("reporting/a.py", 'x = hasattr(X, "compute")', "asks where X lives"),
+        ("inspection.py", "x = isinstance(X, np.memmap)", "asks where X lives"),
+    ],
+)
+def test_checker_catches_where_x_lives(tree, module, text, complaint):
+    root, write = tree
+    write("design/__init__.py", "")
+    write("design/sources.py", "import dask\n\n\ndef is_partitioned(X): ...\n")
+    write("design/partitioned/blocks.py", "")
+    write("arrays.py", "import torch")
+    assert location_leaks(root) == []
+    write(module, text)
+    (found,) = location_leaks(root)
     assert found.startswith(f"clustruct/{module}:")
     assert complaint in found

@@ -1,12 +1,15 @@
 """The documentation names every public name, and its code runs as it stands."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
+from scipy.optimize import nnls
+from sklearn.linear_model import QuantileRegressor
+from sklearn.metrics import adjusted_rand_score, mean_pinball_loss
 
 import clustruct as cs
 from tests.test_docstrings import NAMES
@@ -77,13 +80,21 @@ def test_code_runs(page, tmp_path, monkeypatch):
     run_page(page, cs=cs, X=data.X, y=data.y, model=model, n_numeric=2)
 
 
-def test_parts_of_the_tutorial_work():
-    found = run_page("extending")
-    truth, labels = found["problem"].labels, found["run"].solution.labels
-    assert adjusted_rand_score(truth, labels) == 1.0
-    # The loss: derivatives, the Fenchel-Young inequality with equality at the derivative, the fit.
-    loss = found["LogCoshLoss"]()
-    target, scores = np.array([[0.3], [-1.0], [2.0]]), np.array([[1.0], [-1.5], [2.0]])
+@pytest.fixture(scope="module")
+def tutorial():
+    return run_page("extending")
+
+
+@pytest.mark.parametrize("name", ["Pinball", "Mirrored", "NonNegativeClustered", "OneMove"])
+def test_parts_of_the_tutorial_are_short(name):
+    text = (DOCS / "extending.md").read_text(encoding="utf-8")
+    body = text.partition(f"class {name}")[2].partition("\n\n\n")[0]
+    assert 10 < len(body.splitlines()) < 40
+
+
+def test_the_loss_of_the_tutorial_is_what_it_says(tutorial):
+    loss = tutorial["Pinball"](0.9)
+    target, scores = np.array([[0.3], [-1.0], [2.0]]), np.array([[0.35], [-1.05], [2.0]])
     slope = loss.gradient(target, scores)
     for derivative, function in (
         (slope, lambda z: loss.value(target, z)[:, None]),
@@ -91,24 +102,70 @@ def test_parts_of_the_tutorial_work():
     ):
         step = 1e-6
         difference = (function(scores + step) - function(scores - step)) / (2 * step)
-        np.testing.assert_allclose(derivative, difference, atol=1e-8)
+        np.testing.assert_allclose(derivative, difference, atol=1e-6)
     young = loss.value(target, scores) + loss.conjugate(target, slope) - (slope * scores)[:, 0]
     np.testing.assert_allclose(young, 0.0, atol=1e-12)
-    robust, point = found["robust"], found["point"]
-    bound = robust.dual_bound(point, found["explained"])
-    assert 0.0 < bound <= point.value
-    assert adjusted_rand_score(truth, found["robust_run"].solution.labels) == 1.0
-    # The constraint: its projection is idempotent and orthogonal, and the fit obeys it.
+    truth, high = tutorial["problem"].labels, tutorial["high"]
+    assert adjusted_rand_score(truth, high.labels_) == 1.0
+    assert np.mean(tutorial["y"] <= high.predict(tutorial["X"])) == pytest.approx(0.9, abs=0.02)
+    assert 0.0 < high.certificate_.lower_bound <= high.objective_
+    assert tutorial["search"].best_params_["n_clusters"] == 3
+    assert tutorial["search"].cv_results_.scoring == "neg_mean_pinball_deviance"
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_the_loss_of_the_tutorial_fits_quantiles(tutorial, quantile):
+    X, y = tutorial["X"][:, :4], tutorial["y"]
+    loss = tutorial["Pinball"](quantile, smoothing=0.05)
+    mine = cs.FeatureClusterRegressor(None, alpha=0.0, loss=loss).fit(X, y)
+    its = QuantileRegressor(quantile=quantile, alpha=0.0).fit(X, y)
+    np.testing.assert_allclose(mine.coef_, its.coef_, atol=0.01 * np.abs(its.coef_).max())
+    mine, its = (mean_pinball_loss(y, m.predict(X), alpha=quantile) for m in (mine, its))
+    assert its <= mine <= 1.001 * its
+
+
+def test_the_constraint_of_the_tutorial_is_obeyed(tutorial):
     W = np.random.default_rng(0).standard_normal((12, 1))
-    nearest = found["Mirrored"]().project(W)
-    again = found["Mirrored"]().project(nearest.point)
+    nearest = tutorial["Mirrored"]().project(W)
+    again = tutorial["Mirrored"]().project(nearest.point)
     np.testing.assert_allclose(again.point, nearest.point)
-    explained = found["Mirrored"]().explained(W)
+    explained = tutorial["Mirrored"]().explained(W)
     np.testing.assert_allclose(explained, (W**2).sum() - nearest.sq_distance)
-    weights = found["mirrored"].solution.point.W
+    weights = tutorial["mirrored"].coef_
     np.testing.assert_allclose(weights, weights[::-1])
-    # The solver: its objective falls, and it ends by itself.
-    moved = found["moved"]
+    for name in ("signed", "tuned"):
+        weights = tutorial[name].coef_
+        assert weights.min() >= 0.0
+        assert np.unique(weights).size <= 3
+    assert len(tutorial["tuned"].cv_results_["mean_test_score"]) == 10  # alphas
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nonnegative_groups_are_the_best_there_are(tutorial, seed):
+    rng = np.random.default_rng(seed)
+    n, d, alpha = 60, 6, 1e-2
+    X = rng.standard_normal((n, d))
+    y = X @ np.array([-1.0, -0.5, 0.1, 1.0, 1.1, 2.0]) + 0.1 * rng.standard_normal(n)
+    constraint = tutorial["NonNegativeClustered"](2)
+    model = cs.FeatureClusterRegressor(constraint=constraint, alpha=alpha, fit_intercept=False)
+    model.fit(X, y)
+
+    def least(labels):
+        """The objective with the best values, none of them negative, by SciPy."""
+        Z = np.eye(2)[list(labels)]
+        rows = np.vstack([X @ Z / np.sqrt(n), np.sqrt(alpha) * Z])
+        values, _ = nnls(rows, np.append(y / np.sqrt(n), np.zeros(d)))
+        return 0.5 * np.mean((y - X @ Z @ values) ** 2) + 0.5 * alpha * np.sum((Z @ values) ** 2)
+
+    best = min(map(least, product(range(2), repeat=d)))
+    assert best <= model.objective_ * (1 + 1e-9)
+    assert model.objective_ == pytest.approx(best, rel=1e-4)
+    assert model.certificate_.lower_bound <= best
+
+
+def test_the_solver_of_the_tutorial_descends(tutorial):
+    assert adjusted_rand_score(tutorial["problem"].labels, tutorial["run"].solution.labels) == 1.0
+    moved = tutorial["moved"]
     assert moved.converged
     assert (np.diff([step.objective for step in moved.trace]) < 0).all()
     assert moved.solution.point.value < moved.trace[0].objective

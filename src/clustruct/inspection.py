@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from clustruct._typing import Floats, Labels
+from clustruct.losses import loss_of
 from clustruct.results import (
     Certificate,
     CountSelection,
@@ -134,17 +135,19 @@ class Outputs:
 
     The names are those of classes, or of numbered outputs; one that is empty for a single number.
     Two classes have one output, that of the second; `other` is the first. The kind is "number",
-    the prediction, "odds", the logarithm of the odds of the class, or "score", which grows with it.
+    the prediction, "odds", the logarithm of the odds of the class, or "score", which grows with it;
+    `number` says what the score of a number is, in words.
     """
 
     names: tuple[str, ...]
     kind: str
     other: str = ""
+    number: str = "prediction"
 
     @property
     def quantity(self) -> str:
         """What a weight adds to, in words."""
-        what = {"number": "prediction", "odds": "log odds", "score": "score"}[self.kind]
+        what = {"number": self.number, "odds": "log odds", "score": "score"}[self.kind]
         if len(self.names) > 1:
             return f"{what} of each {'output' if self.kind == 'number' else 'class'}"
         return f"{what} of {self.names[0]}" if self.names[0] else what
@@ -157,9 +160,9 @@ def outputs_of(model: Any) -> Outputs:
     kind, is_tasks = "number", kind_of(model) == "tasks"
     if classes is None:
         count = 1 if is_tasks else weights_of(model).shape[1]
-        return Outputs(tuple(f"output {k}" for k in range(count)) if count > 1 else ("",), kind)
-    loss = estimator.get_params(deep=False).get("loss", "logistic")
-    kind = "odds" if loss == "logistic" else "score"
+        names = tuple(f"output {k}" for k in range(count)) if count > 1 else ("",)
+        return Outputs(names, kind, number=loss_of(estimator).number_scale)
+    kind = loss_of(estimator).class_scale
     names = tuple(str(name) for name in classes)
     if len(names) == 2:
         return Outputs(names[1:], kind, names[0])
@@ -260,12 +263,15 @@ def curve_of(found: Any) -> Curve | None:
     if isinstance(found, SearchResult | TaskSelection):
         return _curve_of_search(found)
     if isinstance(found, CountSelection):
-        chosen = int(np.flatnonzero(found.n_clusters == found.best)[0])
         counts = tuple(str(q) for q in found.n_clusters)
         name = "loss of the best expert, compared"
         if found.criterion != "cv":
             name = found.criterion.upper()
-        return Curve(counts, found.values, found.standard_errors, chosen, name, False)
+        values, gain = found.values, found.scoring and not found.scoring.startswith("neg_")
+        if found.scoring:
+            name = found.scoring.removeprefix("neg_").replace("_", " ")
+            values = -values if gain else values
+        return Curve(counts, values, found.standard_errors, found.best_index, name, bool(gain))
     result = search_of(found)
     return None if result is None else curve_of(result)
 
@@ -409,9 +415,10 @@ def expert_lines(
     """
     estimator = require_kind(model, "samples")
     experts = np.asarray(estimator.experts_)
-    if experts.ndim != 2 or hasattr(estimator, "classes_"):
+    linear = loss_of(estimator).has_identity_link
+    if experts.ndim != 2 or hasattr(estimator, "classes_") or not linear:
         raise ValueError(
-            "Lines can be drawn for regressions with one output only. "
+            "Lines can be drawn for regressions with one output only, and no link. "
             'Choose kind="weights" instead.'
         )
     known = feature_names(model, names)

@@ -152,7 +152,7 @@ def test_size_is_told(made):
 @pytest.mark.parametrize("block", [1, 7, N])
 def test_gram_matrices_of_several_weightings(made, centred, block, monkeypatch):
     design, X, _, _ = made
-    monkeypatch.setattr("clustruct.design.local.dense.NEAR_BYTES", 8 * D * block)
+    monkeypatch.setattr("clustruct.design.local.NEAR_BYTES", 8 * D * block)
     rng = np.random.default_rng(7)
     R = 1e6 + rng.standard_normal((N, 2))
     weights = rng.random((3, N))
@@ -258,9 +258,7 @@ def test_smallest_shapes(shape):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_columns", [1, 2, 8, 9])
 def test_products_in_stretches_are_those_at_once(dtype, order, n_columns, monkeypatch):
-    monkeypatch.setattr(
-        "clustruct.design.local.dense.NEAR_BYTES", 7 * 5 * 8
-    )  # some rows are left over
+    monkeypatch.setattr("clustruct.design.local.NEAR_BYTES", 7 * 5 * 8)  # some rows are left over
     rng = np.random.default_rng(0)
     X = np.array(rng.standard_normal((100, 5)), dtype=dtype, order=order)
     at_once, in_stretches = DenseDesign(X), DenseDesign(X, in_stretches=True)

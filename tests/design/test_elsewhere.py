@@ -37,7 +37,7 @@ def in_sparse_blocks(X):
 
 def on_device(library):
     def make(X):
-        from clustruct.design.device.dense import DeviceDesign
+        from clustruct.design.device import DeviceDesign
 
         return DeviceDesign(pytest.importorskip(library).asarray(X))
 
@@ -46,7 +46,7 @@ def on_device(library):
 
 def sparse_on_device(X):
     torch = pytest.importorskip("torch")
-    from clustruct.design.device.sparse import SparseDeviceDesign, as_rows
+    from clustruct.design.device import SparseDeviceDesign, as_rows
 
     return SparseDeviceDesign(as_rows(torch.asarray(X).to_sparse_coo()))
 
@@ -67,8 +67,7 @@ def gathered(rows):
 
 @pytest.fixture(params=MAKERS)
 def make(request, monkeypatch):
-    for room in ("dense", "sparse"):  # several blocks
-        monkeypatch.setattr(f"clustruct.design.device.{room}.BLOCK_BYTES", 8 * D * 25)
+    monkeypatch.setattr("clustruct.design.device.BLOCK_BYTES", 8 * D * 25)  # several blocks
     return MAKERS[request.param]
 
 

@@ -11,7 +11,7 @@ from clustruct.design.partitioned.in_step import Abandoned, Meeting
 
 da = pytest.importorskip("dask.array")
 from clustruct.design.partitioned import blocks  # noqa: E402
-from clustruct.design.partitioned.collections import block_design  # noqa: E402
+from clustruct.design.partitioned.blocks import block_design  # noqa: E402
 
 N, D = 60, 5
 X = np.random.default_rng(0).standard_normal((N, D))

@@ -79,8 +79,8 @@ def test_many_weights_are_grouped_on_the_device(library, problem, monkeypatch):
         grouped.append(n_clusters)
         return cluster_on_device(x, n_clusters)
 
-    monkeypatch.setattr("clustruct.design.device.dense.DEVICE_VALUES", 10)
-    monkeypatch.setattr("clustruct.design.device.dense.cluster_on_device", watched)
+    monkeypatch.setattr("clustruct.design.device.DEVICE_VALUES", 10)
+    monkeypatch.setattr("clustruct.design.device.cluster_on_device", watched)
     monkeypatch.setattr("clustruct.estimators.features.grid.gram_pays", lambda n, d: False)
     there = made("squared").set_params(solver="pg").fit(library.asarray(X), y)
     assert grouped
@@ -105,7 +105,7 @@ def test_classes_of_strings_are_answered_on_the_host(library, problem):
 
 def test_x_never_comes_to_the_host(library, problem, watch_moves):
     X, y = problem
-    moved = watch_moves("clustruct.design.device.dense")
+    moved = watch_moves("clustruct.design.device", "clustruct.design.sources")
     made("logistic").fit(library.asarray(X), y > y.mean())
     assert 0 < max(moved) <= N  # at most a column of rows
 
@@ -118,7 +118,7 @@ def test_a_device_without_memory_is_told(problem, monkeypatch):
         raise torch.OutOfMemoryError("tried to allocate 9 GiB")
 
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    monkeypatch.setattr("clustruct.design.device.dense.DeviceDesign._times", full)
+    monkeypatch.setattr("clustruct.design.device.DeviceDesign._times", full)
     with (
         sklearn.config_context(array_api_dispatch=True),
         pytest.raises(MemoryError, match=r"GB: tried to allocate 9 GiB. Give X in float32"),

@@ -5,7 +5,7 @@ import pytest
 
 import clustruct as cs
 from clustruct import FeatureClusterClassifier, FeatureClusterRegressor
-from clustruct.estimators.features.blocks import choose_constraint
+from clustruct.estimators.features.grid import choose_constraint
 from clustruct.grouping.constraints import BlockClustered, Clustered, Free, SparseClustered
 from tests import brute_force as bf
 

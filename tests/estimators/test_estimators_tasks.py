@@ -32,7 +32,7 @@ def rows(planted):
 @pytest.fixture(scope="module")
 def model(rows):
     X, y, tasks = rows
-    return cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks)
+    return cs.TaskClusterRegressor(2, random_state=0).fit(X, y, tasks=tasks)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def classes():
 def test_independent_tasks_are_ridge_regressions(rows):
     X, y, tasks = rows
     model = cs.TaskClusterRegressor(
-        3, alpha=0.3, alpha_within=0.0, alpha_between=0.0, alpha_intercept=0.0
+        3, alpha=0.3, alpha_within=0.0, alpha_between=0.0, alpha_intercept=0.0, random_state=0
     ).fit(X, y, tasks=tasks)
     for t in range(12):
         mine = tasks == t
@@ -62,7 +62,7 @@ def test_independent_tasks_are_ridge_regressions(rows):
 def test_one_shared_model_is_pooled_ridge(rows):
     X, y, tasks = rows
     model = cs.TaskClusterRegressor(
-        1, alpha_within=np.inf, alpha_between=0.4, alpha_intercept=1e6
+        1, alpha_within=np.inf, alpha_between=0.4, alpha_intercept=1e6, random_state=0
     ).fit(X, y, tasks=tasks)
     ridge = Ridge(0.4 * len(y)).fit(X, y)
     np.testing.assert_allclose(model.coef_, np.tile(ridge.coef_, (12, 1)), rtol=1e-5)
@@ -72,7 +72,7 @@ def test_one_shared_model_is_pooled_ridge(rows):
 def test_shared_weights_with_free_intercepts_are_fixed_effects(rows):
     X, y, tasks = rows
     model = cs.TaskClusterRegressor(
-        1, alpha_within=np.inf, alpha_between=0.4, alpha_intercept=0.0
+        1, alpha_within=np.inf, alpha_between=0.4, alpha_intercept=0.0, random_state=0
     ).fit(X, y, tasks=tasks)
     means = np.stack([X[tasks == t].mean(axis=0) for t in range(12)])
     levels = np.array([y[tasks == t].mean() for t in range(12)])
@@ -84,7 +84,7 @@ def test_shared_weights_with_free_intercepts_are_fixed_effects(rows):
 def test_hard_groups_are_ridge_regressions_of_their_rows(rows):
     X, y, tasks = rows
     model = cs.TaskClusterRegressor(
-        2, alpha_within=np.inf, alpha_between=0.2, fit_intercept=False
+        2, alpha_within=np.inf, alpha_between=0.2, fit_intercept=False, random_state=0
     ).fit(X, y - 1.0, tasks=tasks)
     for q in range(2):
         mine = model.labels_[tasks] == q
@@ -98,7 +98,7 @@ def test_one_group_is_mean_regularised(rows):
     # Evgeniou and Pontil: ridge with the kernel x'z (1/mean + [same task] K/within).
     X, y, tasks = rows
     model = cs.TaskClusterRegressor(
-        1, alpha_mean=0.1, alpha_between=0.1, alpha_within=0.5, fit_intercept=False
+        1, alpha_mean=0.1, alpha_between=0.1, alpha_within=0.5, fit_intercept=False, random_state=0
     ).fit(X, y, tasks=tasks)
     same = tasks[:, None] == tasks
     kernel = X @ X.T * (1 / 0.1 + same * 12 / 0.5) / len(y)
@@ -109,7 +109,7 @@ def test_one_group_is_mean_regularised(rows):
 def test_independent_classifiers_are_logistic_regressions(classes):
     X, y, tasks = classes
     model = cs.TaskClusterClassifier(
-        2, alpha=0.05, alpha_within=0.0, alpha_between=0.0, fit_intercept=False
+        2, alpha=0.05, alpha_within=0.0, alpha_between=0.0, fit_intercept=False, random_state=0
     ).fit(X, y, tasks=tasks)
     for t in range(8):
         mine = tasks == t
@@ -122,7 +122,7 @@ def test_independent_classifiers_are_logistic_regressions(classes):
 def test_pooled_classifier_is_logistic_regression(classes):
     X, y, tasks = classes
     model = cs.TaskClusterClassifier(
-        1, alpha_within=np.inf, alpha_between=0.05, alpha_intercept=1e6
+        1, alpha_within=np.inf, alpha_between=0.05, alpha_intercept=1e6, random_state=0
     ).fit(X, y, tasks=tasks)
     pooled = LogisticRegression(C=1 / (0.05 * len(y)), tol=1e-10, max_iter=10000).fit(X, y)
     np.testing.assert_allclose(model.mean_coef_, pooled.coef_[0], rtol=1e-4)
@@ -140,6 +140,7 @@ def test_huber_is_hubers_regression(rows):
         alpha_within=np.inf,
         alpha_between=0.0,
         alpha_intercept=1e6,
+        random_state=0,
     ).fit(X, y, tasks=tasks)
     np.testing.assert_allclose(model.mean_coef_, peer.coef_, rtol=1e-3, atol=1e-3)
 
@@ -150,9 +151,9 @@ def test_huber_is_hubers_regression(rows):
 def test_the_two_layouts_agree():
     planted = make_clustered_tasks(15, 4, 9, 3, missing=0.3, random_state=1)
     X, Y = planted.columns()
-    by_column = cs.TaskClusterRegressor(3).fit(X, Y)
+    by_column = cs.TaskClusterRegressor(3, random_state=0).fit(X, Y)
     X_rows, y, tasks = planted.rows()
-    by_row = cs.TaskClusterRegressor(3).fit(X_rows, y, tasks=tasks)
+    by_row = cs.TaskClusterRegressor(3, random_state=0).fit(X_rows, y, tasks=tasks)
     np.testing.assert_allclose(by_column.coef_, by_row.coef_, rtol=1e-8)
     np.testing.assert_allclose(by_column.intercept_, by_row.intercept_, rtol=1e-8)
     assert by_column.predict(X).shape == Y.shape
@@ -196,7 +197,7 @@ def test_any_hashable_names_a_task(rows, model, rename):
 def test_names_of_columns():
     X, Y = make_clustered_tasks(15, 4, 3, 1, random_state=1).columns()
     frame = pd.DataFrame(Y, columns=["a", "b", "c"])
-    model = cs.TaskClusterRegressor(1).fit(X, frame)
+    model = cs.TaskClusterRegressor(1, random_state=0).fit(X, frame)
     assert model.tasks_.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(
         model.predict(X[:2], tasks=["c", "a"]), model.predict(X[:2])[[0, 1], [2, 0]]
@@ -239,7 +240,7 @@ def test_more_features_than_samples(convert, fit_intercept):
 def test_weights_equal_repetition(rows, loss):
     X, y, tasks = rows
     counts = np.random.default_rng(0).integers(0, 4, len(y))
-    settings = {"loss": loss, "alpha_within": 1.0, "alpha_between": 0.1}
+    settings = {"loss": loss, "alpha_within": 1.0, "alpha_between": 0.1, "random_state": 0}
     weighted = cs.TaskClusterRegressor(2, **settings).fit(X, y, tasks=tasks, sample_weight=counts)
     repeated = cs.TaskClusterRegressor(2, **settings).fit(
         np.repeat(X, counts, axis=0), np.repeat(y, counts), tasks=np.repeat(tasks, counts)
@@ -294,7 +295,7 @@ def test_adapt_finds_the_group(planted, model):
 
 def test_adapt_to_a_task_of_the_fit_changes_nothing(rows):
     X, y, tasks = rows
-    model = cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks)
+    model = cs.TaskClusterRegressor(2, random_state=0).fit(X, y, tasks=tasks)
     joined = model.adapt(X[tasks == 3], y[tasks == 3], tasks=["three"] * 20)
     np.testing.assert_allclose(joined.coef_[-1], model.coef_[3], rtol=1e-6)
     np.testing.assert_allclose(joined.intercept_[-1], model.intercept_[3], rtol=1e-6)
@@ -304,7 +305,7 @@ def test_adapt_to_a_task_of_the_fit_changes_nothing(rows):
 def test_classes(classes):
     X, y, tasks = classes
     names = np.array(["clear", "mine"])[y]
-    model = cs.TaskClusterClassifier(2).fit(X, names, tasks=tasks)
+    model = cs.TaskClusterClassifier(2, random_state=0).fit(X, names, tasks=tasks)
     scores = model.decision_function(X, tasks=tasks)
     assert (model.predict(X, tasks=tasks) == model.classes_[(scores > 0).astype(int)]).all()
     proba = model.predict_proba(X, tasks=tasks)
@@ -313,7 +314,9 @@ def test_classes(classes):
     assert model.predict(X).shape == model.predict_proba(X).shape == (320, 8)
     joined = model.adapt(X[:5], names[:5], tasks=["new"] * 5)
     assert joined.predict(X[:5], tasks=["new"] * 5).shape == (5,)
-    balanced = cs.TaskClusterClassifier(2, class_weight="balanced").fit(X, names, tasks=tasks)
+    balanced = cs.TaskClusterClassifier(2, class_weight="balanced", random_state=0).fit(
+        X, names, tasks=tasks
+    )
     assert balanced.score(X, names, tasks=tasks) > 0.85
 
 
@@ -323,7 +326,9 @@ def test_one_classifier_a_class(loss):
     centers = np.array([[4, 0], [4, 1], [-4, 0], [-4, 1]])
     y = np.repeat(np.array(["ash", "oak", "yew", "elm"]), 30)
     X = np.repeat(centers, 30, axis=0) + 0.3 * rng.standard_normal((120, 2))
-    model = cs.TaskClusterClassifier(2, loss=loss, alpha_within=0.01, alpha_between=0.001).fit(X, y)
+    model = cs.TaskClusterClassifier(
+        2, loss=loss, alpha_within=0.01, alpha_between=0.001, random_state=0
+    ).fit(X, y)
     assert model.tasks_.tolist() == model.classes_.tolist() == ["ash", "elm", "oak", "yew"]
     assert model.coef_.shape == (4, 2)
     assert (model.predict(X) == y).mean() > 0.7
@@ -338,9 +343,9 @@ def test_columns_of_classes():
     X, Y = make_clustered_tasks(
         30, 3, 5, 2, missing=0.2, classification=True, random_state=0
     ).columns()
-    numbers = cs.TaskClusterClassifier(2).fit(X, Y)
+    numbers = cs.TaskClusterClassifier(2, random_state=0).fit(X, Y)
     words = np.where(np.isnan(Y), None, np.where(Y == 1, "yes", "no"))
-    named = cs.TaskClusterClassifier(2).fit(X, words)
+    named = cs.TaskClusterClassifier(2, random_state=0).fit(X, words)
     np.testing.assert_allclose(named.coef_, numbers.coef_)
     assert set(named.predict(X).reshape(-1)) == {"yes", "no"}
     assert named.score(X, words) == pytest.approx(numbers.score(X, Y))
@@ -352,12 +357,12 @@ def test_columns_of_classes():
 def test_tasks_with_one_row_or_one_class_do_no_harm(classes):
     X, y, tasks = classes
     rng = np.random.default_rng(0)
-    plain = cs.TaskClusterClassifier(2).fit(X, y, tasks=tasks)
+    plain = cs.TaskClusterClassifier(2, random_state=0).fit(X, y, tasks=tasks)
     extra = rng.standard_normal((13, 4))
     more = np.vstack([X, extra])
     # One row in task 8, twelve rows of the same class in task 9.
     answers, ids = np.append(y, np.zeros(13, int)), np.append(tasks, [8] + [9] * 12)
-    model = cs.TaskClusterClassifier(2).fit(more, answers, tasks=ids)
+    model = cs.TaskClusterClassifier(2, random_state=0).fit(more, answers, tasks=ids)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_).all()
     assert (model.predict(X, tasks=tasks) == plain.predict(X, tasks=tasks)).mean() > 0.97
@@ -368,15 +373,19 @@ def test_tasks_with_one_row_or_one_class_do_no_harm(classes):
 def test_a_task_with_one_row_stays_near_its_group(rows):
     X, y, tasks = rows
     kept = (tasks != 5) | (np.cumsum(tasks == 5) == 1)
-    model = cs.TaskClusterRegressor(2).fit(X[kept], y[kept], tasks=tasks[kept])
-    full = cs.TaskClusterRegressor(2).fit(X[tasks != 5], y[tasks != 5], tasks=tasks[tasks != 5])
+    model = cs.TaskClusterRegressor(2, random_state=0).fit(X[kept], y[kept], tasks=tasks[kept])
+    full = cs.TaskClusterRegressor(2, random_state=0).fit(
+        X[tasks != 5], y[tasks != 5], tasks=tasks[tasks != 5]
+    )
     others = np.delete(np.arange(12), 5)
     np.testing.assert_allclose(model.coef_[others], full.coef_, atol=0.1)
 
 
 def test_constant_answers():
     X = np.arange(24.0).reshape(12, 2)
-    model = cs.TaskClusterRegressor(2).fit(X, np.ones(12), tasks=np.repeat([0, 1, 2], 4))
+    model = cs.TaskClusterRegressor(2, random_state=0).fit(
+        X, np.ones(12), tasks=np.repeat([0, 1, 2], 4)
+    )
     np.testing.assert_allclose(model.predict(X), 1.0)
 
 
@@ -400,7 +409,9 @@ def test_pickle_and_clone(rows, model):
 def test_model_files(rows, model, tmp_path):
     X, y, tasks = rows
     joined = model.adapt(X[:3], y[:3], tasks=["new"] * 3)
-    searched = cs.TaskClusterRegressorCV((1, 2), cv=2, alpha_within=1.0, alpha_between=0.1)
+    searched = cs.TaskClusterRegressorCV(
+        (1, 2), cv=2, alpha_within=1.0, alpha_between=0.1, random_state=0
+    )
     for fitted in (model, joined, searched.fit(X, y, tasks=tasks)):
         cs.save(fitted, tmp_path / "model")
         again = cs.load(tmp_path / "model")
@@ -412,7 +423,7 @@ def test_model_files(rows, model, tmp_path):
 def test_callback_ends_the_fit(rows):
     X, y, tasks = rows
     told = []
-    cs.TaskClusterRegressor(2, callback=lambda step: told.append(step) or True).fit(
+    cs.TaskClusterRegressor(2, callback=lambda step: told.append(step) or True, random_state=0).fit(
         X, y, tasks=tasks
     )
     assert len(told) == 1
@@ -421,7 +432,9 @@ def test_callback_ends_the_fit(rows):
 def test_tables_and_curves(rows, model):
     X, y, tasks = rows
     assert "12 tasks in 2 groups" in model.clusters()._repr_html_()
-    searched = cs.TaskClusterRegressorCV((1, 2), cv=2, alpha_within=1.0, alpha_between=0.1)
+    searched = cs.TaskClusterRegressorCV(
+        (1, 2), cv=2, alpha_within=1.0, alpha_between=0.1, random_state=0
+    )
     found = searched.fit(X, y, tasks=tasks).cv_results_
     assert "neg_squared_loss" in found._repr_html_()
     curve = curve_of(searched)
@@ -433,7 +446,7 @@ def test_tables_and_curves(rows, model):
 def test_metadata_routing(rows):
     X, y, tasks = rows
     with config_context(enable_metadata_routing=True):
-        model = cs.TaskClusterRegressor(2).set_fit_request(tasks=True)
+        model = cs.TaskClusterRegressor(2, random_state=0).set_fit_request(tasks=True)
         model.set_predict_request(tasks=True).set_score_request(tasks=True)
         pipeline = make_pipeline(StandardScaler(), model).fit(X, y, tasks=tasks)
         assert pipeline.score(X, y, tasks=tasks) > 0.85
@@ -456,7 +469,7 @@ def test_clear_errors(rows, change, message):
     X, y, tasks = rows
     passed = {"y": y, "tasks": tasks, **change}
     with pytest.raises(ValueError, match=message):
-        cs.TaskClusterRegressor(2).fit(X, **passed)
+        cs.TaskClusterRegressor(2, random_state=0).fit(X, **passed)
 
 
 def test_clear_errors_of_columns():
@@ -464,32 +477,36 @@ def test_clear_errors_of_columns():
     empty = Y.copy()
     empty[:, 1] = np.nan
     with pytest.raises(ValueError, match=r"Task 1 has no answer.*Leave such tasks out"):
-        cs.TaskClusterRegressor(1).fit(X, empty)
+        cs.TaskClusterRegressor(1, random_state=0).fit(X, empty)
     with pytest.raises(ValueError, match="infinity"):
-        cs.TaskClusterRegressor(1).fit(X, np.where(Y > 0, np.inf, Y))
+        cs.TaskClusterRegressor(1, random_state=0).fit(X, np.where(Y > 0, np.inf, Y))
     with pytest.raises(ValueError, match="no answer"):
-        cs.TaskClusterRegressor(1).fit(X, np.full_like(Y, np.nan))
+        cs.TaskClusterRegressor(1, random_state=0).fit(X, np.full_like(Y, np.nan))
 
 
 def test_clear_errors_of_strengths_and_solvers(rows):
     X, y, tasks = rows
     with pytest.raises(ValueError, match="alpha_mean=2 is more than alpha_between=1"):
-        cs.TaskClusterRegressor(2, alpha_mean=2.0, alpha_between=1.0).fit(X, y, tasks=tasks)
+        cs.TaskClusterRegressor(2, alpha_mean=2.0, alpha_between=1.0, random_state=0).fit(
+            X, y, tasks=tasks
+        )
     with pytest.raises(ValueError, match="alpha_within"):
-        cs.TaskClusterRegressor(2, alpha_within=-1.0).fit(X, y, tasks=tasks)
+        cs.TaskClusterRegressor(2, alpha_within=-1.0, random_state=0).fit(X, y, tasks=tasks)
     with pytest.raises(ValueError, match="does not know"):
-        cs.TaskClusterRegressor(2, solver="pg", solver_options={"step": 1}).fit(X, y, tasks=tasks)
+        cs.TaskClusterRegressor(2, solver="pg", solver_options={"step": 1}, random_state=0).fit(
+            X, y, tasks=tasks
+        )
     with pytest.raises(ValueError, match="squared loss and positive"):
-        cs.TaskClusterRegressor(2, solver="cg", loss="huber").fit(X, y, tasks=tasks)
+        cs.TaskClusterRegressor(2, solver="cg", loss="huber", random_state=0).fit(X, y, tasks=tasks)
 
 
 def test_clear_errors_of_classes(classes):
     X, y, tasks = classes
     with pytest.raises(ValueError, match="one class only"):
-        cs.TaskClusterClassifier(2).fit(X, np.zeros(320, int), tasks=tasks)
+        cs.TaskClusterClassifier(2, random_state=0).fit(X, np.zeros(320, int), tasks=tasks)
     with pytest.raises(ValueError, match="3 classes, but each task tells two apart"):
-        cs.TaskClusterClassifier(2).fit(X, np.arange(320) % 3, tasks=tasks)
-    model = cs.TaskClusterClassifier(2).fit(X, y, tasks=tasks)
+        cs.TaskClusterClassifier(2, random_state=0).fit(X, np.arange(320) % 3, tasks=tasks)
+    model = cs.TaskClusterClassifier(2, random_state=0).fit(X, y, tasks=tasks)
     with pytest.raises(ValueError, match="class 5, which was not in `fit`"):
         model.adapt(X[:2], [5, 1], tasks=["a", "a"])
     with pytest.raises(ValueError, match="known from `fit`"):
@@ -500,7 +517,7 @@ def test_clear_errors_of_classes(classes):
 
 def test_a_failed_fit_leaves_nothing_behind(rows):
     X, y, tasks = rows
-    model = cs.TaskClusterRegressor(2, alpha_mean=2.0, alpha_between=1.0)
+    model = cs.TaskClusterRegressor(2, alpha_mean=2.0, alpha_between=1.0, random_state=0)
     with pytest.raises(ValueError):
         model.fit(X, y, tasks=tasks)
     with pytest.raises(NotFittedError):
@@ -519,5 +536,12 @@ def test_a_vector_of_numbers_needs_tasks(kind):
 def test_a_vector_of_classes_needs_no_tasks():
     X, _ = cs.datasets.make_clustered_tasks(n_tasks=4, n_clusters=2, random_state=0).columns()
     names = np.array(["a", "b", "c"])[np.digitize(X[:, 0], (-0.5, 0.5))]
-    assert cs.TaskClusterClassifier(2).fit(X, names).tasks_.tolist() == ["a", "b", "c"]
-    assert cs.TaskClusterClassifier(2).fit(X, names == "a").predict(X).shape == names.shape
+    assert cs.TaskClusterClassifier(2, random_state=0).fit(X, names).tasks_.tolist() == [
+        "a",
+        "b",
+        "c",
+    ]
+    assert (
+        cs.TaskClusterClassifier(2, random_state=0).fit(X, names == "a").predict(X).shape
+        == names.shape
+    )

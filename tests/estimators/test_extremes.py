@@ -33,10 +33,13 @@ MODELS = {
     "samples, bare": (lambda a: cs.SampleClusterRegressor(2, alpha=a, fit_intercept=False), False),
     "samples, classes": (lambda a: cs.SampleClusterClassifier(2, alpha=a), True),
     "samples, search": (lambda a: cs.SampleClusterRegressorCV((1, 2), alpha=a), False),
-    "tasks": (lambda a: cs.TaskClusterRegressor(2, alpha=a), False),
-    "tasks, huber": (lambda a: cs.TaskClusterRegressor(2, alpha=a, loss="huber"), False),
-    "tasks, classes": (lambda a: cs.TaskClusterClassifier(2, alpha=a), True),
-    "tasks, search": (lambda a: cs.TaskClusterRegressorCV((1, 2), cv=2), False),
+    "tasks": (lambda a: cs.TaskClusterRegressor(2, alpha=a, random_state=0), False),
+    "tasks, huber": (
+        lambda a: cs.TaskClusterRegressor(2, alpha=a, loss="huber", random_state=0),
+        False,
+    ),
+    "tasks, classes": (lambda a: cs.TaskClusterClassifier(2, alpha=a, random_state=0), True),
+    "tasks, search": (lambda a: cs.TaskClusterRegressorCV((1, 2), cv=2, random_state=0), False),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 

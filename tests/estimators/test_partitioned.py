@@ -126,14 +126,14 @@ def test_same_chunks_give_the_same_bits_and_others_nearly(name, problem):
 def test_streamed_and_kept_give_the_same_bits(problem, monkeypatch):
     X, y = problem
     kept = made("logistic").fit(in_pieces(X), y > y.mean())
-    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.blocks.available_bytes", lambda: 0.0)
     streamed = made("logistic").fit(in_pieces(X), y > y.mean())
     np.testing.assert_array_equal(kept.coef_, streamed.coef_)
 
 
 def test_gram_matrix_takes_one_pass(problem, monkeypatch):
     X, y = problem
-    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.blocks.available_bytes", lambda: 0.0)
     reads = []
 
     def load(block):
@@ -222,7 +222,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     whole = made("squared").fit(mapped, y)  # fits, and is taken as it is
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
-    for module in ("pieces", "collections"):
+    for module in ("pieces", "blocks"):
         monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1e3)
     reads = []
     read = np.fromfile

@@ -42,7 +42,7 @@ def answers_for(name, y):
 
 def made(name, models=MODELS, **more):
     kind, options = models[name]
-    return kind(**{"n_clusters": 3, **options, **more})
+    return kind(**{"n_clusters": 3, "random_state": 0, **options, **more})
 
 
 def later(rows, chunks=77):
@@ -52,7 +52,7 @@ def later(rows, chunks=77):
 @pytest.fixture
 def passes(monkeypatch):
     """The passes over X of all designs that were made, none of which is kept in memory."""
-    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.blocks.available_bytes", lambda: 0.0)
     designs, make = [], BlockDesign.__init__
 
     def watched(self, *arguments):
@@ -109,8 +109,10 @@ def test_classes_as_tasks(loss):
     y = rng.integers(0, 4, 200)
     X = np.eye(4)[y] + 0.5 * rng.standard_normal((200, 4))
     names = np.array(["a", "b", "c", "d"])[y]
-    whole = cs.TaskClusterClassifier(2, loss=loss, class_weight={"a": 2.0}).fit(X, names)
-    pieces = cs.TaskClusterClassifier(2, loss=loss, class_weight={"a": 2.0})
+    whole = cs.TaskClusterClassifier(2, loss=loss, class_weight={"a": 2.0}, random_state=0).fit(
+        X, names
+    )
+    pieces = cs.TaskClusterClassifier(2, loss=loss, class_weight={"a": 2.0}, random_state=0)
     pieces.fit(in_pieces(X, 60), later(names))
     assert_same(pieces, whole)
     np.testing.assert_array_equal(pieces.predict(in_pieces(X, 60)).compute(), whole.predict(X))
@@ -176,7 +178,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     whole = made("squared").fit(X, y, tasks=tasks)
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
-    for module in ("pieces", "collections"):
+    for module in ("pieces", "blocks"):
         monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1e3)
     reads, read = [], np.fromfile
 
@@ -210,7 +212,7 @@ def test_streamed_and_kept_give_the_same_bits(problem, passes):
     y = answers_for("logistic", y)
     streamed = made("logistic").fit(in_pieces(X), y, tasks=tasks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 1e9)
+        patch.setattr("clustruct.design.partitioned.blocks.available_bytes", lambda: 1e9)
         kept = made("logistic").fit(in_pieces(X), y, tasks=tasks)
     np.testing.assert_array_equal(kept.coef_, streamed.coef_)
 
@@ -268,7 +270,7 @@ def test_search_is_that_of_the_whole_matrix(name, problem, passes):
 def test_search_with_folds_that_overlap_and_scores_of_ones_own(problem, passes):
     X, y, tasks = problem
     folds = ShuffleSplit(4, test_size=0.3, random_state=0)
-    options = {"n_clusters": (1, 2), **SEARCH, "cv": folds}
+    options = {"n_clusters": (1, 2), "random_state": 0, **SEARCH, "cv": folds}
     whole = cs.TaskClusterRegressorCV(**options).fit(X, y, tasks=tasks)
     pieces = cs.TaskClusterRegressorCV(**options).fit(in_pieces(X), y, tasks=tasks)
     np.testing.assert_allclose(
@@ -360,7 +362,8 @@ def test_cluster_gives_the_bits_of_threads(tmp_path):
     pytest.importorskip("distributed")
     body = textwrap.dedent("""\
         ids = np.array([f"task {t}" for t in np.arange(600) % 7])
-        models = [cs.TaskClusterRegressor(2), cs.TaskClusterClassifier(1)]
+        regressor = cs.TaskClusterRegressor(2, random_state=0)
+        models = [regressor, cs.TaskClusterClassifier(1, random_state=0)]
         def fits():
             tasks, answers = da.from_array(ids, chunks=70), y.astype(float)
             return [m.fit(pieces(X), answers, tasks=tasks).coef_ for m in models]

@@ -151,7 +151,7 @@ def test_same_chunks_give_the_same_bits_and_others_nearly(name, problem):
 def test_squared_loss_takes_a_pass_a_step(problem, monkeypatch):
     dask = pytest.importorskip("dask")
     X, y = problem
-    monkeypatch.setattr("clustruct.design.partitioned.collections.available_bytes", lambda: 0.0)
+    monkeypatch.setattr("clustruct.design.partitioned.blocks.available_bytes", lambda: 0.0)
     reads = []
 
     def load(block):
@@ -199,7 +199,7 @@ def test_a_mapped_file_larger_than_memory_is_read_in_chunks(problem, tmp_path, m
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 100 * D * 8)
-    for module in ("pieces", "collections", "blocks"):
+    for module in ("pieces", "blocks"):
         monkeypatch.setattr(f"clustruct.design.partitioned.{module}.available_bytes", lambda: 1e3)
     model = made("huber").fit(mapped, y)
     assert isinstance(model.labels_, np.ndarray)
@@ -224,7 +224,8 @@ def test_saved_models_hold_their_labels(problem, tmp_path):
 @pytest.mark.parametrize("most", [20_000, 500])
 def test_searches_choose_on_few_samples_and_fit_all(most, problem, monkeypatch):
     X, y = problem
-    monkeypatch.setattr("clustruct.estimators.intake.samples.SUBSET", most)
+    few = replace(SETTINGS, subset=most)
+    monkeypatch.setattr("clustruct.solvers.experts.problem.SETTINGS", few)
     options = {"alpha": 0.01, "random_state": 0, "solver": "am", "n_init": 2}
     here = cs.SampleClusterRegressorCV((1, 2), **options).fit(X, y)
     there = cs.SampleClusterRegressorCV((1, 2), **options).fit(in_pieces(X), y)
@@ -345,7 +346,7 @@ def test_only_the_samples_at_hand_come_to_the_host(library, problem, monkeypatch
             moved.append(tuple(x.shape))
         return to_host(x)
 
-    monkeypatch.setattr("clustruct.design.device.dense.to_host", watched)
+    monkeypatch.setattr("clustruct.design.device.to_host", watched)
     made("squared").fit(library.asarray(X), y)
     assert max(shape[0] for shape in moved if len(shape) == 2) <= 200
     assert {shape for shape in moved if len(shape) == 1 and shape[0] > 200} <= {(N,)}  # the shares

@@ -19,12 +19,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import clustruct as cs
 from clustruct.design import as_design
 from clustruct.estimators.features.grid import Grid
-from clustruct.estimators.features.selection import CLEAR, select
+from clustruct.estimators.features.search import COSTLY, table_of
+from clustruct.estimators.search.rules import Rule, check_scores
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import Moments, quadratic_objective, remaining_objective
 
 GRID = {"n_clusters": (1, 2, 3), "alphas": (1e-1, 1e-3)}
+
+
+class WithoutLikelihood(SquaredLoss):
+    """A loss that is not known to be a likelihood."""
+
+    has_likelihood = False
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +242,7 @@ def handmade(fold_scores, rule):
     scores = np.asarray(fold_scores, dtype=float)
     shape = scores.shape
     grid = Grid((5, 2, 3)[: shape[0]], np.array([0.1, 1.0])[: shape[1]], (None, 4)[: shape[2]])
-    return select(grid, scores[..., None, :], (1.0,), rule=rule, criterion="cv", scoring="x")
+    return table_of(grid, (1.0,), "cv", "x", scores[..., None, :], Rule(rule, share=COSTLY))
 
 
 def test_rules_on_a_handmade_table():
@@ -278,12 +285,12 @@ def test_folds_that_hold_out_more_have_larger_errors():
     grid = Grid((1, 2), np.array([1.0]), (None,))
     scores = np.array([[-1.0, -0.7, -0.4, -0.1], [0.0] * 4])[:, None, None, None] - 100.0
     error = scores[0].std(ddof=1)
-    arguments = {"rule": "fewest", "criterion": "cv", "scoring": "x"}
 
     def chosen(ratio):
-        return select(grid, scores, (1.0,), ratio=ratio, **arguments).best_index[0]
+        rule = Rule("fewest", share=COSTLY, ratio=ratio)
+        return table_of(grid, (1.0,), "cv", "x", scores, rule).best_index[0]
 
-    exact = (0.55 / (CLEAR * error)) ** 2 - 1 / 4
+    exact = (0.55 / error) ** 2 - 1 / 4
     assert (chosen(0.9 * exact), chosen(1.1 * exact)) == (1, 0)
 
 
@@ -326,7 +333,7 @@ def test_of_equal_points_the_simplest():
 
 def test_scores_that_are_not_numbers_are_refused():
     with pytest.raises(ValueError, match="scoring='x' gave NaN on 1 of 2 points"):
-        handmade([[[[np.nan, 1.0]], [[0.0, 0.0]]]], "best")
+        check_scores(np.array([[[[np.nan, 1.0]], [[0.0, 0.0]]]]), "x")
 
 
 def test_bic_picks_the_planted_number_of_groups():
@@ -561,7 +568,7 @@ def test_one_warning_for_all_fits_that_did_not_converge(problem):
         ({"cv": [(np.arange(3), np.arange(0))]}, "1 lack samples"),
         ({"criterion": "bic", "rule": "one_se"}, "criterion='bic' does not go with rule='one_se'"),
         ({"criterion": "bic", "rule": "fewest"}, "criterion='bic' does not go with rule='fewest'"),
-        ({"criterion": "bic", "loss": "huber"}, "needs a likelihood"),
+        ({"criterion": "bic", "loss": WithoutLikelihood()}, "needs a likelihood"),
         ({"scoring": "nonsense"}, "nonsense"),
     ],
 )

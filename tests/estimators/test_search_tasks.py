@@ -7,10 +7,11 @@ from sklearn.model_selection import KFold
 
 import clustruct as cs
 from clustruct.datasets import fetch_landmine, fetch_school, make_clustered_tasks
+from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.tasks.base import Prices
-from clustruct.estimators.tasks.folds import make_folds
-from clustruct.estimators.tasks.grid import select
+from clustruct.estimators.tasks.folds import FITTED, SCORED, folds_of
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
+from clustruct.estimators.tasks.search import SIGNIFICANT, Points
 
 GRID = {"alpha_within": (0.3, 3.0), "alpha_between": (0.01, 0.1)}
 
@@ -23,7 +24,7 @@ def planted():
 @pytest.fixture(scope="module")
 def chosen(planted):
     X, y, tasks = planted.rows()
-    return cs.TaskClusterRegressorCV((1, 2, 3, 4), **GRID).fit(X, y, tasks=tasks)
+    return cs.TaskClusterRegressorCV((1, 2, 3, 4), random_state=0, **GRID).fit(X, y, tasks=tasks)
 
 
 def test_planted_groups_are_found(planted, chosen):
@@ -32,7 +33,7 @@ def test_planted_groups_are_found(planted, chosen):
     row = next(row for row in chosen.cv_results_.rows() if row["chosen"])
     assert row["n_clusters"] == 3
     assert row["mean_score"] == pytest.approx(chosen.best_score_)
-    plain = cs.TaskClusterRegressor(**chosen.best_params_)
+    plain = cs.TaskClusterRegressor(**chosen.best_params_, random_state=0)
     X, y, tasks = planted.rows()
     np.testing.assert_allclose(plain.fit(X, y, tasks=tasks).coef_, chosen.coef_)
 
@@ -65,12 +66,13 @@ def test_no_groups_where_there_are_none():
     for seed in range(3):
         planted = make_clustered_tasks(15, 4, 18, 1, within=0.5, shared=False, random_state=seed)
         X, y, tasks = planted.rows()
-        assert cs.TaskClusterRegressorCV((1, 2, 3), **GRID).fit(X, y, tasks=tasks).n_clusters_ == 1
+        model = cs.TaskClusterRegressorCV((1, 2, 3), random_state=0, **GRID)
+        assert model.fit(X, y, tasks=tasks).n_clusters_ == 1
 
 
 def test_better_than_one_group_on_new_samples(planted, chosen):
     X, y, tasks = planted.rows()
-    single = cs.TaskClusterRegressorCV(1, **GRID).fit(X, y, tasks=tasks)
+    single = cs.TaskClusterRegressorCV(1, random_state=0, **GRID).fit(X, y, tasks=tasks)
     rng = np.random.default_rng(0)
     X_new = rng.standard_normal((500, 4))
     truth = X_new @ planted.coef.T
@@ -83,11 +85,12 @@ def test_rules():
     scores = np.zeros((3, 2, 4))
     scores[1, 1] = [1.0, 1.2, 0.9, 1.1]  # clearly better than one group
     scores[2, 0] = [1.3, 1.1, 0.9, 1.2]  # a little better than two, on average
-    assert select((1, 2, 3), grid, scores, "best", "x").best_index == (2, 0)
-    assert select((1, 2, 3), grid, scores, "fewest", "x").best_index == (1, 1)
-    scores[0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        select((1, 2, 3), grid, scores, "best", "x")
+    points = Points(None, (1, 2, 3), tuple(grid), None)
+    chosen = {
+        name: points.table("x", scores, Rule(name, SIGNIFICANT)).best_index
+        for name in ("best", "fewest", "one_se")
+    }
+    assert chosen == {"best": (2, 0), "fewest": (1, 1), "one_se": (1, 1)}
 
 
 def test_folds_are_alike_in_tasks_and_classes():
@@ -96,7 +99,8 @@ def test_folds_are_alike_in_tasks_and_classes():
     order = rng.permutation(80)
     X = rng.standard_normal((80, 2))
     reading = read_classes(cs.TaskClusterClassifier(), X, y[order], tasks[order], None)
-    for _, held in make_folds(5, reading, 0):
+    for uses in folds_of(reading, 5, 0).each:
+        held = np.flatnonzero(uses == SCORED)
         counts = np.bincount(tasks[order][held], y[order][held], minlength=4)
         assert (np.bincount(tasks[order][held]) == 4).all()
         assert (counts == 1).all()
@@ -105,15 +109,26 @@ def test_folds_are_alike_in_tasks_and_classes():
 def test_folds_keep_the_answers_to_a_row_together():
     X, Y = make_clustered_tasks(12, 3, 5, 2, missing=0.3, random_state=0).columns()
     reading = read_numbers(cs.TaskClusterRegressor(), X, Y, None, None)
-    folds = make_folds(3, reading, None)
-    assert sorted(np.concatenate([held for _, held in folds])) == list(range(12))
+    uses = np.stack(folds_of(reading, 3, 0).each)
+    assert ((uses == SCORED).sum(axis=0) == 1).all()
+    assert ((uses == FITTED).sum(axis=0) == 2).all()
     with pytest.raises(ValueError, match="cv=13 folds cannot be made of n_samples=12"):
-        make_folds(13, reading, None)
+        folds_of(reading, 13, None)
+
+
+def test_rows_may_be_fitted_and_scored_on():
+    X, Y = make_clustered_tasks(12, 3, 5, 2, random_state=0).columns()
+    every = np.arange(12)
+    settings = {"alpha_within": 0.5, "alpha_between": 0.1, "cv": [(every, every)]}
+    model = cs.TaskClusterRegressorCV(1, **settings).fit(X, Y)
+    error = np.square(model.predict(X) - Y).mean() / 2
+    assert model.best_score_ == pytest.approx(-error, rel=1e-4)
 
 
 def test_same_scores_whatever_n_jobs(planted, chosen):
     X, y, tasks = planted.rows()
-    other = cs.TaskClusterRegressorCV((1, 2, 3, 4), n_jobs=2, **GRID).fit(X, y, tasks=tasks)
+    other = cs.TaskClusterRegressorCV((1, 2, 3, 4), n_jobs=2, random_state=0, **GRID)
+    other.fit(X, y, tasks=tasks)
     np.testing.assert_array_equal(other.cv_results_.fold_scores, chosen.cv_results_.fold_scores)
 
 
@@ -124,7 +139,7 @@ def test_own_scoring():
     def auc(signs, scores, numbers):
         return np.mean([roc_auc_score(signs[numbers == t], scores[numbers == t]) for t in range(6)])
 
-    model = cs.TaskClusterClassifierCV((1, 2), scoring=auc, rule="best", **GRID)
+    model = cs.TaskClusterClassifierCV((1, 2), scoring=auc, rule="best", random_state=0, **GRID)
     model.fit(X, y, tasks=tasks)
     assert model.cv_results_.scoring == "auc"
     assert 0.5 < model.best_score_ <= 1.0
@@ -134,7 +149,7 @@ def test_classes_as_tasks():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 120)
     X = np.eye(4)[y] + 0.5 * rng.standard_normal((120, 4))
-    model = cs.TaskClusterClassifierCV((1, 2), cv=3, **GRID).fit(X, y)
+    model = cs.TaskClusterClassifierCV((1, 2), cv=3, random_state=0, **GRID).fit(X, y)
     assert model.score(X, y) > 0.7
     assert model.predict_proba(X).shape == (120, 4)
 
@@ -165,7 +180,7 @@ def test_school_needs_one_group():
     X, y, tasks = school.data[:, :-1], school.target, school.tasks
     rng = np.random.default_rng(0)
     train = rng.random(len(y)) < 0.75
-    model = cs.TaskClusterRegressorCV().fit(X[train], y[train], tasks=tasks[train])
+    model = cs.TaskClusterRegressorCV(random_state=0).fit(X[train], y[train], tasks=tasks[train])
     assert model.n_clusters_ == 1
     assert model.score(X[~train], y[~train], tasks=tasks[~train]) > 0.36
     plain = cs.TaskClusterRegressor().fit(X[train], y[train], tasks=tasks[train])
@@ -178,7 +193,7 @@ def test_landmines_lie_in_two_terrains():
         mines = fetch_landmine()
     except OSError as error:  # neither here nor to be downloaded
         pytest.skip(str(error))
-    model = cs.TaskClusterClassifierCV((1, 2), alpha_between=1e-3)
+    model = cs.TaskClusterClassifierCV((1, 2), alpha_between=1e-3, random_state=0)
     model.fit(mines.data, mines.target, tasks=mines.tasks)
     terrain = model.tasks_ < 15
     assert model.n_clusters_ == 2

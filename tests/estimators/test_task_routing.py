@@ -11,11 +11,11 @@ from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
 
-STRENGTHS = {"alpha_within": 1.0, "alpha_between": 0.03, "cv": 2}
+STRENGTHS = {"alpha_within": 1.0, "alpha_between": 0.03, "cv": 2, "random_state": 0}
 MODELS = {
-    "regressor": cs.TaskClusterRegressor(2),
+    "regressor": cs.TaskClusterRegressor(2, random_state=0),
     "regressor, search": cs.TaskClusterRegressorCV((1, 2), **STRENGTHS),
-    "classifier": cs.TaskClusterClassifier(2),
+    "classifier": cs.TaskClusterClassifier(2, random_state=0),
     "classifier, search": cs.TaskClusterClassifierCV((1, 2), **STRENGTHS),
 }
 PROBLEMS = {

@@ -133,7 +133,7 @@ def test_class_weights_that_make_no_sense(balance):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.zeros(50), "zero throughout|at least one non-zero"),
+        (np.zeros(50), "zero throughout"),
         (-np.ones(50), "[Nn]egative"),
         (np.ones(49), "sample_weight"),
         (np.r_[np.nan, np.ones(49)], "NaN"),

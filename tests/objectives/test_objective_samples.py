@@ -8,7 +8,6 @@ from sklearn.linear_model import Ridge
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, MultinomialLoss, SquaredLoss
 from clustruct.objectives.linear import Response
-from clustruct.objectives.samples.noise import noise_of
 from clustruct.objectives.samples.objective import SampleObjective
 
 
@@ -102,7 +101,7 @@ def test_kept_projection_is_the_panel_of_its_centres():
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7)])
 def test_densities_integrate_to_one(loss, scale):
-    noise = noise_of(loss, 1, 1.0)
+    noise = loss.noise(1, 1.0)
 
     def density(r):
         return np.exp(-loss.value(np.zeros((1, 1)), np.array([[r]]))[0] / scale)
@@ -114,7 +113,7 @@ def test_densities_integrate_to_one(loss, scale):
 
 @pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7)])
 def test_scale_is_the_most_likely_one(loss):
-    noise = noise_of(loss, 2, 1.0)
+    noise = loss.noise(2, 1.0)
     best = noise.scale(0.3)
 
     def cost(scale):

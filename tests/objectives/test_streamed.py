@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from clustruct.design.local.dense import DenseDesign
+from clustruct.design.local import DenseDesign
 from clustruct.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from clustruct.objectives import streamed
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.newton import minimise
 
 da = pytest.importorskip("dask.array")
-from clustruct.design.partitioned.collections import block_design  # noqa: E402
+from clustruct.design.partitioned.blocks import block_design  # noqa: E402
 
 N, D = 120, 7
 LOSSES = {

@@ -189,9 +189,10 @@ def test_files_from_before_a_field_was_added_are_read():
     found = next(model for model, _ in MODELS if isinstance(model, cs.SampleClusterClassifierCV))
     encoder = Encoder()
     encoded = encoder.encode(found.selection_, "value")
-    del encoded["object"][1]["fold_values"]
+    for name in ("fold_values", "rule", "scoring"):
+        del encoded["object"][1][name]
     again = Decoder(encoder.members).decode(encoded)
-    assert again.fold_values is None
+    assert (again.fold_values, again.rule, again.scoring) == (None, "fewest", "")
     assert again.best_index == found.best_index_
     columns = again.as_cv_results()
     np.testing.assert_allclose(columns["mean_test_score"], -found.selection_.values)

@@ -38,7 +38,9 @@ MULTI = cs.FeatureClusterRegressor(3).fit(
 TREES = np.array(["oak", "ash", "elm"])[FEATURES.X[:, :3].argmax(axis=1)]
 KINDS = cs.FeatureClusterClassifier(3).fit(FEATURES.X, TREES)
 SCHOOLS = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0).columns()
-TASKS = cs.TaskClusterRegressorCV((1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2)
+TASKS = cs.TaskClusterRegressorCV(
+    (1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2, random_state=0
+)
 TASKS.fit(*SCHOOLS)
 
 DRAWINGS = {

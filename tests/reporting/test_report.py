@@ -127,7 +127,7 @@ def schools():
 
 def test_tasks_with_rows_of_their_own(read, schools):
     X, y, tasks = schools
-    model = cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks)
+    model = cs.TaskClusterRegressor(2, random_state=0).fit(X, y, tasks=tasks)
     text = read(model, X, y, tasks=tasks)
     assert EVIL not in text
     assert "Map of tasks" in text
@@ -142,7 +142,9 @@ def test_tasks_with_rows_of_their_own(read, schools):
 def test_tasks_in_columns(read):
     X, Y = cs.datasets.make_clustered_tasks(n_tasks=10, random_state=0).columns()
     Y = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, Y)
-    model = cs.TaskClusterRegressorCV((1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2)
+    model = cs.TaskClusterRegressorCV(
+        (1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2, random_state=0
+    )
     text = visible(read(model.fit(X, Y), X, Y, test_size=0.5))
     assert "A ridge regression for each task" in text
     assert "Choice of the number of groups" in text
@@ -150,7 +152,7 @@ def test_tasks_in_columns(read):
 
 def test_tasks_behind_other_steps(read, schools):
     X, y, tasks = schools
-    model = make_pipeline(StandardScaler(), cs.TaskClusterClassifier(2))
+    model = make_pipeline(StandardScaler(), cs.TaskClusterClassifier(2, random_state=0))
     model.fit(X, y > 0, taskclusterclassifier__tasks=tasks)
     text = visible(read(model, X, y > 0, tasks=tasks))
     assert "A logistic regression for each task" in text
@@ -159,7 +161,7 @@ def test_tasks_behind_other_steps(read, schools):
 def test_classes_as_tasks(read, rng):
     X = rng.standard_normal((120, 4))
     y = np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)]
-    model = cs.TaskClusterClassifier(2).fit(X, y)
+    model = cs.TaskClusterClassifier(2, random_state=0).fit(X, y)
     text = visible(read(model, X, y))
     assert "3 tasks in" in text
     assert "Accuracy" in text

@@ -40,9 +40,9 @@ class Tables(HTMLParser):
             self.rows[-1][-1] += data
 
 
-TASKS = cs.TaskClusterRegressorCV((1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2).fit(
-    *cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0).columns()
-)
+TASKS = cs.TaskClusterRegressorCV(
+    (1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2, random_state=0
+).fit(*cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0).columns())
 RESULTS = {
     "tasks": (TASKS.clusters(), TASKS.n_clusters_),
     "task": (TASKS.clusters()[0], 1),

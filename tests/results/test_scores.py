@@ -16,7 +16,7 @@ EXPERTS = cs.datasets.make_experts(90, 2, 2, random_state=0)
 CLASSES = cs.datasets.make_experts(90, 2, 2, n_outputs=3, classification=True, random_state=0)
 TASKS = cs.datasets.make_clustered_tasks(12, 4, 6, 2, random_state=0)
 GRID = {"alphas": (1e-1, 1e-2), "n_nonzero": (None, 4), "cv": 3}
-STRENGTHS = {"alpha_within": (0.3, 3.0), "alpha_between": 0.03, "cv": 2}
+STRENGTHS = {"alpha_within": (0.3, 3.0), "alpha_between": 0.03, "cv": 2, "random_state": 0}
 ONE = {"n_init": 1, "random_state": 0}
 X_TASKS, Y_TASKS = TASKS.columns()
 # Each with the number of points that it tries, and of folds.

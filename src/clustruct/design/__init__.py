@@ -2,16 +2,17 @@
 
 A design answers a few questions about the data matrix, always with double precision arrays as wide
 as the outputs. Objectives and solvers know nothing else of ``X``, so that a matrix on disk, on a
-cluster or on a GPU is a new design, not a new solver.
+cluster or on a GPU is a new design, not a new solver. The rest of the package imports from here.
 """
 
-from typing import Any
-
-from clustruct.design.grouped import GroupedDesign, assignment
-from clustruct.design.kinds import is_elsewhere, is_sparse_tensor
-from clustruct.design.local.dense import CHUNK_BYTES, DenseDesign
-from clustruct.design.local.matrices import local_design
-from clustruct.design.local.sparse import SparseDesign
+from clustruct.design.grouped import GroupedDesign
+from clustruct.design.local import (
+    CHUNK_BYTES,
+    DenseDesign,
+    SparseDesign,
+    as_design,
+    one_by_one,
+)
 from clustruct.design.protocols import (
     Design,
     LocalDesign,
@@ -20,10 +21,12 @@ from clustruct.design.protocols import (
     Rows,
     StreamedDesign,
 )
-from clustruct.design.whole import one_by_one
+from clustruct.design.sources import Beside, apply, average, computed, load, place
+from clustruct.grouping.rows import assignment
 
 __all__ = [
     "CHUNK_BYTES",
+    "Beside",
     "DenseDesign",
     "Design",
     "GroupedDesign",
@@ -33,26 +36,12 @@ __all__ = [
     "Rows",
     "SparseDesign",
     "StreamedDesign",
-    "any_design",
+    "apply",
     "as_design",
     "assignment",
+    "average",
+    "computed",
+    "load",
     "one_by_one",
+    "place",
 ]
-
-
-def as_design(X: Any) -> LocalDesign:
-    """The design for a validated matrix of the host: a NumPy array, or CSR or CSC."""
-    return local_design(X)
-
-
-def any_design(X: Any) -> Design:
-    """The same, or that of an array of another library."""
-    if is_sparse_tensor(X):
-        from clustruct.design.device.sparse import SparseDeviceDesign
-
-        return SparseDeviceDesign(X)
-    if is_elsewhere(X):
-        from clustruct.design.device.dense import DeviceDesign
-
-        return DeviceDesign(X)
-    return local_design(X)

@@ -3,23 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from clustruct.design.protocols import Design, Floats, Labels, Rows, T
+from clustruct.grouping.rows import assignment
 
-__all__ = ["GroupedDesign", "assignment"]
+__all__ = ["GroupedDesign"]
 
 
 class GroupedDesign:
     """``X Z`` as a design of its own, without forming it: ``Z`` gathers, ``Z'`` adds up.
 
-    Parameters
-    ----------
-    design : Design
-    labels : ndarray of intp, shape (d,)
-        Group of each column, -1 for none.
-    n_groups : int
+    `labels` are the groups of the columns, -1 for none.
     """
 
     def __init__(self, design: Design, labels: Labels, n_groups: int) -> None:
@@ -86,11 +79,3 @@ class GroupedDesign:
         """Means, and the variances of uncorrelated columns: good enough to scale by."""
         means, variances = self._design.moments(shares)
         return self._assignment.T @ means, self._assignment.T @ variances
-
-
-def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:
-    """``Z``, with a row of zeros where the label is -1."""
-    kept = labels >= 0
-    pointers = np.concatenate([[0], np.cumsum(kept)])
-    ones = np.ones(int(pointers[-1]))
-    return sparse.csr_matrix((ones, labels[kept], pointers), shape=(labels.shape[0], n_groups))

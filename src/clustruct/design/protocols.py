@@ -1,16 +1,22 @@
 """What the rest of the package may ask of ``X``, and how arrays with a row a sample are handled.
 
-Arrays as long as ``X`` (scores, targets, shares) are *rows*: they live where the rows of ``X``
-live, and only the design knows how to reach them. What is as long as a sample is wide (weights,
-means, Gram matrices) is an array of the host, of double precision.
+Arrays with a row for each sample (scores, targets, shares) are *rows*: they live where the rows of
+``X`` live, and only the design knows how to reach them. Arrays with an entry for each feature
+(weights, means, Gram matrices) are on the host, in double precision.
+
+A design answers questions of capability (whether passes are dear, whether rows are on the host);
+nobody asks what it is.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from numpy.typing import NDArray
+
 from clustruct._typing import Floats, Labels
 
 __all__ = [
+    "Check",
     "Design",
     "Floats",
     "Labels",
@@ -25,6 +31,8 @@ __all__ = [
 # A NumPy array where ``X`` is one; the array of another library, or of many pieces, elsewhere.
 Rows = Any
 T = TypeVar("T")
+# Brings what users pass for so many rows to the host, validates it, and returns an array.
+Check = Callable[[Any, int], NDArray[Any]]
 
 
 class Operator(Protocol):
@@ -35,7 +43,7 @@ class Operator(Protocol):
     shape : tuple of int
         Rows and columns.
     streamed : bool
-        Whether to read ``X`` costs more than to compute with it.
+        Whether passes are dear: reading ``X`` costs more than computing with it.
     """
 
     shape: tuple[int, int]
@@ -55,7 +63,7 @@ class Operator(Protocol):
         ...
 
     def place(self, rows: Any) -> Rows:
-        """Rows that are a NumPy array, where those of ``X`` are."""
+        """Bring rows on the host, or attached ones, to where those of ``X`` are."""
         ...
 
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
@@ -110,12 +118,24 @@ class Design(Operator, Protocol):
     is_sparse : bool
         Whether zeros are left out.
     on_host : bool
-        Whether rows are NumPy arrays.
+        Whether rows are on the host, as NumPy arrays; the design is then a `LocalDesign`.
     """
 
     n_entries: int
     is_sparse: bool
     on_host: bool
+
+    def attach(self, values: Any, name: str = "rows", check: Check | None = None) -> Rows:
+        """What users pass for the rows, validated, as `map` and `fold` take it.
+
+        It is on the host, also where ``X`` is on a device, or in the pieces of ``X``. The check
+        sees whole arrays; it is not applied to Dask collections, which have to be folded for it.
+        """
+        ...
+
+    def gather(self, rows: Rows) -> NDArray[Any]:
+        """Rows as one array on the host."""
+        ...
 
     def keep(self, rows: Rows) -> Rows:
         """The same rows, computed once, where `map` would leave that to every pass."""
@@ -138,11 +158,11 @@ class Design(Operator, Protocol):
         ...
 
     def hand_out(self, codes: Rows) -> Any:
-        """Whole numbers of the rows as users get them: beside ``X``, computed when asked for."""
+        """Integers of the rows as users get them: beside ``X``, lazily for Dask."""
         ...
 
-    def side_by_side(self, works: Sequence[Callable[[], T]]) -> Iterable[T]:
-        """What works return that do not need each other; passes that several need are one."""
+    def side_by_side(self, jobs: Sequence[Callable[[], T]]) -> Iterable[T]:
+        """Run independent jobs and return their results; concurrent jobs share passes."""
         ...
 
     def only(self, mask: Rows, *rows: Rows) -> tuple["Design", tuple[Rows, ...]]:
@@ -155,6 +175,10 @@ class Design(Operator, Protocol):
 
     def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
         """Rows of ascending numbers as a matrix of the host, and what belongs to them."""
+        ...
+
+    def by_rows(self) -> "Design":
+        """The same design, of which rows are cheap to take."""
         ...
 
     def over(self, rows: Rows) -> "Design":
@@ -182,6 +206,11 @@ class StreamedDesign(Design, Protocol):
 class PickingDesign(Design, Protocol):
     """What may be asked in addition where all rows are at hand, on the host or on a device."""
 
+    @property
+    def dtype(self) -> Any:
+        """Precision of the entries of ``X``."""
+        ...
+
     def rows(self, index: Labels) -> "PickingDesign":
         """Some of the rows, as a design of their own."""
         ...
@@ -189,6 +218,10 @@ class PickingDesign(Design, Protocol):
 
 class LocalDesign(PickingDesign, Protocol):
     """What may be asked in addition where rows are arrays of the host."""
+
+    def matrix(self) -> Any:
+        """``X`` itself, a NumPy array or a sparse matrix."""
+        ...
 
     def rows(self, index: Labels) -> "LocalDesign":
         """Some of the rows, as a design of their own."""

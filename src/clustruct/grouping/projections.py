@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from clustruct._arguments import as_count
 from clustruct._typing import Floats
@@ -160,7 +161,7 @@ def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:
 def _as_numbers(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> NDArray[Any]:
     """Array of real numbers of one of the given dimensions, not empty."""
     shapes = " or ".join({1: "one-dimensional", 2: "two-dimensional"}[n] for n in n_dims)
-    if hasattr(value, "toarray"):
+    if issparse(value):
         raise ValueError(f"{name} is a sparse matrix; give a dense array: {name}.toarray().")
     try:
         array = np.asarray(value)

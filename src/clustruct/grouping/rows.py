@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from clustruct._typing import Floats, Labels
 from clustruct.kernels import kmeans1d, sparse1d
 from clustruct.kernels.sorting import scale_down
 
-__all__ = ["Cluster", "Grouping", "group_rows"]
+__all__ = ["Cluster", "Grouping", "assignment", "group_rows"]
 
 # Exact k-means of numbers: from values, weights and a number of groups to labels, centres, sizes
 # and inertia.
@@ -205,3 +206,11 @@ def _sq_norms(rows: Floats, weights: Floats | None) -> Floats:
     """Weighted squared norm of each row."""
     norms: Floats = np.square(rows).sum(axis=1)
     return norms if weights is None else weights * norms
+
+
+def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:
+    """``Z``, with a row of zeros where the label is -1."""
+    kept = labels >= 0
+    pointers = np.concatenate([[0], np.cumsum(kept)])
+    ones = np.ones(int(pointers[-1]))
+    return sparse.csr_matrix((ones, labels[kept], pointers), shape=(labels.shape[0], n_groups))

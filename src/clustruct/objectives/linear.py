@@ -22,8 +22,6 @@ from clustruct.results import Projection
 __all__ = ["ROUNDING", "SINGLE", "LinearObjective", "Point", "Response", "inverse"]
 
 
-# Largest ``tau`` in `dual_bound` for squared loss, whose conjugate is finite everywhere.
-MAX_STRETCH = 4.0
 # A hundred times the rounding of a number, in units of what `Certificate.of` takes for rounding.
 ROUNDED = 2e-6
 # The same for ``X`` of single precision is this many times coarser.
@@ -197,10 +195,10 @@ class LinearObjective:
         what rounding leaves of that sum counts at the intercept, not at zero, which may be far.
         """
         response = self.response
-        alpha = float(self.penalties.min())
-        if alpha <= 0.0:
-            return self.least  # without ridge the dual has no feasible point but zero
-        loss = response.loss
+        alpha, loss = float(self.penalties.min()), response.loss
+        # Without ridge the dual has no feasible point but zero.
+        if alpha <= 0.0 or not getattr(loss, "has_conjugate", True):
+            return self.least
         slope = self.design.map(_per_share, point.slope, response.shares)
         rows = (response.target, slope, response.shares)
 
@@ -212,7 +210,7 @@ class LinearObjective:
             conjugate = self.design.fold(lambda y, g, s: s @ loss.conjugate(y, tau * g), *rows)
             return tau * left - float(conjugate) - 0.5 * tau**2 * explained / alpha
 
-        longest = MAX_STRETCH if self.quadratic else 1.0
+        longest = getattr(loss, "stretch", 1.0)
         best = minimize_scalar(
             lambda tau: -bound(float(tau)), bounds=(0.0, longest), method="bounded"
         )

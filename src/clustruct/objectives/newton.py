@@ -41,6 +41,10 @@ class NewtonSettings:
     max_halvings: int = 40
     # Relative differences of the value up to this may be rounding.
     rounding: float = 1e-12
+    # A step that promises this part of the value and gains nothing is repeated with damping, in
+    # parts of the bound of the curvature.
+    promising: float = 1e-6
+    dampings: tuple[float, ...] = (1e-8, 1e-5, 1e-2)
 
 
 SETTINGS = NewtonSettings()
@@ -135,10 +139,30 @@ def _step(here: Expansion, scale: Floats, size: float, forcing: float) -> Expans
     move = _solve(here.product, -here.gradient, scale, forcing)
     line = here.along(move)
     if -line.slope > SETTINGS.rounding * abs(here.value):
-        return _descend(here, line)
+        found = _descend(here, line)
+        hopeless = found is None and -line.slope > SETTINGS.promising * abs(here.value)
+        return _damped_step(here, scale, forcing) if hopeless else found
     # So close that the gain is hidden by rounding: compare gradients.
     trial = line.at(1.0)
     return trial if _size(trial.gradient, scale) < size else None
+
+
+def _damped_step(here: Expansion, scale: Floats, forcing: float) -> Expansion | None:
+    """A step with some of the bound added to the curvature.
+
+    A loss that is nearly linear, such as a quantile loss with little smoothing, may have no
+    curvature at all where a fit begins, and Newton steps without end.
+    """
+    for damping in SETTINGS.dampings:
+
+        def product(V: Floats, damping: float = damping) -> Floats:
+            return here.product(V) + damping / scale * V
+
+        move = _solve(product, -here.gradient, scale, forcing)
+        found = _descend(here, here.along(move))
+        if found is not None:
+            return found
+    return None
 
 
 def _descend(here: Expansion, line: Line) -> Expansion | None:

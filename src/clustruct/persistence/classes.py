@@ -33,6 +33,7 @@ _OWN = {
         "estimators.tasks.entries": "Frame",
         "estimators.tasks.models": "TaskClusterClassifier TaskClusterRegressor",
         "estimators.tasks.search_models": "TaskClusterClassifierCV TaskClusterRegressorCV",
+        "losses": "HuberLoss LogisticLoss MultinomialLoss SquaredLoss",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
             "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
@@ -71,6 +72,13 @@ _FOREIGN = {
     for name in names.split()
 }
 _ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
+# Parameters that estimators have gained, with the value that older files stand for.
+_ADDED: Mapping[str, Any] = {
+    "constraint": None,
+    "criterion": "cv",
+    "rule": "fewest",
+    "scoring": None,
+}
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
@@ -126,9 +134,10 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
 
 
 def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults of the last fields of a dataclass, where an older file does not have them."""
+    """Defaults of fields and parameters that a class has gained, where an older file lacks them."""
     if not dataclasses.is_dataclass(kind):
-        return {}
+        names: list[str] = getattr(kind, "_get_param_names", list)()
+        return {name: _ADDED[name] for name in names if name in _ADDED and name not in state}
     return {
         field.name: field.default
         for field in dataclasses.fields(kind)

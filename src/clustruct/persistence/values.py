@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from clustruct.design.kinds import is_partitioned
+from clustruct.design import computed
 from clustruct.persistence.arrays import KINDS, array_of_bytes, bytes_of_array, plain_dtype
 from clustruct.persistence.classes import class_of, make, name_of, state_of
 
@@ -52,8 +52,7 @@ class Encoder:
                 for key, item in value.items()
             ]
             return {"dict": pairs}
-        if is_partitioned(value):
-            value = np.asarray(value)  # such as labels that have not been computed yet
+        value = computed(value)  # such as labels that have not been computed yet
         if isinstance(value, np.ndarray | np.generic):
             return self._encode_numpy(value, where, depth)
         if sparse.issparse(value) and value.format in _SPARSE:

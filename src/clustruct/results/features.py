@@ -237,59 +237,13 @@ class SearchResult(ScoreTable):
     rule: str
     best_index: tuple[int, int, int]
 
-    @property
-    def mean_scores(self) -> NDArray[np.float64]:
-        """Mean over the folds, of shape (n_Q, n_alphas, n_k)."""
-        means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
-        return means
-
-    @property
-    def std_scores(self) -> NDArray[np.float64]:
-        """Standard deviation over the folds."""
-        deviations: NDArray[np.float64] = self.fold_scores.std(axis=-1)
-        return deviations
-
-    @property
-    def standard_errors(self) -> NDArray[np.float64]:
-        """Standard error of the mean, zero where there is one fold only."""
-        n_folds = self.fold_scores.shape[-1]
-        return self.std_scores / np.sqrt(max(1, n_folds - 1))
-
-    def points(self) -> list[dict[str, Any]]:
-        """The parameters at every point of the grid.
-
-        Returns
-        -------
-        list of dict
-            The column ``params``.
-        """
+    def points(self) -> list[dict[str, Any]]:  # noqa: D102
         return [
             {
                 **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
                 "relax": float(self.relax[place]),
             }
             for place in np.ndindex(self.relax.shape)
-        ]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dictionary for each point of the grid.
-
-        Returns
-        -------
-        list of dict
-            ``pandas.DataFrame(result.rows())`` makes a data frame of it.
-        """
-        means, deviations, errors = self.mean_scores, self.std_scores, self.standard_errors
-        return [
-            {
-                **point,
-                "mean_score": float(means[place]),
-                "std_score": float(deviations[place]),
-                "standard_error": float(errors[place]),
-                **{f"fold{f}_score": float(s) for f, s in enumerate(self.fold_scores[place])},
-                "chosen": place == self.best_index,
-            }
-            for place, point in zip(np.ndindex(means.shape), self.points(), strict=True)
         ]
 
     def _repr_html_(self) -> str:

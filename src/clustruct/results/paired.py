@@ -4,7 +4,7 @@ import numpy as np
 
 from clustruct._typing import Floats
 
-__all__ = ["corrected_errors", "fewest"]
+__all__ = ["corrected_errors", "fewest", "standard_errors"]
 
 
 def fewest(
@@ -71,4 +71,10 @@ def corrected_errors(differences: Floats, ratio: float | None = None) -> Floats:
         return np.zeros(differences.shape[:-1])
     ratio = 1.0 / (n_folds - 1) if ratio is None else ratio
     errors: Floats = differences.std(axis=-1, ddof=1) * np.sqrt(1.0 / n_folds + ratio)
+    return errors
+
+
+def standard_errors(scores: Floats) -> Floats:
+    """Standard errors of means over the last axis, zero where there is one fold only."""
+    errors: Floats = scores.std(axis=-1) / np.sqrt(max(1, scores.shape[-1] - 1))
     return errors

@@ -168,6 +168,10 @@ class CountSelection:
     fold_values : ndarray of shape (n_counts, n_folds), default=None
         The criterion on each fold, one column without folds; None in model files that were written
         before it was kept.
+    rule : str, default="fewest"
+        ``"fewest"``, ``"best"`` or ``"one_se"``.
+    scoring : str, default=""
+        Name of the score whose negative the values are; empty for the criterion itself.
 
     See Also
     --------
@@ -189,11 +193,30 @@ class CountSelection:
     losses: NDArray[np.float64]
     best: int
     fold_values: NDArray[np.float64] | None = None
+    rule: str = "fewest"
+    scoring: str = ""
 
     @property
     def best_index(self) -> int:
         """Index of the number that was chosen."""
         return int(np.flatnonzero(self.n_clusters == self.best)[0])
+
+    flat_index = best_index  # as other searches call it, whose grids have several axes
+
+    @property
+    def point_scores(self) -> NDArray[np.float64]:
+        """One score of each number, larger is better, of shape (n_counts, 1)."""
+        return -np.asarray(self.values)[:, None]
+
+    def points(self) -> list[dict[str, Any]]:
+        """The numbers that were tried.
+
+        Returns
+        -------
+        list of dict
+            The column ``params``.
+        """
+        return [{"n_clusters": int(count)} for count in self.n_clusters]
 
     def as_cv_results(self) -> dict[str, Any]:
         """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score.
@@ -203,11 +226,10 @@ class CountSelection:
         dict
             ``pandas.DataFrame(selection.as_cv_results())`` makes a data frame of it.
         """
-        points = [{"n_clusters": int(count)} for count in self.n_clusters]
         if self.fold_values is not None:
-            return score_columns(points, 0.0 - self.fold_values)
+            return score_columns(self.points(), 0.0 - self.fold_values)
         unknown = np.where(self.standard_errors > 0.0, np.nan, 0.0)
-        return score_columns(points, 0.0 - self.values[:, None], unknown)
+        return score_columns(self.points(), 0.0 - self.values[:, None], unknown)
 
     def _repr_html_(self) -> str:
         rows = [

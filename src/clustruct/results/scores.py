@@ -1,15 +1,17 @@
 """Scores of a search in the form of scikit-learn's ``cv_results_``."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import rankdata
 
 from clustruct._typing import Floats
+from clustruct.results.paired import standard_errors
+from clustruct.results.tables import scores_table
 
-__all__ = ["ScoreTable", "score_columns"]
+__all__ = ["ScoreTable", "score_columns", "total"]
 
 
 def score_columns(
@@ -52,6 +54,13 @@ def _column(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
     return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))
 
 
+def total(count: Any) -> float:
+    """A number of groups, in all blocks together; infinity for None, no limit."""
+    if isinstance(count, Mapping):
+        return float(sum(count.values()))
+    return np.inf if count is None else float(count)
+
+
 class ScoreTable(dict[str, Any]):
     """Scores of a search: attributes of its own, and the columns of scikit-learn's ``cv_results_``.
 
@@ -60,6 +69,7 @@ class ScoreTable(dict[str, Any]):
 
     axes: ClassVar[tuple[str, ...]]  # attributes that the axes of the scores but the last stand for
     fold_scores: Floats
+    scoring: str
     best_index: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -67,18 +77,68 @@ class ScoreTable(dict[str, Any]):
 
     @abstractmethod
     def points(self) -> list[dict[str, Any]]:
-        """The parameters at every point of the grid, in the order of its last axis first."""
+        """The parameters at every point of the grid, in the order of its last axis first.
+
+        Returns
+        -------
+        list of dict
+            The column ``params``.
+        """
 
     def fill(self) -> None:
         """Derive the columns from the attributes."""
-        points = self.points()
-        n_folds = self.fold_scores.shape[-1]
-        self.update(score_columns(points, self.fold_scores.reshape(len(points), n_folds)))
+        self.update(score_columns(self.points(), self.point_scores))
+
+    @property
+    def point_scores(self) -> Floats:
+        """Scores of shape (n_points, n_folds), in the order of `points`."""
+        return self.fold_scores.reshape(-1, self.fold_scores.shape[-1])
 
     @property
     def flat_index(self) -> int:
         """Index of the point chosen into each column."""
         return int(np.ravel_multi_index(self.best_index, self.fold_scores.shape[:-1]))
+
+    @property
+    def mean_scores(self) -> Floats:
+        """Mean over the folds."""
+        means: Floats = self.fold_scores.mean(axis=-1)
+        return means
+
+    @property
+    def std_scores(self) -> Floats:
+        """Standard deviation over the folds."""
+        deviations: Floats = self.fold_scores.std(axis=-1)
+        return deviations
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Standard error of the mean, zero where there is one fold only."""
+        return standard_errors(self.fold_scores)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each point of the grid.
+
+        Returns
+        -------
+        list of dict
+            ``pandas.DataFrame(result.rows())`` makes a data frame of it.
+        """
+        means, deviations, errors = self.mean_scores, self.std_scores, self.standard_errors
+        return [
+            {
+                **point,
+                "mean_score": float(means[place]),
+                "std_score": float(deviations[place]),
+                "standard_error": float(errors[place]),
+                **{f"fold{f}_score": float(s) for f, s in enumerate(self.fold_scores[place])},
+                "chosen": place == self.best_index,
+            }
+            for place, point in zip(np.ndindex(means.shape), self.points(), strict=True)
+        ]
+
+    def _repr_html_(self) -> str:
+        return scores_table(self.scoring, self.rows())
 
     # Columns are arrays, whose equality is no truth value: tables are equal to themselves only.
 

@@ -1,9 +1,6 @@
 """What a search tried, and choices at the end of it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -11,9 +8,10 @@ from clustruct._typing import Floats
 from clustruct.results.features import SearchResult
 from clustruct.results.paired import corrected_errors
 from clustruct.results.samples import CountSelection
+from clustruct.results.scores import total
 from clustruct.results.tasks import TaskSelection
 
-__all__ = ["Edge", "edges", "total", "tried"]
+__all__ = ["Edge", "edges", "tried"]
 
 Search = SearchResult | TaskSelection | CountSelection
 
@@ -25,14 +23,8 @@ CLEAR, MATTERS = 1.0, 0.005
 class Edge:
     """A choice at the end of what was tried, towards which the score was still improving.
 
-    Attributes
-    ----------
-    name : str
-        Parameter, such as "n_clusters" or "alpha".
-    value : float
-        What was chosen.
-    neighbour : float
-        The value next to it, which is clearly worse.
+    `name` is a parameter, such as "n_clusters" or "alpha", `value` was chosen, and `neighbour` is
+    the value next to it, which is clearly worse.
     """
 
     name: str
@@ -102,27 +94,7 @@ def _inner(levels: Floats, value: float, name: str, most: float) -> float | None
 
 def _points(found: Search) -> tuple[tuple[str, ...], Floats, Floats, int]:
     """Names, values and scores of the points of a search, and which was chosen."""
-    if isinstance(found, CountSelection):
-        numbers = np.asarray(found.n_clusters, dtype=np.float64)[:, None]
-        chosen = int(np.flatnonzero(numbers[:, 0] == found.best)[0])
-        return ("n_clusters",), numbers, -np.asarray(found.values)[:, None], chosen
-    shape = found.fold_scores.shape[:-1]
-    chosen = int(np.ravel_multi_index(found.best_index, shape))
-    scores = found.fold_scores.reshape(-1, found.fold_scores.shape[-1])
-    names: tuple[str, ...]
-    points: list[tuple[float, ...]]
-    if isinstance(found, TaskSelection):
-        names = ("n_clusters", "alpha", "alpha_mean", "alpha_between", "alpha_within")
-        points = [(found.n_clusters[q], *found.strengths[s]) for q, s in np.ndindex(*shape)]
-    else:
-        names = ("n_clusters", "alpha", "n_nonzero")
-        counts, limits = map(total, found.n_clusters), map(total, found.n_nonzero)
-        points = list(product(counts, found.alphas.tolist(), limits))
-    return names, np.array(points, dtype=np.float64), scores, chosen
-
-
-def total(count: Any) -> float:
-    """A number of groups, in all blocks together; infinity for None, no limit."""
-    if isinstance(count, Mapping):
-        return float(sum(count.values()))
-    return np.inf if count is None else float(count)
+    points = found.points()
+    names = tuple(name for name in points[0] if name != "relax")  # the best is kept at each point
+    values = np.array([[total(point[name]) for name in names] for point in points])
+    return names, values, found.point_scores, found.flat_index

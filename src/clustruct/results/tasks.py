@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats
 from clustruct.results.scores import ScoreTable
-from clustruct.results.tables import GroupTable, plural, scores_table, some_of
+from clustruct.results.tables import GroupTable, plural, some_of
 
 __all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
 
@@ -28,7 +28,7 @@ class TaskGroup:
     --------
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
-    >>> model = cs.TaskClusterRegressor(2).fit(*problem.columns())
+    >>> model = cs.TaskClusterRegressor(2, random_state=0).fit(*problem.columns())
     >>> sum(group.size for group in model.clusters())
     8
     """
@@ -59,7 +59,7 @@ class TaskGroups(GroupTable[TaskGroup]):
     --------
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
-    >>> groups = cs.TaskClusterRegressor(2).fit(*problem.columns()).clusters()
+    >>> groups = cs.TaskClusterRegressor(2, random_state=0).fit(*problem.columns()).clusters()
     >>> print(groups)
     8 tasks in 2 groups
     <BLANKLINE>
@@ -97,7 +97,7 @@ class TaskSelection(ScoreTable):
     scoring : str
         Name of the score.
     rule : str
-        ``"best"`` or ``"fewest"``.
+        ``"best"``, ``"fewest"`` or ``"one_se"``.
     best_index : tuple of int
         The point chosen: indices into ``n_clusters`` and ``strengths``.
 
@@ -109,7 +109,9 @@ class TaskSelection(ScoreTable):
     --------
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(random_state=0)
-    >>> model = cs.TaskClusterRegressorCV((1, 3), alpha_within=(0.1, 1.0), alpha_between=0.01)
+    >>> model = cs.TaskClusterRegressorCV(
+    ...     (1, 3), alpha_within=(0.1, 1.0), alpha_between=0.01, random_state=0
+    ... )
     >>> found = model.fit(*problem.columns()).cv_results_
     >>> found.fold_scores.shape, len(found.rows())
     ((2, 2, 5), 4)
@@ -126,45 +128,10 @@ class TaskSelection(ScoreTable):
     rule: str
     best_index: tuple[int, int]
 
-    @property
-    def mean_scores(self) -> NDArray[np.float64]:
-        """Mean over the folds, of shape (n_Q, n_strengths)."""
-        means: NDArray[np.float64] = self.fold_scores.mean(axis=-1)
-        return means
-
-    def points(self) -> list[dict[str, Any]]:
-        """The parameters at every point of the grid.
-
-        Returns
-        -------
-        list of dict
-            The column ``params``.
-        """
+    def points(self) -> list[dict[str, Any]]:  # noqa: D102
         names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
         return [
             {"n_clusters": count, **dict(zip(names, strengths, strict=True))}
             for count in self.n_clusters
             for strengths in self.strengths
         ]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dictionary for each point of the grid.
-
-        Returns
-        -------
-        list of dict
-            ``pandas.DataFrame(result.rows())`` makes a data frame of it.
-        """
-        means = self.mean_scores
-        return [
-            {
-                **point,
-                "mean_score": float(means[q, s]),
-                **{f"fold{f}_score": float(v) for f, v in enumerate(self.fold_scores[q, s])},
-                "chosen": (q, s) == self.best_index,
-            }
-            for (q, s), point in zip(np.ndindex(means.shape), self.points(), strict=True)
-        ]
-
-    def _repr_html_(self) -> str:
-        return scores_table(self.scoring, self.rows())

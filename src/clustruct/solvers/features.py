@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.grouping.constraints import FeatureConstraint, Free
+from clustruct.grouping.constraints import FeatureConstraint, Free, Places
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -271,7 +271,7 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
     most = SETTINGS.most_searched if quadratic else SETTINGS.most_modelled
     small = problem.objective.shape[0] <= most
     searchable = room and small and may_refit(problem.constraint)
-    if searchable and problem.constraint.places(best.W) is not None:
+    if searchable and _places(problem, best.W) is not None:
         attempts.append(_search(problem, best.W))
     return attempts
 
@@ -334,16 +334,23 @@ def _relax(problem: FeatureProblem, options: Mapping[str, Any]) -> Run[Any]:
 
 def _search(problem: FeatureProblem, start: Floats) -> Attempt:
     """Search over partitions from a feasible start, then projected gradient."""
-    places = problem.constraint.places(start)
+    places = _places(problem, start)
     if places is None:
         raise ValueError(
-            "solver='soft' moves features between groups, and n_clusters=None gives each its own. "
-            "Give n_clusters an integer, or choose solver='pg'."
+            "solver='soft' moves features between groups, and n_clusters=None gives each its own "
+            "(or the constraint has no method places). Give n_clusters an integer, or choose "
+            "solver='pg'."
         )
     effort = _effort(problem, places.n_groups)
     soft = Soft(problem.objective, places, effort=effort, rng=problem.rng)
     searched = drive(soft, problem.budget)
     return Attempt("soft", (searched, _descend(problem, searched.solution.point.W, {})))
+
+
+def _places(problem: FeatureProblem, start: Floats) -> Places | None:
+    """Where features may be moved; None if they cannot be, or the constraint does not say."""
+    places: Callable[[Floats], Places | None] | None = getattr(problem.constraint, "places", None)
+    return None if places is None else places(start)
 
 
 def _effort(problem: FeatureProblem, n_groups: int) -> Effort:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 MOST_COLUMNS = 40  # shown, of those that are read
-LOSSES = {"regression": ("squared", "huber"), "classification": ("logistic", "squared")}
 
 
 def add(commands: Any) -> None:
@@ -151,7 +150,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     )
     search.add_argument(
         "--loss",
-        choices=sorted({loss for losses in LOSSES.values() for loss in losses}),
+        metavar="NAME",
         help="squared or huber for numbers, logistic or squared for classes",
     )
     search.add_argument(
@@ -274,8 +273,11 @@ def _claim(kinds: dict[str, str], name: str, kind: str, option: str) -> None:
 
 
 def _check_loss(loss: str | None, kind: str) -> None:
-    if loss is not None and loss not in LOSSES[kind]:
-        raise BadUsage(f"--loss {loss} is not for {kind}. Give {' or '.join(LOSSES[kind])}.")
+    from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES
+
+    known = NUMBER_LOSSES if kind == "regression" else CLASS_LOSSES
+    if loss is not None and loss not in known:
+        raise BadUsage(f"--loss {loss} is not for {kind}. Give {' or '.join(known)}.")
 
 
 def _write(

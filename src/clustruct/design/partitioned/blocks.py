@@ -10,9 +10,9 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
-from scipy.sparse import issparse, vstack
 
-from clustruct.design.local.matrices import aligned, local_design, local_matrix
+from clustruct.design.local import aligned, as_design, local_matrix
+from clustruct.design.partitioned.collections import check_length, with_known_rows
 from clustruct.design.partitioned.in_step import Meeting
 from clustruct.design.partitioned.pieces import (
     Mapped,
@@ -30,11 +30,28 @@ from clustruct.design.partitioned.pieces import (
     single_threaded,
     unfolded,
 )
-from clustruct.design.partitioned.questions import Question, combined, kept, looked_at
-from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.design.partitioned.questions import (
+    Question,
+    combined,
+    concatenated,
+    count_bad,
+    describe,
+    fetch_rows,
+    is_finite,
+    joined_moments,
+    kept,
+    locate_in_piece,
+    looked_at,
+    moments,
+    stacked,
+    take_masked,
+    touch,
+)
+from clustruct.design.protocols import Check, Floats, Labels, Rows, T
+from clustruct.design.sources import is_partitioned
 from clustruct.kernels.kmeans1d import cluster_values
 
-__all__ = ["BlockDesign"]
+__all__ = ["BlockDesign", "block_design"]
 
 # Bytes of a column of rows up to which sums over them are taken on the host.
 MOST_LOCAL = 1 << 30
@@ -45,17 +62,30 @@ MOST_AT_HAND, LEAST_SHARED = 1 << 27, 1 << 24
 MOST_KEPT = 1 << 29
 
 
+def block_design(X: Any) -> "BlockDesign":
+    """The design of a Dask array or data frame; read once and kept, if it fits into memory.
+
+    Its chunks are NumPy arrays, SciPy sparse matrices or data frames.
+    """
+    array = with_known_rows(X)
+    array = array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
+    pairs = zip(array.to_delayed()[:, 0], array.chunks[0], strict=True)
+    filled = [(block, height) for block, height in pairs if height > 0]
+    if not filled:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={array.shape}) in X. Give some rows."
+        )
+    blocks, heights = zip(*filled, strict=True)
+    design = BlockDesign(blocks, heights, array.shape[1])
+    if design.survey() <= available_bytes():
+        design.hold()
+    return design
+
+
 class BlockDesign:
     """A matrix in pieces of rows.
 
-    Parameters
-    ----------
-    blocks : sequence of Delayed
-        A NumPy array or SciPy sparse matrix each, none of them empty.
-    heights : sequence of int
-        Their numbers of rows.
-    width : int
-        Number of columns.
+    Each block is a delayed NumPy array or SciPy sparse matrix, none of them empty.
     """
 
     streamed = True
@@ -70,12 +100,13 @@ class BlockDesign:
         self.n_entries = self.shape[0] * width
         self.n_bytes = 8.0 * self.n_entries
         self.n_passes = 0
+        self.lazy = True  # what users get is computed when they ask for it
         self._blamed = False
         self._meeting: Meeting[Question] | None = None
 
     def survey(self) -> float:
         """Look at the first block, for what is stored in all; return their bytes, about."""
-        parts = delay(_describe, [self._blocks[:1]])
+        parts = delay(describe, [self._blocks[:1]])
         ((self.is_sparse, entries, n_bytes),) = self._guarded(lambda: compute(parts))
         scale = self.shape[0] / self.heights[0]
         self.n_entries = int(scale * entries)
@@ -133,13 +164,13 @@ class BlockDesign:
         """One pass over the blocks; new rows are kept, the sums of single blocks are not."""
         return self._ask(Question(function, rows, combine or added, 1))
 
-    def side_by_side(self, works: Sequence[Callable[[], T]]) -> list[T]:
+    def side_by_side(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
         """Their passes are made together."""
         if self._meeting is not None:
-            return self._meeting.run(works)
+            return self._meeting.run(jobs)
         self._meeting = Meeting(self._answers, self._go_together)
         try:
-            return self._meeting.run(works)
+            return self._meeting.run(jobs)
         finally:
             self._meeting = None
 
@@ -148,6 +179,22 @@ class BlockDesign:
         if isinstance(rows, Pieces):
             return rows
         return self._at_hand(np.split(rows, np.cumsum(self.heights)[:-1]), rows.shape)
+
+    def attach(self, values: Any, name: str = "rows", check: Check | None = None) -> Pieces:
+        """In the same pieces, and kept."""
+        if not is_partitioned(values):
+            if hasattr(values, "shape"):
+                check_length(values, self, name)
+            rows = np.asarray(values) if check is None else check(values, self.shape[0])
+            return self.place(rows)
+        array = with_known_rows(values)
+        check_length(array, self, name)
+        array = array.rechunk((self.heights, *((-1,) * (array.ndim - 1))))
+        return Pieces.of(keep(list(array.to_delayed().reshape(-1))), array.shape)
+
+    def gather(self, rows: Pieces) -> NDArray[Any]:
+        """One piece after the other."""
+        return np.concatenate(rows.local)
 
     def _at_hand(self, local: list[Any], shape: tuple[int, ...] | None = None) -> Pieces:
         """Rows of this process, sent to where the blocks are when they are wanted there."""
@@ -175,7 +222,7 @@ class BlockDesign:
 
     def moments(self, shares: Rows) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column, in one pass: those of blocks are joined."""
-        _, means, variances = self.sweep(_moments, shares, combine=_joined_moments)
+        _, means, variances = self.sweep(moments, shares, combine=joined_moments)
         return means, variances
 
     def gram(self, shares: Rows, means: Floats) -> Floats:
@@ -215,7 +262,7 @@ class BlockDesign:
 
         def some(lists: Sequence[Piece]) -> list[Piece]:
             chosen = [[parts[number] for number in filled] for parts in (lists, mask.parts)]
-            return delay(_take, chosen)
+            return delay(take_masked, chosen)
 
         fewer = BlockDesign(
             some(self._blocks), [counts[number] for number in filled], self.shape[1]
@@ -237,7 +284,7 @@ class BlockDesign:
         mine = Pieces.of([sought[a:b] for a, b in pairwise(bounds)])
         before = Pieces.of([0.0, *ends[:-1]])
         first = Pieces.of([0, *np.cumsum(self.heights)[:-1]])
-        return self.fold(_locate, shares, mine, before, first, combine=_concatenated)
+        return self.fold(locate_in_piece, shares, mine, before, first, combine=concatenated)
 
     def fetch(self, index: Labels, *rows: Pieces) -> tuple[Any, tuple[Any, ...]]:
         """From the blocks that hold some of them."""
@@ -248,17 +295,23 @@ class BlockDesign:
         lists = [self._blocks, *(each.parts for each in rows)]
         chosen = [[parts[number] for number in filled] for parts in lists]
         self.n_passes += 1
-        found = self._total(delay(_fetch, [mine, *chosen]), _stacked)
+        found = self._total(delay(fetch_rows, [mine, *chosen]), stacked)
         return local_matrix(found[0]), tuple(map(aligned, found[1:]))
 
     def hand_out(self, codes: Pieces) -> Any:
-        """As a Dask array with a chunk for each block."""
+        """As a Dask array with a chunk for each block, unless a mapped file was passed."""
+        if not self.lazy:
+            return self.gather(codes).astype(np.intp, copy=False)
         as_codes = delayed(np.asarray, pure=False)
         parts = [
             da.from_delayed(as_codes(part, dtype=np.intp), (height,), np.intp)
             for part, height in zip(codes.parts, self.heights, strict=True)
         ]
         return da.concatenate(parts)
+
+    def by_rows(self) -> "BlockDesign":
+        """Passes take all rows."""
+        return self
 
     def over(self, rows: Pieces) -> "BlockDesign":
         """The same pieces of other columns."""
@@ -336,7 +389,7 @@ class BlockDesign:
         bases, made = unfolded(rows)
 
         def on_block(block: Any, *mine: Any) -> Any:
-            design = local_design(local_matrix(block), in_stretches=True)
+            design = as_design(local_matrix(block), in_stretches=True)
             return function(design, *made(*map(aligned, mine)))
 
         return delay(on_block, [self._blocks, *(mine.parts for mine in bases)])
@@ -347,7 +400,7 @@ class BlockDesign:
 
     def _checked(self, total: T) -> T:
         """A result that is not finite has its reason told, once."""
-        if not self._blamed and not _is_finite(total):
+        if not self._blamed and not is_finite(total):
             self._blamed = True
             self._name_bad_block()
         return total
@@ -363,7 +416,7 @@ class BlockDesign:
     def _name_failing_block(self, error: Exception) -> None:
         for number, block in enumerate(self._blocks):
             try:
-                compute(delay(_touch, [[block]]))
+                compute(delay(touch, [[block]]))
             except Exception as reason:
                 raise RuntimeError(
                     f"Chunk {number} of X ({self._place(number)}) could not be computed: "
@@ -373,7 +426,7 @@ class BlockDesign:
 
     def _name_bad_block(self) -> None:
         for number, block in enumerate(self._blocks):
-            (bad,) = compute(delay(_bad_entries, [[block]]))
+            (bad,) = compute(delay(count_bad, [[block]]))
             if bad:
                 raise ValueError(
                     f"Input X contains NaN or infinity: {bad} entries in chunk {number} "
@@ -386,17 +439,10 @@ class BlockDesign:
 
 
 class BlocksAtHand(BlockDesign):
-    """The same for small blocks of this process, which others would take longer for.
+    """The same for small blocks in this process, where sending them out would take longer.
 
-    Blocks are treated one by one and joined in the same tree, so that not a bit differs.
-
-    Parameters
-    ----------
-    blocks : sequence of ndarray
-    heights : sequence of int
-    width : int
-    beside : sequence of Piece
-        The larger blocks that the rows belong to.
+    Blocks are treated one by one and joined in the same tree, so that not a bit differs. `beside`
+    are the larger blocks that the rows belong to.
     """
 
     def __init__(
@@ -414,7 +460,7 @@ class BlocksAtHand(BlockDesign):
         pieces = piece_by_piece(rows) if rows else repeat(())
         with single_threaded():
             found = [
-                look(local_design(aligned(block), in_stretches=True), *mine)
+                look(as_design(aligned(block), in_stretches=True), *mine)
                 for block, mine in zip(self._blocks, pieces, strict=bool(rows))
             ]
         sums = join([sums for _, sums in found], combined(questions), delayed_=False)
@@ -426,82 +472,3 @@ class BlocksAtHand(BlockDesign):
             )
             for number, question in enumerate(questions)
         ]
-
-
-def _moments(design: Any, shares: Floats) -> tuple[float, Floats, Floats]:
-    """Weight, means and summed squares of a block."""
-    weight = float(shares.sum())
-    if weight <= 0.0:
-        return 0.0, np.zeros(design.shape[1]), np.zeros(design.shape[1])
-    means, variances = design.moments(shares / weight)
-    return weight, means, weight * variances
-
-
-def _joined_moments(
-    a: tuple[float, Floats, Floats], b: tuple[float, Floats, Floats]
-) -> tuple[float, Floats, Floats]:
-    """Those of two blocks together."""
-    weight = a[0] + b[0]
-    share_of_b = b[0] / weight if weight > 0.0 else 0.0
-    apart = b[1] - a[1]
-    return (
-        weight,
-        a[1] + share_of_b * apart,
-        a[2] + b[2] + a[0] * share_of_b * apart**2,
-    )
-
-
-def _take(rows: Any, mask: NDArray[np.bool_]) -> Any:
-    """Rows where the mask is true."""
-    return local_matrix(rows)[mask] if issparse(rows) else np.asarray(rows)[mask]
-
-
-def _locate(shares: Floats, sought: Floats, before: float, first: int) -> Labels:
-    """Numbers of a piece's rows at which the sums, with those before it, pass what is sought."""
-    found = (before + shares.cumsum()).searchsorted(sought, side="right")
-    return first + np.minimum(found, shares.size - 1)
-
-
-def _concatenated(a: Any, b: Any) -> Any:
-    return np.concatenate([a, b])
-
-
-def _fetch(index: Labels, block: Any, *rows: Any) -> tuple[Any, ...]:
-    """Some rows of a block, and what belongs to them."""
-    return local_matrix(block)[index], *(np.asarray(mine)[index] for mine in rows)
-
-
-def _stacked(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Rows of two blocks, and what belongs to them, one below the other."""
-    matrices = [a[0], b[0]]
-    matrix = vstack(matrices, format="csr") if issparse(a[0]) else np.concatenate(matrices)
-    return matrix, *map(_concatenated, a[1:], b[1:])
-
-
-def _describe(block: Any) -> tuple[bool, int, int]:
-    """Whether a block is sparse, the numbers it stores, and its bytes."""
-    matrix = local_matrix(block)
-    if issparse(matrix):
-        n_bytes = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
-        return True, int(matrix.nnz), int(n_bytes)
-    return False, int(matrix.size), int(matrix.nbytes)
-
-
-def _touch(block: Any) -> tuple[int, ...]:
-    return local_matrix(block).shape
-
-
-def _bad_entries(block: Any) -> int:
-    matrix = local_matrix(block)
-    values = matrix.data if issparse(matrix) else matrix
-    return int(values.size - np.count_nonzero(np.isfinite(values)))
-
-
-def _is_finite(total: Any) -> bool:
-    """Whether all numbers of a result are."""
-    if isinstance(total, tuple):
-        return all(_is_finite(part) for part in total)
-    if hasattr(total, "__dict__"):
-        return all(_is_finite(part) for part in vars(total).values())
-    array = np.asarray(total)
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())

@@ -1,6 +1,7 @@
-"""Dask arrays and data frames, as designs and rows."""
+"""Dask arrays and data frames: their rows counted, brought into line and mapped."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import dask
@@ -8,55 +9,18 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.design.kinds import is_partitioned
-from clustruct.design.partitioned.blocks import BlockDesign
-from clustruct.design.partitioned.pieces import Pieces, available_bytes, keep
+from clustruct.design.sources import Beside, is_partitioned
 
-__all__ = ["beside_rows", "block_design", "block_rows", "in_chunks"]
+__all__ = ["average_pieces", "check_length", "in_chunks", "map_pieces", "with_known_rows"]
 
 # Size of the pieces in which a file is read.
 CHUNK_BYTES = 1 << 26
-
-
-def block_design(X: Any) -> BlockDesign:
-    """The design of a Dask array or data frame; read once and kept, if it fits into memory.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        With NumPy arrays, SciPy sparse matrices or data frames as chunks.
-
-    Returns
-    -------
-    BlockDesign
-    """
-    array = _with_known_rows(X)
-    array = array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
-    pairs = zip(array.to_delayed()[:, 0], array.chunks[0], strict=True)
-    filled = [(block, height) for block, height in pairs if height > 0]
-    if not filled:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape={array.shape}) in X. Give some rows."
-        )
-    blocks, heights = zip(*filled, strict=True)
-    design = BlockDesign(blocks, heights, array.shape[1])
-    if design.survey() <= available_bytes():
-        design.hold()
-    return design
 
 
 def in_chunks(X: np.memmap[Any, Any]) -> Any:
     """A mapped file as a Dask array that reads it chunk by chunk.
 
     Mapped pages stay in memory for as long as there is room; what is read is freed after use.
-
-    Parameters
-    ----------
-    X : memmap of shape (n, d)
-
-    Returns
-    -------
-    dask.array.Array
     """
     height = max(1, CHUNK_BYTES // max(1, X.shape[1] * X.itemsize))
     read = dask.delayed(_read_rows, pure=False)
@@ -81,56 +45,61 @@ def _read_rows(
     return values.reshape(rows, width)
 
 
-def block_rows(design: BlockDesign, rows: Any, name: str) -> Pieces:
-    """What belongs to the rows of a design, in the same pieces, and kept.
+def map_pieces(
+    function: Callable[..., Any],
+    X: Any,
+    axes: tuple[int, ...],
+    dtype: Any,
+    beside: Beside | None,
+) -> Any:
+    """Apply a function to the chunks of an array, and to what is beside their rows, lazily.
 
-    Parameters
-    ----------
-    design : BlockDesign
-    rows : array-like, dask.array.Array, dask.dataframe.Series or DataFrame
-    name : str
-        What users call it.
-
-    Returns
-    -------
-    Pieces
+    `axes` and `dtype` are those of what it returns, without the rows.
     """
+    rows: tuple[Any, ...] = ()
+    if beside is not None:
+        X, mine = _in_line(X, beside)
+        rows = (mine, ("i", "l")[: mine.ndim])
+    new_axes = {f"new {place}": width for place, width in enumerate(axes)}
+    return da.blockwise(
+        function,
+        ("i", *new_axes),
+        X,
+        ("i", "j"),
+        *rows,
+        new_axes=new_axes,
+        concatenate=True,
+        align_arrays=False,
+        dtype=dtype,
+        # Sparse blocks have no meta that the function could be called with.
+        meta=np.empty((0,) * (1 + len(axes)), dtype=dtype),
+    )
+
+
+def average_pieces(values: Any, beside: Beside | None) -> float:
+    """Mean of a vector, weighted by what belongs to its entries."""
+    if beside is None:
+        return float(values.mean())
+    values, weights = _in_line(values, beside)
+    return float((weights * values).sum() / weights.sum())
+
+
+def _in_line(X: Any, beside: Beside) -> tuple[Any, Any]:
+    """An array, and what belongs to its rows in the same chunks."""
+    rows = beside.values
     if not is_partitioned(rows):
-        rows = np.asarray(rows)
-        _check_length(rows, design, name)
-        return design.place(rows)
-    array = _with_known_rows(rows)
-    _check_length(array, design, name)
-    array = array.rechunk((design.heights, *((-1,) * (array.ndim - 1))))
-    return Pieces.of(keep(list(array.to_delayed().reshape(-1))), array.shape)
-
-
-def beside_rows(X: Any, rows: Any, name: str) -> tuple[Any, Any]:
-    """A Dask array, and what belongs to its rows in the same pieces, computed later.
-
-    Parameters
-    ----------
-    X : dask.array.Array
-    rows : array-like, dask.array.Array, dask.dataframe.Series or DataFrame
-    name : str
-        What users call the rows.
-
-    Returns
-    -------
-    tuple of dask.array.Array
-    """
-    if not is_partitioned(rows):
-        rows = da.from_array(np.asarray(rows), chunks=-1)
+        X = with_known_rows(X)
+        rows = da.from_array(beside.check(rows, X.shape[0]), chunks=-1)
     if hasattr(rows, "to_dask_array"):
         rows = _as_array(rows, lengths=None)
     if np.isnan(X.shape[0]) and np.isnan(rows.shape[0]) and rows.numblocks[0] == X.numblocks[0]:
         return X, rows  # pieces of the same frame, which are not counted for this
-    X, rows = _with_known_rows(X), _with_known_rows(rows)
-    _check_length(rows, X, name)
+    X, rows = with_known_rows(X), with_known_rows(rows)
+    check_length(rows, X, beside.name)
     return X, rows.rechunk((X.chunks[0], *((-1,) * (rows.ndim - 1))))
 
 
-def _with_known_rows(X: Any) -> Any:
+def with_known_rows(X: Any) -> Any:
     """An array whose pieces have known numbers of rows; they are counted where they have not."""
     if hasattr(X, "to_dask_array"):
         return _as_array(X, lengths=True)
@@ -144,9 +113,11 @@ def _as_array(frame: Any, lengths: bool | None) -> Any:
         return frame.to_dask_array(lengths=lengths)
 
 
-def _check_length(rows: Any, X: Any, name: str) -> None:
-    if rows.ndim not in (1, 2) or rows.shape[0] != X.shape[0]:
+def check_length(rows: Any, X: Any, name: str) -> None:
+    """Complain of rows that are not as many as those of ``X``."""
+    shape = tuple(rows.shape)
+    if len(shape) not in (1, 2) or shape[0] != X.shape[0]:
         raise ValueError(
-            f"{name} has shape {tuple(rows.shape)}, but X has {X.shape[0]} samples. "
+            f"{name} has shape {shape}, but X has {X.shape[0]} samples. "
             "Give one entry, or one row, for each."
         )

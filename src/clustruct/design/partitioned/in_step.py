@@ -1,8 +1,8 @@
-"""Works that need passes over the same rows, and make them together.
+"""Concurrent jobs share passes over ``X``.
 
-Each work runs in a thread of its own, but only one of them at a time: it goes on until it asks for
-a pass, and then the next one does. When all of them wait, one pass answers all. Nothing depends on
-which thread is faster, and a work gets the same bits as by itself.
+Each job runs in a thread of its own, but only one of them at a time: it goes on until it asks for a
+pass, and then the next one does. When all of them wait, one pass serves all. Nothing depends on
+which thread is faster, and a job gets the same bits as by itself.
 """
 
 import threading
@@ -18,25 +18,25 @@ __all__ = ["Meeting"]
 T = TypeVar("T")
 A = TypeVar("A")
 
-# Works that are under way at a time, of those handed over together.
+# Jobs that are under way at a time, of those handed over together.
 MOST_AT_ONCE = 32
 
 
 class Abandoned(BaseException):
-    """Ends a work whose answer nobody waits for any more."""
+    """Ends a job whose result nobody waits for any more."""
 
 
 class Member(Generic[T]):
-    """A work, its thread, and the baton that lets it go on."""
+    """A job, its thread, and the baton that lets it go on."""
 
-    def __init__(self, work: Callable[[], T], parent: "Member[Any] | None") -> None:
+    def __init__(self, job: Callable[[], T], parent: "Member[Any] | None") -> None:
         self.parent = parent
         self.waits_for = 0
         self.solution: Any = None
         self.result: T | None = None
         self.error: BaseException | None = None
         self.done = False
-        self._work = work
+        self._job = job
         self._config = get_config()
         self._baton = threading.Semaphore(0)
         self._given_back = threading.Semaphore(0)
@@ -46,45 +46,40 @@ class Member(Generic[T]):
         self._baton.acquire()
         try:
             with config_context(**self._config):
-                self.result = self._work()
+                self.result = self._job()
         except BaseException as error:  # told to those who wait for the result
             self.error = error
         self.done = True
         self._given_back.release()
 
     def go_on(self) -> None:
-        """Let the work run until it pauses or ends."""
+        """Let the job run until it pauses or ends."""
         if self._thread.ident is None:
             self._thread.start()
         self._baton.release()
         self.wait()
 
     def wait(self) -> None:
-        """Until the work pauses or has ended."""
+        """Wait until the job pauses or has ended."""
         self._given_back.acquire()
         if self.done:
             self._thread.join()
 
     def pause(self) -> None:
-        """Of the work itself: wait until it may go on."""
+        """Called by the job itself: wait until it may go on."""
         self._given_back.release()
         self._baton.acquire()
 
     def end(self) -> None:
-        """Let a work that has begun come to its end."""
+        """Let a job that has begun come to its end."""
         while self._thread.ident is not None and not self.done:
             self.go_on()
 
 
 class Meeting(Generic[A]):
-    """Where works wait for each other.
+    """Where jobs wait for each other.
 
-    Parameters
-    ----------
-    answer : callable
-        Gives the answers to some questions, for one pass.
-    fits : callable
-        Whether questions may be answered together.
+    `answer` makes a pass for some questions, and `fits` says whether one pass may serve them.
     """
 
     def __init__(
@@ -100,12 +95,12 @@ class Meeting(Generic[A]):
         self._running: Member[Any] | None = None
         self._abandoned = False
 
-    def run(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        """What the works return; those that a work hands over join the others."""
+    def run(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
+        """Run the jobs and return their results; nested jobs join the batch."""
         results: list[T] = []
-        for first in range(0, len(works), MOST_AT_ONCE):
-            some = works[first : first + MOST_AT_ONCE]
-            members = [Member(work, self._running) for work in some]
+        for first in range(0, len(jobs), MOST_AT_ONCE):
+            some = jobs[first : first + MOST_AT_ONCE]
+            members = [Member(job, self._running) for job in some]
             self._under_way.update(members)
             self._ready.extend(members)
             if self._running is None:
@@ -120,7 +115,7 @@ class Meeting(Generic[A]):
         return results
 
     def ask(self, question: A) -> Any:
-        """The answer to a question of the work that is running."""
+        """Wait for the pass that serves the job that is running, and return what it found."""
         mine = self._running
         assert mine is not None
         self._asking.append((mine, question))
@@ -129,7 +124,7 @@ class Meeting(Generic[A]):
         return answer
 
     def _pause(self) -> None:
-        """Of the work that is running: wait until it may go on."""
+        """Called by the job that is running: wait until it may go on."""
         assert self._running is not None
         if not self._abandoned:
             self._running.pause()
@@ -137,7 +132,7 @@ class Meeting(Generic[A]):
             raise Abandoned
 
     def _lead(self) -> None:
-        """Let one work after the other go on, and answer them when all wait."""
+        """Let one job after the other go on, and make a pass when all wait."""
         try:
             while self._ready or self._asking:
                 while self._ready:
@@ -149,7 +144,7 @@ class Meeting(Generic[A]):
             raise
 
     def _let(self, member: Member[Any]) -> None:
-        """Let a work go on until it pauses or ends."""
+        """Let a job go on until it pauses or ends."""
         self._running = member
         member.go_on()
         self._running = None
@@ -164,7 +159,7 @@ class Meeting(Generic[A]):
             raise member.error
 
     def _answer_some(self) -> None:
-        """As many as may be answered together, at least one."""
+        """Make a pass for as many questions as fit, at least one."""
         some = [self._asking.popleft()]
         while self._asking and self._fits([question for _, question in [*some, self._asking[0]]]):
             some.append(self._asking.popleft())
@@ -174,7 +169,7 @@ class Meeting(Generic[A]):
             self._ready.append(member)
 
     def _abandon(self) -> None:
-        """End all works, one after the other."""
+        """End all jobs, one after the other."""
         self._abandoned = True
         if self._running is not None:
             self._running.wait()  # an interrupt came while it was working

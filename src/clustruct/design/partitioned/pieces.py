@@ -1,7 +1,7 @@
-"""Work on pieces of rows, by Dask: where each lies, in any order, added up in one and the same.
+"""Passes over pieces of rows, by Dask.
 
-A pass hands a function to every piece and joins what comes back in a tree of fixed shape. The same
-pieces therefore give the same bits, whoever works on them and however many they are.
+A pass hands a function to every piece, where it lies and in any order, and joins the results in a
+tree of fixed shape: the same pieces give the same bits, whatever workers there are.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from dask.base import get_scheduler
 from dask.delayed import delayed
 from threadpoolctl import ThreadpoolController
 
-from clustruct.design.local.matrices import aligned
+from clustruct.design.local import aligned
 
 __all__ = [
     "Mapped",
@@ -46,16 +46,10 @@ Piece = Any  # an array, or a Delayed, which has no type
 
 
 class Pieces:
-    """Rows in pieces.
+    """Rows in pieces, one array for each piece of the design.
 
-    Parameters
-    ----------
-    make_parts : callable
-        Returns one array for each piece of the design, at hand or delayed.
-    make_local : callable
-        Returns the same as arrays of the host, for sums that are not worth sending out.
-    shape : tuple of int, default=None
-        Of all pieces together, where it is known.
+    `make_parts` returns them where they lie, at hand or delayed, and `make_local` on the host, for
+    sums that are not worth sending out. The shape is that of all pieces, where it is known.
     """
 
     def __init__(
@@ -85,14 +79,7 @@ class Pieces:
 
 
 class Mapped(Pieces):
-    """Rows made of others, by whoever needs them.
-
-    Parameters
-    ----------
-    function : callable
-        Of the pieces of each of the rows.
-    rows : sequence of Pieces
-    """
+    """Rows that a function makes of the pieces of others, where they are needed."""
 
     def __init__(self, function: Callable[..., Any], rows: Sequence[Pieces]) -> None:
         self.function = function

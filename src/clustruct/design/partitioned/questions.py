@@ -1,29 +1,42 @@
-"""What is asked of a pass over blocks, and how a block answers several questions at once."""
+"""What is asked of a pass over blocks, and what is computed from a single block."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clustruct.design.partitioned.pieces import Pieces
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
 
-__all__ = ["Question", "combined", "kept", "looked_at"]
+from clustruct.design.local import local_matrix
+from clustruct.design.partitioned.pieces import Pieces
+from clustruct.design.protocols import Floats, Labels
+
+__all__ = [
+    "Question",
+    "combined",
+    "concatenated",
+    "count_bad",
+    "describe",
+    "fetch_rows",
+    "is_finite",
+    "joined_moments",
+    "kept",
+    "locate_in_piece",
+    "looked_at",
+    "moments",
+    "stacked",
+    "take_masked",
+    "touch",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A function of blocks, and what to do with what it returns.
+    """What is wanted of a pass.
 
-    Attributes
-    ----------
-    function : callable
-        Takes the design of a block and what belongs to its rows; returns new rows, or None, and
-        what is to be added up, or None.
-    rows : tuple of Pieces
-        What belongs to the rows.
-    combine : callable or None
-        Puts together what is to be added up, of two blocks; None where nothing is.
-    width : int
-        About how many columns the new rows have; 0 where there are none.
+    The function takes the design of a block and the pieces of `rows` beside it, and returns new
+    rows of about `width` columns, or None, and a sum, or None. `combine` adds two sums.
     """
 
     function: Callable[..., tuple[Any, Any]]
@@ -35,7 +48,7 @@ class Question:
 def looked_at(
     questions: Sequence[Question],
 ) -> Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """A function of blocks that answers all questions: new rows, and what is to be added up."""
+    """A function of blocks that serves all questions: it returns new rows, and sums."""
     parts = tuple((question.function, len(question.rows)) for question in questions)
 
     def answer(X: Any, *rows: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -64,3 +77,88 @@ def combined(questions: Sequence[Question]) -> Callable[[Any, Any], tuple[Any, .
 def kept(number: int) -> Callable[[Any], Any]:
     """The new rows of one of the questions, of what a block answered."""
     return lambda answer: answer[0][number]
+
+
+# ---- Single blocks
+
+
+def moments(design: Any, shares: Floats) -> tuple[float, Floats, Floats]:
+    """Weight, means and summed squares of a block."""
+    weight = float(shares.sum())
+    if weight <= 0.0:
+        return 0.0, np.zeros(design.shape[1]), np.zeros(design.shape[1])
+    means, variances = design.moments(shares / weight)
+    return weight, means, weight * variances
+
+
+def joined_moments(
+    a: tuple[float, Floats, Floats], b: tuple[float, Floats, Floats]
+) -> tuple[float, Floats, Floats]:
+    """Those of two blocks together."""
+    weight = a[0] + b[0]
+    share_of_b = b[0] / weight if weight > 0.0 else 0.0
+    apart = b[1] - a[1]
+    return (
+        weight,
+        a[1] + share_of_b * apart,
+        a[2] + b[2] + a[0] * share_of_b * apart**2,
+    )
+
+
+def take_masked(rows: Any, mask: NDArray[np.bool_]) -> Any:
+    """Rows where the mask is true."""
+    return local_matrix(rows)[mask] if issparse(rows) else np.asarray(rows)[mask]
+
+
+def locate_in_piece(shares: Floats, sought: Floats, before: float, first: int) -> Labels:
+    """Numbers of a piece's rows at which the sums, with those before it, pass what is sought."""
+    found = (before + shares.cumsum()).searchsorted(sought, side="right")
+    return first + np.minimum(found, shares.size - 1)
+
+
+def concatenated(a: Any, b: Any) -> Any:
+    """Rows of two blocks."""
+    return np.concatenate([a, b])
+
+
+def fetch_rows(index: Labels, block: Any, *rows: Any) -> tuple[Any, ...]:
+    """Some rows of a block, and what belongs to them."""
+    return local_matrix(block)[index], *(np.asarray(mine)[index] for mine in rows)
+
+
+def stacked(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows of two blocks, and what belongs to them, one below the other."""
+    matrices = [a[0], b[0]]
+    matrix = vstack(matrices, format="csr") if issparse(a[0]) else np.concatenate(matrices)
+    return matrix, *map(concatenated, a[1:], b[1:])
+
+
+def describe(block: Any) -> tuple[bool, int, int]:
+    """Whether a block is sparse, the numbers it stores, and its bytes."""
+    matrix = local_matrix(block)
+    if issparse(matrix):
+        n_bytes = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
+        return True, int(matrix.nnz), int(n_bytes)
+    return False, int(matrix.size), int(matrix.nbytes)
+
+
+def touch(block: Any) -> tuple[int, ...]:
+    """Shape of a block, once it has been computed."""
+    return local_matrix(block).shape
+
+
+def count_bad(block: Any) -> int:
+    """How many entries of a block are not finite."""
+    matrix = local_matrix(block)
+    values = matrix.data if issparse(matrix) else matrix
+    return int(values.size - np.count_nonzero(np.isfinite(values)))
+
+
+def is_finite(total: Any) -> bool:
+    """Whether all numbers of a result are."""
+    if isinstance(total, tuple):
+        return all(is_finite(part) for part in total)
+    if hasattr(total, "__dict__"):
+        return all(is_finite(part) for part in vars(total).values())
+    array = np.asarray(total)
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())

@@ -12,22 +12,15 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct._typing import Floats
 from clustruct.arrays import beside, cast
-from clustruct.design import Design, Rows, any_design
-from clustruct.estimators.features.blocks import choose_constraint
-from clustruct.estimators.features.grid import Method, choose_objective
-from clustruct.estimators.intake.arguments import (
-    check_options,
-    check_start,
-    conclude,
-    names_of_features,
-    watcher,
-)
-from clustruct.estimators.intake.samples import Intake, map_rows, take_matrix
+from clustruct.design import Design, PickingDesign, Rows
+from clustruct.estimators.features.grid import Method, choose_constraint, choose_objective
+from clustruct.estimators.intake import Samples, apply_model, names_of_features
+from clustruct.estimators.options import check_options, check_start, conclude, watcher
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Budget, Solution
@@ -41,6 +34,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
 
     n_clusters: Any  # one value here, a sequence of them for a search
     n_nonzero: Any
+    constraint: Any
     coef_: Any
     intercept_: Any
     cluster_values_: Any
@@ -50,6 +44,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "blocks": ["array-like", None],
+        "constraint": [HasMethods(["project", "explained"]), None],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(RECIPES))],
         "init": [StrOptions({"auto", "greedy", "zeros"}), "array-like"],
@@ -63,13 +58,13 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     }
 
     @abstractmethod
-    def _respond(self, samples: Intake) -> Response:
-        """What the scores are held against."""
+    def _respond(self, samples: Samples) -> Response:
+        """Target, loss and weights of samples."""
 
-    def _fit_samples(self, samples: Intake) -> None:
+    def _fit_samples(self, samples: Samples) -> None:
         """Solve for validated samples and set the attributes."""
         design, response = samples.design, self._respond(samples)
-        constraint = choose_constraint(
+        constraint = self.constraint or choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
         )
         method = self._method((design.shape[1], response.n_outputs))
@@ -128,17 +123,15 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
             One column a group, in the order of `cluster_values_`.
         """
         check_is_fitted(self)
-        matrix = take_matrix(self, X)
-        return map_rows(self._sums, matrix, self.n_clusters_, matrix.dtype)
+        return apply_model(self, self._sums, X, self.n_clusters_, None)
 
-    def _sums(self, matrix: Any) -> Floats:
-        """Group sums of a validated matrix."""
-        sums = any_design(matrix).group_sums(self.labels_, self.n_clusters_)
-        return cast(sums, matrix.dtype)
+    def _sums(self, design: PickingDesign) -> Rows:
+        """Group sums, in the precision of ``X``."""
+        return cast(design.group_sums(self.labels_, self.n_clusters_), design.dtype)
 
-    def _scores(self, matrix: Any) -> Rows:
-        """Scores with the intercept, for a validated matrix."""
-        scores = any_design(matrix).scores(self._weights)
+    def _scores(self, design: Design) -> Rows:
+        """Scores with the intercept."""
+        scores = design.scores(self._weights)
         return scores + beside(self._offset, scores)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:

@@ -5,26 +5,29 @@ found once for each alpha, starting from those of the alpha before, and serve ev
 and of nonzero weights.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 
-from clustruct._typing import Floats
-from clustruct.design import Design, StreamedDesign
-from clustruct.estimators.features.blocks import choose_constraint
-from clustruct.grouping.constraints import FeatureConstraint, Free
+from clustruct._typing import Floats, Labels
+from clustruct.design import Design
+from clustruct.grouping.constraints import (
+    BlockClustered,
+    Clustered,
+    FeatureConstraint,
+    Free,
+    SparseClustered,
+)
 from clustruct.grouping.rows import Cluster
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.features.objective import FeatureObjective
-from clustruct.objectives.features.streamed import StreamedFeatureObjective
+from clustruct.objectives.features.streamed import feature_objective
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective, gram_pays, quadratic_objective
 from clustruct.solvers.driver import Budget
@@ -34,19 +37,22 @@ __all__ = [
     "Count",
     "Grid",
     "Method",
+    "Place",
     "check_alphas",
     "check_grid",
+    "choose_constraint",
     "choose_objective",
     "fit_grid",
     "gram_pays",
     "itself",
-    "warn_of_unconverged",
 ]
 
 Count = int | Mapping[Any, int] | None
 Place = tuple[int, int, int]
 T = TypeVar("T")
 
+# The block of features that share no weights.
+ALONE = -1
 # The grid "auto": half a decade apart, from ten times the mean curvature of the loss down.
 N_ALPHAS = 10
 LARGEST, SMALLEST = 1.0, -3.5
@@ -61,21 +67,31 @@ class Grid:
     n_clusters : tuple of int, mapping or None
     alphas : ndarray of shape (n_alphas,)
     n_nonzero : tuple of int or None
+    constraint : Constraint or None
+        One of the user's own, in place of those that the numbers make; these are then None.
     """
 
     n_clusters: tuple[Count, ...]
     alphas: Floats
     n_nonzero: tuple[int | None, ...]
+    constraint: Any = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Number of entries of each."""
         return len(self.n_clusters), self.alphas.size, len(self.n_nonzero)
 
+    @property
+    def size(self) -> int:
+        """Number of places."""
+        return int(np.prod(self.shape))
+
     def constraints(
         self, n_features: int, blocks: ArrayLike | None, cluster: Cluster = cluster_values
     ) -> dict[tuple[int, int], FeatureConstraint]:
         """The constraint for each number of groups and of nonzero weights."""
+        if self.constraint is not None:
+            return {(0, 0): self.constraint}
         return {
             (q, k): choose_constraint(
                 n_features, self.n_clusters[q], self.n_nonzero[k], blocks, cluster
@@ -188,17 +204,18 @@ def choose_objective(
     n, d = design.shape
     if response.loss.quadratic and gram_pays(n, d):
         return quadratic_objective(design, response, np.full(d, float(alpha)))
-    if design.streamed:
-        return StreamedFeatureObjective(cast(StreamedDesign, design), response, float(alpha))
-    return FeatureObjective(design, response, float(alpha))
+    return feature_objective(design, response, float(alpha))
 
 
 def check_grid(
     n_clusters: Count | Sequence[Count],
     alphas: Floats,
     n_nonzero: int | Sequence[int | None] | None,
+    constraint: Any = None,
 ) -> Grid:
-    """A grid of what users pass, each a single value or a sequence."""
+    """A grid of what users pass, each a single value or a sequence; of alphas for a constraint."""
+    if constraint is not None:
+        return Grid((None,), alphas, (None,), constraint)
     counts: tuple[Any, ...] = _as_tuple(n_clusters)
     limits = _as_tuple(n_nonzero)
     for name, entries in (("n_clusters", counts), ("n_nonzero", limits)):
@@ -236,17 +253,6 @@ def check_alphas(
     return values.astype(np.float64)
 
 
-def warn_of_unconverged(count: int, total: int, max_iter: int) -> None:
-    """One warning for all fits that were stopped by their budget."""
-    if count:
-        warnings.warn(
-            f"{count} of {total} fits on the grid were stopped by max_iter={max_iter}. "
-            "Raise max_iter, raise tol, or scale the columns of X.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     """A single value, or the entries of a sequence."""
     single = value is None or isinstance(value, Mapping | str) or np.ndim(value) == 0
@@ -258,3 +264,92 @@ def _is_count(entry: Any) -> bool:
     return entry is None or (
         not isinstance(entry, bool | np.bool_) and isinstance(entry, Integral) and int(entry) >= 1
     )
+
+
+# ---- Constraints
+
+
+def choose_constraint(
+    n_features: int,
+    n_clusters: int | Mapping[Any, int] | None,
+    n_nonzero: int | None,
+    blocks: ArrayLike | None,
+    cluster: Cluster = cluster_values,
+) -> FeatureConstraint:
+    """The set that the weights are kept in; `cluster` is exact k-means, where it is fastest."""
+    if blocks is not None:
+        if n_nonzero is not None:
+            raise ValueError(
+                f"blocks and n_nonzero={n_nonzero} cannot be combined: no exact projection is "
+                "known for both. Leave one of them None."
+            )
+        return _block_constraint(n_features, n_clusters, blocks)
+    if isinstance(n_clusters, Mapping):
+        raise ValueError(
+            "n_clusters is a mapping, which needs blocks: one id for each feature. "
+            "Give blocks, or an integer for n_clusters."
+        )
+    n_kept = n_features if n_nonzero is None else min(n_nonzero, n_features)
+    if n_clusters is None or n_clusters >= n_kept:  # every weight may have a value of its own
+        return Free() if n_kept == n_features else SparseClustered(None, n_kept)
+    # Zero is no group: even where all weights may be nonzero, some may be zero as well.
+    if n_nonzero is None:
+        return Clustered(n_clusters, cluster)
+    return SparseClustered(n_clusters, n_kept)
+
+
+def _block_constraint(
+    n_features: int, n_clusters: int | Mapping[Any, int] | None, blocks: ArrayLike
+) -> FeatureConstraint:
+    """Groups inside blocks, as many as asked for in all or for each."""
+    ids = np.asarray(blocks)
+    if ids.shape != (n_features,):
+        raise ValueError(
+            f"blocks has shape {ids.shape}, but X has {n_features} features. "
+            "Give one id for each feature, -1 for those to be left alone."
+        )
+    if any(name is None or name != name for name in ids.tolist()):  # NaN differs from itself
+        raise ValueError(
+            "blocks holds missing ids (None or NaN). Give every feature an id, -1 for those to be "
+            "left alone."
+        )
+    try:
+        names, codes = np.unique(ids, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            "blocks holds ids of several types, which cannot be sorted. Give all ids as integers "
+            "or all as strings."
+        ) from error
+    if n_clusters is None:
+        return Free()
+    alone = np.array([name == ALONE or str(name) == str(ALONE) for name in names.tolist()])
+    # Blocks in the order of their names, numbered without those left alone.
+    numbers = np.where(alone, ALONE, np.cumsum(~alone) - 1)
+    return BlockClustered(
+        numbers[codes.reshape(-1)].astype(np.intp), _counts(names[~alone].tolist(), n_clusters)
+    )
+
+
+def _counts(names: list[Any], n_clusters: int | Mapping[Any, int]) -> int | Labels:
+    """Groups in all, or for each block in the order of their names."""
+    if not isinstance(n_clusters, Mapping):
+        if n_clusters < len(names):
+            raise ValueError(
+                f"n_clusters={n_clusters} is less than the number of blocks, {len(names)}, and "
+                "each block needs a group. Give a larger n_clusters, or fewer blocks."
+            )
+        return int(n_clusters)
+    missing = [name for name in names if name not in n_clusters]
+    unknown = [name for name in n_clusters if name not in names]
+    if missing or unknown:
+        raise ValueError(
+            f"n_clusters must have one entry for each block {names!r:.80}; missing: "
+            f"{missing!r:.80}, not a block {unknown!r:.80}. Mend the mapping."
+        )
+    counts: list[Any] = [n_clusters[name] for name in names]
+    wrong = [c for c in counts if not isinstance(c, Integral) or c < 1]
+    if wrong:
+        raise ValueError(
+            f"n_clusters holds {wrong[0]!r}; give each block an integer of at least 1."
+        )
+    return np.array(counts, dtype=np.intp)

@@ -11,22 +11,27 @@ from sklearn.base import (
     RegressorMixin,
     _fit_context,
 )
-from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from clustruct._finite import require_squares, without_warnings
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import log_softmax, namespace, softmax
+from clustruct.arrays import namespace
+from clustruct.design import Design, Rows
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.estimators.intake.arguments import MATRIX_CHECKS, with_features_of
-from clustruct.estimators.intake.responses import class_response, named, number_response
-from clustruct.estimators.intake.samples import Intake, map_rows, take_matrix, take_samples
-from clustruct.losses import HuberLoss, Loss, SquaredLoss
+from clustruct.estimators.intake import (
+    Samples,
+    apply_model,
+    class_response,
+    named,
+    number_response,
+    take_samples,
+    with_features_of,
+)
+from clustruct.grouping.constraints import Constraint
+from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
 
@@ -53,12 +58,15 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     n_nonzero : int, default=None
         Largest number of features with a weight that is not zero; None for no limit. Weight zero
         does not count as a group.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -137,7 +145,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FeatureCluster._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
+        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -147,9 +155,10 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         *,
         alpha: float = 1e-3,
         n_nonzero: int | None = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -167,6 +176,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self.loss = loss
         self.huber_delta = huber_delta
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -202,19 +212,10 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
-    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and answers."""
-        matrix, answers = validate_data(
-            self, X, y, multi_output=True, y_numeric=True, **MATRIX_CHECKS
-        )
-        require_squares(answers)
-        return matrix, answers
-
-    def _respond(self, samples: Intake) -> Response:
-        """What the scores are held against."""
+    def _respond(self, samples: Samples) -> Response:
+        """Target, loss and weights of samples."""
         self._single = len(samples.targets.shape) == 1
-        loss: Loss = SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-        return number_response(samples, loss, fit_intercept=self.fit_intercept)
+        return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
         """Predict answers.
@@ -231,24 +232,23 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         """
         check_is_fitted(self)
         width = None if self._single else self._weights.shape[1]
-        return map_rows(self._answers, take_matrix(self, X), width)
+        return apply_model(self, self._predictions, X, width)
 
-    def _answers(self, matrix: Any) -> Floats:
-        """Answers for a validated matrix."""
-        scores = self._scores(matrix)
-        return scores[:, 0] if self._single else scores
+    def _predictions(self, design: Design) -> Rows:
+        """Predictions for placed samples."""
+        predicted = loss_of(self).predictions(self._scores(design))
+        return predicted[:, 0] if self._single else predicted
 
-    def to_sklearn(self) -> LinearRegression:
+    def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
 
         Returns
         -------
         LinearRegression
-            Fitted, with the same predictions.
+            Fitted, with the same predictions; another regressor if the loss says so.
         """
         check_is_fitted(self)
-        model = LinearRegression(fit_intercept=self.fit_intercept)
-        model.coef_, model.intercept_ = self.coef_, self.intercept_
+        model = loss_of(self).to_regressor(self.coef_, self.intercept_, self.fit_intercept)
         return with_features_of(self, model)
 
     def _many_outputs(self) -> bool:
@@ -278,12 +278,15 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         Strength of the ridge, on the scale of the mean loss.
     n_nonzero : int, default=None
         Largest number of features with a weight that is not zero; None for no limit.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -354,7 +357,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FeatureCluster._parameter_constraints,
-        "loss": [StrOptions({"logistic", "squared"})],
+        "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
@@ -364,9 +367,10 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         *,
         alpha: float = 1e-3,
         n_nonzero: int | None = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -384,6 +388,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self.loss = loss
         self.class_weight = class_weight
         self.blocks = blocks
+        self.constraint = constraint
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.init = init
@@ -419,16 +424,10 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
-    def _check_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and classes."""
-        matrix, classes = validate_data(self, X, y, **MATRIX_CHECKS)
-        check_classification_targets(classes)
-        return matrix, classes
-
-    def _respond(self, samples: Intake) -> Response:
-        """What the scores are held against."""
+    def _respond(self, samples: Samples) -> Response:
+        """Target, loss and weights of samples."""
         self.classes_, response = class_response(
-            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+            samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
         return response
 
@@ -447,11 +446,11 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         """
         check_is_fitted(self)
         width = self.classes_.size if self._many_outputs() else None
-        return map_rows(self._decide, take_matrix(self, X), width)
+        return apply_model(self, self._decide, X, width)
 
-    def _decide(self, matrix: Any) -> Floats:
-        """Scores for a validated matrix."""
-        scores = self._scores(matrix)
+    def _decide(self, design: Design) -> Rows:
+        """Scores for placed samples."""
+        scores = self._scores(design)
         return scores if self._many_outputs() else scores[:, 0]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -468,15 +467,15 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
             Classes.
         """
         check_is_fitted(self)
-        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+        return apply_model(self, self._choose, X, None, self.classes_.dtype)
 
-    def _choose(self, matrix: Any) -> NDArray[Any]:
-        """Classes for a validated matrix; numbers are beside it, strings on the host."""
-        scores = self._decide(matrix)
+    def _choose(self, design: Design) -> NDArray[Any]:
+        """Classes for placed samples; numbers are beside them, strings on the host."""
+        scores = self._decide(design)
         best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
         return named(self.classes_, best)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Predict probabilities; with the logistic loss only.
 
@@ -490,9 +489,9 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._of_scores(X, softmax)
+        return self._of_scores(X, self._class_loss().probabilities)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Predict logarithms of probabilities; with the logistic loss only.
 
@@ -506,41 +505,30 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return self._of_scores(X, log_softmax)
+        return self._of_scores(X, self._class_loss().log_probabilities)
+
+    def _class_loss(self) -> Loss:
+        """The loss for as many classes as there are."""
+        check_is_fitted(self)
+        return loss_of(self).with_classes(self.classes_.size)
 
     def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
         """A function of the scores of all classes."""
         check_is_fitted(self)
-        matrix = take_matrix(self, X)
-        return map_rows(lambda X: function(self._class_scores(X)), matrix, self.classes_.size)
+        width = self.classes_.size
+        return apply_model(self, lambda design: function(self._scores(design)), X, width)
 
-    def _class_scores(self, matrix: Any) -> Floats:
-        """One score a class, also where there are two."""
-        scores = self._decide(matrix)
-        if scores.ndim == 2:
-            return scores
-        xp = namespace(scores)
-        return xp.stack([xp.zeros_like(scores), scores], axis=1)
-
-    def to_sklearn(self) -> LogisticRegression | RidgeClassifier:
+    def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
 
         Returns
         -------
         LogisticRegression or RidgeClassifier
-            Fitted, with the same predictions.
+            Fitted, with the same predictions; the first for logistic loss.
         """
         check_is_fitted(self)
-        if self.loss == "logistic":
-            model = LogisticRegression(fit_intercept=self.fit_intercept)
-            model.classes_ = self.classes_
-        else:
-            model = RidgeClassifier(fit_intercept=self.fit_intercept)
-            model._label_binarizer = LabelBinarizer(neg_label=-1).fit(self.classes_)
-            if not hasattr(model, "classes_"):  # newer releases take it from there no more
-                model.classes_ = self.classes_
-        model.coef_, model.intercept_ = self.coef_, self.intercept_
-        return with_features_of(self, model)
+        linear = self.coef_, self.intercept_, self.fit_intercept
+        return with_features_of(self, loss_of(self).to_classifier(*linear, self.classes_))
 
     def _many_outputs(self) -> bool:
         return bool(self.classes_.size > 2)

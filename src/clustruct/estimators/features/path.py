@@ -14,13 +14,15 @@ from clustruct.estimators.features.grid import (
     check_grid,
     choose_objective,
     fit_grid,
-    warn_of_unconverged,
 )
 from clustruct.estimators.features.models import (
     FeatureClusterClassifier,
     FeatureClusterRegressor,
 )
-from clustruct.estimators.intake.samples import take_samples
+from clustruct.estimators.intake import take_samples
+from clustruct.estimators.search.engine import warn_of_unconverged
+from clustruct.grouping.constraints import Constraint
+from clustruct.losses import Loss, for_numbers
 from clustruct.results import FeaturePath
 from clustruct.solvers.features import FeatureOutcome
 
@@ -35,10 +37,11 @@ def feature_cluster_path(
     n_clusters: Count | Sequence[Count],
     alphas: str | float | Sequence[float] = "auto",
     n_nonzero: int | Sequence[int | None] | None = None,
-    loss: str = "squared",
+    loss: str | Loss = "squared",
     huber_delta: float = 1.35,
     sample_weight: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
+    constraint: Constraint | None = None,
     fit_intercept: bool = True,
     solver: str = "auto",
     init: str | ArrayLike = "auto",
@@ -66,7 +69,7 @@ def feature_cluster_path(
         Strengths of the ridge. "auto" takes ten on the scale of the loss.
     n_nonzero : int, None or sequence, default=None
         Largest numbers of nonzero weights; None for no limit.
-    loss : {"squared", "huber", "logistic"}, default="squared"
+    loss : {"squared", "huber", "logistic"} or Loss, default="squared"
         Loss, as in `FeatureClusterRegressor` and `FeatureClusterClassifier`.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear.
@@ -74,6 +77,9 @@ def feature_cluster_path(
         Weights of the samples.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending", in place of the one that
+        `n_clusters` (then None), `n_nonzero` and `blocks` make.
     fit_intercept : bool, default=True
         Whether to add an intercept.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -115,6 +121,7 @@ def feature_cluster_path(
     shared: dict[str, Any] = {
         "loss": loss,
         "blocks": blocks,
+        "constraint": constraint,
         "fit_intercept": fit_intercept,
         "solver": solver,
         "init": init,
@@ -125,14 +132,14 @@ def feature_cluster_path(
         "random_state": random_state,
     }
     model: FeatureClusterClassifier | FeatureClusterRegressor
-    if loss == "logistic":
-        model = FeatureClusterClassifier(**shared)
-    else:
+    if for_numbers(loss):
         model = FeatureClusterRegressor(**shared, huber_delta=huber_delta)
+    else:
+        model = FeatureClusterClassifier(**shared)
     model._validate_params()
     samples = take_samples(model, X, y, sample_weight)
     objective = choose_objective(samples.design, model._respond(samples), 0.0)
-    grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero)
+    grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
     method = model._method(objective.shape).quietly(solver)
     path = _empty_path(grid.n_clusters, grid.alphas, grid.n_nonzero, objective.shape)
     for place, outcome in fit_grid(objective, grid, blocks, method, _certified):

@@ -1,43 +1,65 @@
-"""The search for the number of groups and the ridge, for a model that could do without it."""
+"""The search for the number of groups of features, the ridge and the number of nonzero weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
+from scipy.special import gammaln
+from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
 
-from clustruct._typing import Indices
-from clustruct.design.kinds import is_elsewhere, is_large_map, is_partitioned
+from clustruct._finite import without_warnings
+from clustruct._typing import Floats
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.estimators.features.cross_validation import cross_validate, search_method
+from clustruct.estimators.features.fold_local import LocalFolds, LocalSamples
+from clustruct.estimators.features.fold_placed import PlacedFolds, PlacedSamples
+from clustruct.estimators.features.fold_scores import FoldWork, Plan
 from clustruct.estimators.features.grid import (
     Grid,
     Method,
+    Place,
     check_alphas,
     check_grid,
     fit_grid,
     itself,
-    warn_of_unconverged,
 )
-from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.features.selection import bic, partition_price, select
-from clustruct.estimators.intake.arguments import check_groups, conclude, watcher
-from clustruct.estimators.search.fold_local import LocalSamples
-from clustruct.estimators.search.fold_placed import PlacedSamples
-from clustruct.estimators.search.folds import Divided, make_folds
-from clustruct.estimators.search.progress import counter
+from clustruct.estimators.intake import check_groups, validate
+from clustruct.estimators.options import conclude, watcher
+from clustruct.estimators.search.engine import (
+    Scored,
+    SearchFace,
+    Use,
+    run_jobs,
+    run_search,
+)
+from clustruct.estimators.search.folds import Folds, in_order_or_shuffled, make_folds
+from clustruct.estimators.search.rules import RULES, Rule
+from clustruct.estimators.search.scoring import name_of
 from clustruct.grouping.constraints import Free
+from clustruct.losses import Loss, loss_of
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
-from clustruct.solvers.features import RECIPES, relaxed
+from clustruct.results.scores import total
+from clustruct.solvers.driver import Solution, may_refit
+from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
 
-__all__ = ["Search", "constraints_of"]
+__all__ = ["COSTLY", "Search", "choose_place", "constraints_of", "table_of"]
 
+Objective = QuadraticObjective | FeatureObjective
+
+# Projected gradient for fits that are only scored: fewer trials, and an end to small gains.
+QUICK_STEPS = {"shrink": 0.5, "shortest": 0.05}
+QUICK_TOL = 1e-3
+# The part of the score that is clearly worse, for the rule "fewest": it counts where samples are
+# few, and errors are wide.
+COSTLY = 0.03
 
 _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
     "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
@@ -46,7 +68,7 @@ _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
     "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
-    "rule": [StrOptions({"best", "fewest", "one_se"})],
+    "rule": [StrOptions(set(RULES))],
     "criterion": [StrOptions({"cv", "bic", "ebic"})],
     "search_solver": [StrOptions({"auto", *RECIPES})],
     "n_jobs": [Integral, None],
@@ -60,126 +82,119 @@ def constraints_of(plain: Any) -> dict[str, list[Any]]:
     return {**inherited, **_SEARCH_CONSTRAINTS}
 
 
-class Search(FeatureCluster):
+class Search(SearchFace, FeatureCluster):
     """The search, for a model that could be fitted without it."""
 
     _plain: ClassVar[Any]
 
-    def _fit_search(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
-    ) -> None:
-        """Choose a point of the grid, and fit there."""
-        elsewhere = is_partitioned(X) or is_large_map(X) or is_elsewhere(X)
-        samples = (PlacedSamples if elsewhere else LocalSamples)(self, X, y, sample_weight)
-        folds, ratio = self._make_folds(samples, groups) if self.criterion == "cv" else ([], 0.0)
-        divided = samples.divide(folds, self)
+    @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Any:
+        """Choose a point of the grid and fit the model there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets: numbers, or a class for each sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, for fits and scores.
+        groups : array-like of shape (n_samples,), default=None
+            Ids of samples that belong together, for splitters that make use of them.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        design, targets = validate(self, X, y)
+        divisible = LocalSamples if design.on_host else PlacedSamples
+        samples = divisible(design, targets, sample_weight)
+        folds: Folds[Any] = Folds([], 0.0)
+        if self.criterion == "cv":
+            folds = make_folds(
+                self.cv,
+                samples.y,
+                samples.fold,
+                kept=samples.kept,
+                splitter=in_order_or_shuffled(samples.y, is_classifier(self), self.random_state),
+                groups=check_groups(samples.n_rows, groups),
+            )
+        divided = samples.divide(folds.each, self)
         objective = divided.objective
         method = self._method(objective.shape)
-        grid = check_grid(self.n_clusters, check_alphas(self.alphas, objective), self.n_nonzero)
+        alphas = check_alphas(self.alphas, objective)
+        grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
-        if self.criterion != "cv":
-            found = self._search_by_bic(samples.weight, objective, grid, method)
+        if self.criterion == "cv":
+            use = by_folds(divided, self._plan(grid, method), self.n_jobs)
         else:
-            found = self._search_by_folds(divided, grid, method, ratio)
+            use = self._by_criterion(samples.weight, objective, grid, method)
+        rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
+        found = run_search(use, rule, self.max_iter, self.verbose)
         self._refit(objective, found, method)
         self._follow(samples.design)
+        return self
 
-    def _make_folds(
-        self, samples: LocalSamples | PlacedSamples, groups: ArrayLike | None
-    ) -> tuple[list[Any], float]:
-        """The folds, and how many samples they hold out for each that they fit."""
-        ratios = []
-
-        def make(number: int, train: Indices, test: Indices) -> Any:
-            ratios.append(len(test) / max(1, len(train)))
-            return samples.fold(number, train, test)
-
-        folds = make_folds(
-            self.cv,
-            samples.y,
-            check_groups(samples.n_rows, groups),
-            samples.kept,
-            make,
-            classifier=is_classifier(self),
-            random_state=self.random_state,
-        )
-        return folds, float(np.mean(ratios))
-
-    def _search_by_folds(
-        self, divided: Divided, grid: Grid, method: Method, ratio: float
-    ) -> SearchResult:
+    def _plan(self, grid: Grid, method: Method) -> Plan:
+        """What is done on every fold."""
         classes = getattr(self, "classes_", None)
         relax = _check_relax(self.relax)
-        scoring = self._default_scoring() if self.scoring is None else self.scoring
+        if self.constraint is not None and not may_refit(self.constraint):
+            relax = (1.0,)  # values of groups have to stay as they are
+        scoring = self.scoring
+        if scoring is None:
+            loss = loss_of(self)
+            scoring = loss.class_scoring if is_classifier(self) else loss.scoring
         quiet = method.quietly(method.solver)
-        plan = Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
-        scores, unconverged = cross_validate(divided, plan, self.n_jobs, self.verbose)
-        warn_of_unconverged(unconverged, scores[..., 0, :].size, self.max_iter)
-        name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
-        return select(
-            grid, scores, relax, rule=self.rule, criterion="cv", scoring=name, ratio=ratio
-        )
+        return Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
 
-    def _search_by_bic(
-        self,
-        n_samples: float,
-        objective: QuadraticObjective | FeatureObjective,
-        grid: Grid,
-        method: Method,
-    ) -> SearchResult:
-        if self.rule != "best" or self.loss == "huber":
+    def _by_criterion(
+        self, n_samples: float, objective: Objective, grid: Grid, method: Method
+    ) -> Use[SearchResult]:
+        """Fit every point of the grid to all samples and score it by the negative criterion."""
+        loss = loss_of(self)
+        if self.rule != "best" or not loss.has_likelihood:
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
                 f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
                 "Choose criterion='cv', or rule='best' and another loss."
             )
-        likelihood = "logistic" if self.loss == "logistic" else "gaussian"
         quick = search_method(self.search_solver, method, objective)
-        scores = np.empty((*grid.shape, 1, 1))
-        unconverged = 0
-        tell = counter(self.verbose, "fit", scores.size)
-        for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
-            price = bic(outcome, n_samples, likelihood, self.fit_intercept)
-            if self.criterion == "ebic":
-                price += partition_price(outcome)
-            scores[place] = -price
-            unconverged += not outcome.status.converged
-            tell()
-        warn_of_unconverged(unconverged, scores.size, self.max_iter)
-        return select(
-            grid,
-            scores,
-            (1.0,),
-            rule="best",
-            criterion=self.criterion,
-            scoring=f"neg_{self.criterion}",
-        )
 
-    def _refit(
-        self,
-        objective: QuadraticObjective | FeatureObjective,
-        found: SearchResult,
-        method: Method,
-    ) -> None:
+        def scored() -> Iterator[Scored]:
+            for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
+                price = bic(outcome, n_samples, loss, self.fit_intercept)
+                if self.criterion == "ebic":
+                    price += partition_price(outcome)
+                yield Scored(place, -price, int(not outcome.status.converged))
+
+        n_fits, shape, name = grid.size, (*grid.shape, 1, 1), f"neg_{self.criterion}"
+        table = partial(table_of, grid, (1.0,), self.criterion, name)
+        return Use("fit", n_fits, n_fits, shape, name, scored(), table)
+
+    def _refit(self, objective: Objective, found: SearchResult, method: Method) -> None:
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
-        grid = Grid((found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],))
+        grid = Grid(
+            (found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],), self.constraint
+        )
         watch = watcher(int(self.verbose) > 1, self.callback)
         method = replace(method, budget=replace(method.budget, monitor=watch))
         ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)
         free = isinstance(outcome.problem.constraint, Free)  # no groups whose values to relax
         self.relax_ = 1.0 if free else float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
-        self.cv_results_ = found
+        self._set_search(found)
         self.alpha_ = float(found.alphas[a])
-        self.best_score_ = float(found.mean_scores[found.best_index])
-        self.best_params_ = found.points()[found.flat_index]
         conclude(self.verbose, self.status_, self.certificate_)
-
-    @property
-    def best_index_(self) -> int:
-        """Index of the point chosen into the columns of `cv_results_`."""
-        return self.cv_results_.flat_index
 
     def _as_plain(self) -> Any:
         """The same model without a search, which stands for a fit on a fold."""
@@ -197,3 +212,138 @@ def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, 
         if not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
             raise ValueError(f"relax holds {value!r}. Give numbers above 0 and up to 1.")
     return tuple(float(value) for value in values)
+
+
+# ---- Cross-validation.
+
+
+def by_folds(
+    divided: LocalFolds | PlacedFolds, plan: Plan, n_jobs: int | None
+) -> Use[SearchResult]:
+    """Score every point of the grid, with every fraction of its alpha, on every fold."""
+    with threadpool_limits(1):  # as in the fits, for the same bits everywhere
+        works = divided.works(plan)
+    # Samples that cannot leave this process share passes over X instead.
+    travel = all(work.travels for work in works)
+    jobs = [partial(score_fold, work, plan) for work in works]
+    scored = run_jobs(jobs, n_jobs, None if travel else divided.objective.side_by_side)
+    shape, name = (*plan.shape, len(works)), name_of(plan.scoring)
+    table = partial(table_of, plan.grid, plan.relax, "cv", name)
+    return Use("fold", len(works), plan.grid.size * len(works), shape, name, scored, table)
+
+
+def score_fold(work: FoldWork, plan: Plan) -> Scored:
+    """Fit and score the grid on a fold."""
+    plan = replace(plan, model=copy(plan.model))  # folds in threads must not share it
+    unconverged = 0
+    objective = work.objective(plan)
+    ledger = work.ledger(plan)
+    method = search_method(plan.solver, plan.method, objective)
+    finish = partial(_fractions, plan.relax)
+    for place, (solutions, converged) in fit_grid(
+        objective, plan.grid, plan.model.blocks, method, finish
+    ):
+        ledger.enter(place, solutions)
+        unconverged += not converged
+    return Scored((..., work.number), ledger.scores(), unconverged)
+
+
+def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Solution], bool]:
+    """The solutions of a fit with fractions of its ridge, and whether it converged."""
+    return relaxed_solutions(outcome, factors), outcome.status.converged
+
+
+def search_method(asked: str, method: Method, objective: Objective) -> Method:
+    """How fits are made that are only scored.
+
+    "auto" is the solver of the final fit, unless that is one which spends much on the last bit of
+    the objective: then projected gradient with few trials where they are cheap, and the greedy fit
+    where they take a pass over ``X``.
+    """
+    if asked != "auto" or method.solver not in ("auto", "soft"):
+        return method.quietly(method.solver if asked == "auto" else asked)
+    if not isinstance(objective, QuadraticObjective):
+        return method.quietly("greedy")
+    quick = method.quietly("pg")
+    budget = replace(quick.budget, tol=max(quick.budget.tol, QUICK_TOL))
+    return replace(quick, budget=budget, options=QUICK_STEPS)
+
+
+# ---- Information criteria.
+
+
+def bic(outcome: FeatureOutcome, n_samples: float, loss: Loss, fit_intercept: bool) -> float:
+    """Bayesian information criterion of a fit; smaller is better.
+
+    Values of groups and the intercept count as degrees of freedom; the loss has a likelihood.
+    """
+    point, objective = outcome.solution.point, outcome.problem.objective
+    ridge = 0.5 * float(objective.penalties @ np.square(point.W).sum(axis=1))
+    mean_loss = point.value - ridge
+    mean_loss = max(mean_loss, 0.0) if loss.nonnegative else mean_loss
+    n_outputs = point.W.shape[1]
+    labels = outcome.solution.labels
+    n_groups = np.unique(labels[labels >= 0]).size
+    freedom = n_outputs * (n_groups + int(fit_intercept))
+    fit = loss.minus_two_log_likelihood(mean_loss, n_samples, n_outputs)
+    return fit + freedom * float(np.log(n_samples))
+
+
+def partition_price(outcome: FeatureOutcome) -> float:
+    """What the extended BIC adds: twice the logarithm of the number of partitions.
+
+    There are about ``q^d / q!`` ways to put ``d`` features in ``q`` groups; features without weight
+    are a group here.
+    """
+    labels = outcome.solution.labels
+    n_groups = np.unique(labels).size
+    return max(0.0, 2.0 * float(labels.size * np.log(n_groups) - gammaln(n_groups + 1)))
+
+
+# ---- The choice.
+
+
+def table_of(
+    grid: Grid,
+    relax: tuple[float, ...],
+    criterion: str,
+    scoring: str,
+    scores: Floats,
+    rule: Rule,
+) -> SearchResult:
+    """Scores with the best fraction at each point of the grid, and the point that a rule chooses.
+
+    Scores have the shape (n_Q, n_alphas, n_k, n_relax, n_folds).
+    """
+    kept = scores.mean(axis=-1).argmax(axis=-1)
+    fold_scores = np.take_along_axis(scores, kept[..., None, None], axis=3)[..., 0, :]
+    result = SearchResult(
+        n_clusters=grid.n_clusters,
+        alphas=grid.alphas,
+        n_nonzero=grid.n_nonzero,
+        relax=np.asarray(relax)[kept],
+        fold_scores=fold_scores,
+        criterion=criterion,
+        scoring=scoring,
+        rule=rule.name,
+        best_index=(0, 0, 0),
+    )
+    return replace(result, best_index=choose_place(result, rule))
+
+
+def choose_place(result: SearchResult, rule: Rule) -> Place:
+    """The point that a rule chooses.
+
+    The simplest have the fewest groups, then the fewest nonzero weights, then the largest alpha.
+    """
+
+    def complexity(place: tuple[int, ...]) -> tuple[float, float, float]:
+        q, a, k = place
+        return total(result.n_clusters[q]), total(result.n_nonzero[k]), -float(result.alphas[a])
+
+    places = sorted(np.ndindex(*result.relax.shape), key=complexity)
+    scores = np.array([result.fold_scores[place] for place in places])
+    # With fewer nonzero weights than groups, each has a value of its own.
+    sizes = np.array([min(complexity(place)[:2]) for place in places])
+    q, a, k = places[rule.choose(scores, sizes)]
+    return q, a, k

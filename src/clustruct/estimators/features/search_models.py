@@ -5,9 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 
-from clustruct._finite import without_warnings
 from clustruct.estimators.features.grid import (
     Count,
 )
@@ -16,6 +14,9 @@ from clustruct.estimators.features.models import (
     FeatureClusterRegressor,
 )
 from clustruct.estimators.features.search import Search, constraints_of
+from clustruct.estimators.search.engine import set_parameters
+from clustruct.grouping.constraints import Constraint
+from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
 
 __all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
@@ -49,7 +50,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         samples otherwise.
     scoring : str or callable, default=None
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
-        answers. None takes ``"neg_mean_squared_error"``.
+        targets. None takes ``"neg_mean_squared_error"``.
         It is weighted by `sample_weight` where it takes weights.
     rule : {"best", "fewest", "one_se"}, default="best"
         The point with the best mean score; the best one with the fewest groups that are not clearly
@@ -65,12 +66,15 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     n_jobs : int, default=None
         Folds that are worked on at the same time, as in joblib. The result is the same to the last
         bit.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -199,9 +203,10 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -213,62 +218,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.alphas = alphas
-        self.n_nonzero = n_nonzero
-        self.relax = relax
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.criterion = criterion
-        self.search_solver = search_solver
-        self.n_jobs = n_jobs
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.blocks = blocks
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> "FeatureClusterRegressorCV":
-        """Choose a point of the grid and fit the model there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for fits and scores.
-        groups : array-like of shape (n_samples,), default=None
-            Ids of samples that belong together, for splitters that make use of them.
-
-        Returns
-        -------
-        FeatureClusterRegressorCV
-            Itself.
-        """
-        self._fit_search(X, y, sample_weight, groups)
-        return self
-
-    def _default_scoring(self) -> str:
-        return "neg_mean_squared_error"
+        set_parameters(self, locals())
 
 
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
@@ -296,7 +246,7 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         samples otherwise.
     scoring : str or callable, default=None
         Score to maximise, a name that scikit-learn knows or a function of model, samples and
-        answers. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
+        targets. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
         It is weighted by `sample_weight` where it takes weights.
     rule : {"best", "fewest", "one_se"}, default="best"
         The point with the best mean score; the best one with the fewest groups that are not clearly
@@ -312,12 +262,15 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     n_jobs : int, default=None
         Folds that are worked on at the same time, as in joblib. The result is the same to the last
         bit.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples in the fits, not in the scores.
     blocks : array-like of shape (n_features,), default=None
         A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+    constraint : object, default=None
+        A set of weights with its projection, see "Extending". It replaces the one that
+        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
     fit_intercept : bool, default=True
         Whether to add an intercept, which is neither penalised nor clustered.
     solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
@@ -417,9 +370,10 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         criterion: str = "cv",
         search_solver: str = "auto",
         n_jobs: int | None = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         blocks: ArrayLike | None = None,
+        constraint: Constraint | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         init: str | ArrayLike = "auto",
@@ -431,59 +385,4 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.alphas = alphas
-        self.n_nonzero = n_nonzero
-        self.relax = relax
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.criterion = criterion
-        self.search_solver = search_solver
-        self.n_jobs = n_jobs
-        self.loss = loss
-        self.class_weight = class_weight
-        self.blocks = blocks
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> "FeatureClusterClassifierCV":
-        """Choose a point of the grid and fit the model there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for fits and scores.
-        groups : array-like of shape (n_samples,), default=None
-            Ids of samples that belong together, for splitters that make use of them.
-
-        Returns
-        -------
-        FeatureClusterClassifierCV
-            Itself.
-        """
-        self._fit_search(X, y, sample_weight, groups)
-        return self
-
-    def _default_scoring(self) -> str:
-        return "neg_log_loss" if self.loss == "logistic" else "accuracy"
+        set_parameters(self, locals())

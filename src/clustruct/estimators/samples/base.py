@@ -17,20 +17,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
-from clustruct.design import Design, Rows, any_design, as_design
-from clustruct.design.kinds import is_partitioned
-from clustruct.estimators.intake.arguments import (
-    check_options,
-    conclude,
+from clustruct.design import Design, LocalDesign, Rows, load
+from clustruct.estimators.intake import (
+    Samples,
+    apply_model,
+    beside_targets,
+    mean_over_samples,
     names_of_features,
-    watcher,
+    validate,
+    weigh,
 )
-from clustruct.estimators.intake.samples import Intake, loaded, map_samples, mean_of, take_samples
+from clustruct.estimators.options import check_options, conclude, watcher
 from clustruct.estimators.samples.gate import Gate, fit_gate
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.objectives.samples.streamed import StreamedSampleObjective
+from clustruct.objectives.samples.streamed import sample_objective
 from clustruct.results import ExpertGroup, ExpertGroups, GateScore
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.experts.problem import SampleProblem
@@ -40,17 +42,17 @@ __all__ = ["HostScore", "SampleCluster"]
 
 
 class HostScore:
-    """Scores by scikit-learn's metrics, to which collections of Dask are brought."""
+    """Scores by scikit-learn's metrics, on the host."""
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Coefficient of determination, or share of right answers, of `predict`.
+        """Coefficient of determination, or share of right predictions, of `predict`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their answers.
+            Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -60,12 +62,9 @@ class HostScore:
             At most 1.
         """
         model: Any = self
-        if not is_partitioned(X):
-            plain: Any = super()
-            return float(plain.score(X, y, sample_weight))
         metric = accuracy_score if is_classifier(model) else r2_score
-        predicted = loaded(model.predict(X))
-        return float(metric(loaded(y), predicted, sample_weight=loaded(sample_weight)))
+        predicted = load(model.predict(X))
+        return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
 
 
 class SampleCluster(BaseEstimator, ABC):
@@ -92,50 +91,40 @@ class SampleCluster(BaseEstimator, ABC):
     }
 
     @abstractmethod
-    def _respond(self, samples: Intake) -> Response:
-        """What the scores are held against, for samples that are fitted where they are."""
+    def _respond(self, samples: Samples) -> Response:
+        """Target, loss and weights of samples to fit."""
 
     @abstractmethod
-    def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
-        """Answers as a loss takes them, the loss, and the number of outputs."""
-
-    @abstractmethod
-    def _check_data(
-        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
-    ) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and answers."""
+    def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
+        """Targets as a loss takes them, the loss, and the number of outputs."""
 
     @abstractmethod
     def _set_experts(self, place: Callable[[Floats], Any]) -> None:
         """Weights and intercepts as users get them, brought where they are by a function."""
 
     @abstractmethod
-    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
-        """Loss of the answers, weighted over the experts."""
+    def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+        """Loss of the predictions, weighted over the experts."""
 
-    def _fit_response(self, X: Any, response: Response, total: float) -> None:
-        """Solve for a validated matrix of the host and set the attributes."""
-        problem, panel = self._solve(as_design(X), response, total)
-        if self._has_gate():
-            self._set_gate(X, problem, panel)
-
-    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_samples(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Solve where the samples are and set the attributes."""
-        samples = take_samples(self, X, y, sample_weight)
-        design = samples.design
-        if self._has_gate() and not design.streamed:
+        design, targets = validate(self, X, y)
+        if self._has_gate() and not (design.on_host or design.streamed):
             raise ValueError(
                 f"gate={self.gate!r} is a classifier of the host, and would need a copy of X there "
                 "to predict. Leave the gate out, or pass NumPy arrays."
             )
-        problem, panel = self._solve(design, self._respond(samples), samples.total)
+        samples = weigh(design, targets, sample_weight)
+        problem, panel = self._solve(samples.design, self._respond(samples), samples.total)
         if self._has_gate():
-            few = problem.at_hand()
-            matrix, _ = few.objective.design.fetch(np.arange(few.objective.design.shape[0]))
-            self._set_gate(matrix, few, few.objective.judged(self._W, self._b))
-        labels = design.hand_out(panel.labels)
-        # A mapped file is an array of the host to those who passed it.
-        self.labels_ = np.asarray(labels) if isinstance(X, np.ndarray) else labels
+            self._set_gate(problem, panel)
+        self.labels_ = design.hand_out(
+            self._labels_of_all(design, targets) if design.on_host else panel.labels
+        )
+
+    def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
+        """The expert of each sample, also of those without weight, which had no part in the fit."""
+        return self._best_experts(design, targets)
 
     def _solve(
         self, design: Design, response: Response, total: float
@@ -158,9 +147,8 @@ class SampleCluster(BaseEstimator, ABC):
                 "solver_options={'relevance': True} works with squared loss only. "
                 "Leave it out, or choose loss='squared'."
             )
-        kind = StreamedSampleObjective if design.streamed else SampleObjective
         problem = SampleProblem(
-            objective=kind(design, response, float(self.alpha)),
+            objective=sample_objective(design, response, float(self.alpha)),
             n_clusters=int(self.n_clusters),
             budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
@@ -187,11 +175,14 @@ class SampleCluster(BaseEstimator, ABC):
     def _has_gate(self) -> bool:
         return self.gate is not None and self.gate is not False
 
-    def _set_gate(self, X: Any, problem: SampleProblem, panel: Panel) -> None:
-        """Fit the gate, and see what it is worth on samples that it has not seen."""
+    def _set_gate(self, problem: SampleProblem, panel: Panel) -> None:
+        """Fit the gate on the host, and see what it is worth on samples that it has not seen."""
+        if not problem.objective.design.on_host:
+            problem = problem.at_hand()
+            panel = problem.objective.judged(self._W, self._b)
         objective = problem.objective
         self._gate, weights = fit_gate(
-            self.gate, X, objective, panel, self._weights, problem.total, problem.seed
+            self.gate, objective, panel, self._weights, problem.total, problem.seed
         )
         self.gate_ = self._gate.classifier
         response = objective.response
@@ -199,7 +190,7 @@ class SampleCluster(BaseEstimator, ABC):
         constant = np.tile(self._weights, (scores.shape[0], 1))
 
         def loss(mine: Floats) -> float:
-            return float(response.shares @ self._answer_loss(response, scores, mine))
+            return float(response.shares @ self._blended_loss(response, scores, mine))
 
         ridge = 0.5 * self.alpha * np.square(self._W).sum(axis=(1, 2))
         best = panel.least - ridge[panel.choices]
@@ -210,30 +201,26 @@ class SampleCluster(BaseEstimator, ABC):
             sharpness=self._gate.sharpness,
         )
 
-    def _expert_weights(self, X: Any, scores: Rows) -> Rows:
+    def _expert_weights(self, design: LocalDesign, scores: Rows) -> Rows:
         """Weights of the experts for each sample, ``n x Q``, beside its scores."""
         if self._gate is not None:
-            return self._gate.weights(X)
-        if isinstance(scores, np.ndarray):
-            return np.tile(self._weights, (X.shape[0], 1))
+            return self._gate.weights(design.matrix())
         return namespace(scores).broadcast_to(beside(self._weights, scores), scores.shape[:2])
 
-    def _scores(self, X: Any) -> Rows:
+    def _scores(self, design: Design) -> Rows:
         """Scores of every expert, ``n x Q x K``."""
         n_experts, d, n_outputs = self._W.shape
-        stacked = self._W.transpose(1, 0, 2).reshape(d, -1)
-        scores = any_design(X).scores(stacked)
-        shape = (X.shape[0], n_experts, n_outputs)
+        scores = design.scores(self._W.transpose(1, 0, 2).reshape(d, -1))
+        shape = (design.shape[0], n_experts, n_outputs)
         return namespace(scores).reshape(scores, shape) + beside(self._b, scores)
 
     def _objective_on(self, X: ArrayLike, y: ArrayLike) -> SampleObjective:
         """The objective of other samples, of equal weight."""
         check_is_fitted(self)
-        return self._objective_of(*self._check_data(X, y, reset=False))
+        return self._objective_of(*validate(self, X, y, reset=False))
 
-    def _objective_of(self, X: Any, y: NDArray[Any]) -> SampleObjective:
+    def _objective_of(self, design: Design, y: NDArray[Any]) -> SampleObjective:
         """The same for what has been validated."""
-        design = any_design(X)
         target, loss, n_outputs = self._target(y)
         shares = np.full(design.shape[0], 1.0 / design.shape[0])
         response = Response(
@@ -241,13 +228,18 @@ class SampleCluster(BaseEstimator, ABC):
         )
         return SampleObjective(design, response, float(self.alpha))
 
-    def _best_experts(self, X: Any, y: NDArray[Any]) -> Rows:
+    def _best_experts(self, design: Design, y: NDArray[Any]) -> Rows:
         """The expert with the least loss plus ridge for each sample."""
-        return self._objective_of(X, y).judged(self._W, self._b).choices
+        return self._objective_of(design, y).judged(self._W, self._b).choices
 
-    def _best_losses(self, X: Any, y: NDArray[Any]) -> Rows:
+    def _best_losses(self, design: Design, y: NDArray[Any]) -> Rows:
         """The least loss of each sample."""
-        return self._objective_of(X, y).least_losses(self._W, self._b)
+        return self._objective_of(design, y).least_losses(self._W, self._b)
+
+    def _of_samples(self, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Rows:
+        """A number for each sample and its target, lazily for Dask."""
+        check_is_fitted(self)
+        return apply_model(self, function, X, None, dtype, beside_targets(self, y))
 
     def assign(self, X: ArrayLike, y: ArrayLike) -> Labels:
         """The expert of each sample: the one whose loss plus ridge is least, as in `fit`.
@@ -257,15 +249,15 @@ class SampleCluster(BaseEstimator, ABC):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their answers.
+            Their targets.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Numbers of the experts; for Dask collections, to be computed when asked for.
         """
-        check_is_fitted(self)
-        return map_samples(self, self._best_experts, X, y, np.intp)
+        labels: Labels = self._of_samples(self._best_experts, X, y, np.intp)
+        return labels
 
     def best_loss(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -277,7 +269,7 @@ class SampleCluster(BaseEstimator, ABC):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their answers.
+            Their targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -286,8 +278,7 @@ class SampleCluster(BaseEstimator, ABC):
         float
             Half the mean squared residual, for the squared loss.
         """
-        check_is_fitted(self)
-        return mean_of(map_samples(self, self._best_losses, X, y), sample_weight)
+        return mean_over_samples(self._of_samples(self._best_losses, X, y), sample_weight)
 
     def clusters(self) -> ExpertGroups:
         """The experts as a table: share, size, intercept and weights of each.
@@ -301,7 +292,7 @@ class SampleCluster(BaseEstimator, ABC):
         check_is_fitted(self)
         names = tuple(str(name) for name in names_of_features(self))
         coefs, intercepts = to_host(self.experts_), to_host(self.intercepts_)
-        sizes = np.bincount(to_host(loaded(self.labels_)), minlength=self.n_clusters_)
+        sizes = np.bincount(load(self.labels_), minlength=self.n_clusters_)
         experts = (
             ExpertGroup(
                 label=q,

@@ -1,4 +1,4 @@
-"""A gate: a classifier that learns from ``x`` which expert answers.
+"""A gate: a classifier that learns from ``x`` which expert is right.
 
 Its labels are those of samples that had no part in the experts' fit, its probabilities those of
 samples that it has not seen, and how far it is trusted is fitted to both: the weights of the
@@ -55,38 +55,19 @@ class Gate:
 
 def fit_gate(
     gate: Any,
-    X: Any,
     objective: SampleObjective,
     panel: Panel,
     weights_of_experts: Floats,
     total: float,
     seed: int,
 ) -> tuple[Gate, Floats]:
-    """Fit a gate to experts.
+    """Fit a gate to experts; return it, and its weights for samples it has not seen, ``n x Q``.
 
-    Parameters
-    ----------
-    gate : bool or classifier
-        True for multinomial logistic regression.
-    X : array or sparse matrix of shape (n, d)
-        What the design of the objective was made of.
-    objective : SampleObjective
-    panel : Panel
-        Each sample with the expert that it chooses.
-    weights_of_experts : ndarray of shape (Q,)
-        Their shares of all samples.
-    total : float
-        Weight of all samples together.
-    seed : int
-        Of the folds.
-
-    Returns
-    -------
-    tuple
-        The gate, and the weights that it gives to samples it has not seen, ``n x Q``.
+    `gate` is a classifier, or True for multinomial logistic regression; samples are on the host,
+    each with the expert that it chooses; `total` is their weight, and `seed` that of the folds.
     """
     template = LogisticRegression(solver="newton-cholesky") if gate is True else gate
-    shares = objective.response.shares
+    X, shares = objective.design.matrix(), objective.response.shares
     log_shares = np.log(weights_of_experts)
     weights = total * shares
     folds = _folds(X, np.asarray(objective.response.target), seed)
@@ -107,7 +88,7 @@ def fit_gate(
 
 
 def _folds(X: Any, target: NDArray[Any], seed: int) -> list[tuple[Labels, Labels]]:
-    """Samples to fit on and samples to hold out, by their features and answers alone."""
+    """Samples to fit on and samples to hold out, by their features and targets alone."""
     digests = np.concatenate(
         [
             _digests(X[first : first + BLOCK], target[first : first + BLOCK], seed)

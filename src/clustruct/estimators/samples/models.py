@@ -10,32 +10,22 @@ from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from clustruct._finite import require_squares, without_warnings
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import beside, blend, cast, expit, indicator, namespace, softmax
-from clustruct.design import Rows
-from clustruct.estimators.intake.arguments import (
-    MATRIX_CHECKS,
-    class_loss,
-    class_targets,
-    class_weights,
-    total_weight,
-    weigh_rows,
-)
-from clustruct.estimators.intake.responses import class_response, named, number_response
-from clustruct.estimators.intake.samples import (
-    Intake,
-    map_rows,
-    map_samples,
-    mean_of,
-    stays_elsewhere,
-    take_matrix,
+from clustruct.arrays import beside, blend, cast, indicator, namespace
+from clustruct.design import Design, LocalDesign, Rows
+from clustruct.estimators.intake import (
+    Samples,
+    apply_model,
+    class_response,
+    mean_over_samples,
+    named,
+    number_response,
 )
 from clustruct.estimators.samples.base import HostScore, SampleCluster
-from clustruct.losses import HuberLoss, Loss, SquaredLoss
+from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
 
@@ -62,8 +52,8 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers: any classifier with ``predict_proba``, or True
         for logistic regression. None or False for the same weights everywhere.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -147,7 +137,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleCluster._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
+        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -157,7 +147,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         *,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -207,16 +197,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         SampleClusterRegressor
             Itself.
         """
-        if stays_elsewhere(X):
-            self._fit_elsewhere(X, y, sample_weight)
-            return self
-        matrix, answers = self._check_data(X, y)
-        self._single = answers.ndim == 1
-        kept, mine, shares = weigh_rows(matrix, answers, sample_weight)
-        target, loss, n_outputs = self._target(mine)
-        response = Response(target, loss, n_outputs, shares, self.fit_intercept)
-        self._fit_response(kept, response, total_weight(matrix, sample_weight))
-        self.labels_ = self._best_experts(matrix, answers)
+        self._fit_samples(X, y, sample_weight)
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
@@ -234,13 +215,13 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         """
         check_is_fitted(self)
         width = None if self._single else self._W.shape[2]
-        return map_rows(self._answers, take_matrix(self, X), width)
+        return apply_model(self, self._predictions, X, width)
 
-    def _answers(self, matrix: Any) -> Rows:
-        """Weighted answers for a validated matrix."""
-        scores = self._scores(matrix)
-        answers = blend(self._expert_weights(matrix, scores), scores)
-        return answers[:, 0] if self._single else answers
+    def _predictions(self, design: LocalDesign) -> Rows:
+        """Weighted predictions for placed samples."""
+        predicted = loss_of(self).predictions(self._scores(design))
+        blended = blend(self._expert_weights(design, predicted), predicted)
+        return blended[:, 0] if self._single else blended
 
     def predict_experts(self, X: ArrayLike) -> Floats:
         """Every expert's answer.
@@ -258,41 +239,32 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         check_is_fitted(self)
         n_experts, _, n_outputs = self._W.shape
         width = n_experts if self._single else (n_experts, n_outputs)
-        return map_rows(self._all_answers, take_matrix(self, X), width)
+        return apply_model(self, self._all_predictions, X, width)
 
-    def _all_answers(self, matrix: Any) -> Rows:
-        """Every expert's answers for a validated matrix."""
-        scores = self._scores(matrix)
-        return scores[:, :, 0] if self._single else scores
+    def _all_predictions(self, design: Design) -> Rows:
+        """Every expert's predictions for placed samples."""
+        predicted = loss_of(self).predictions(self._scores(design))
+        return predicted[:, :, 0] if self._single else predicted
 
-    def _check_data(
-        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
-    ) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and answers."""
-        checks = {"multi_output": True, "y_numeric": True, **MATRIX_CHECKS}
-        matrix, answers = validate_data(self, X, y, reset=reset, **checks)
-        require_squares(answers)
-        return matrix, answers
-
-    def _respond(self, samples: Intake) -> Response:
+    def _respond(self, samples: Samples) -> Response:
         self._single = len(samples.targets.shape) == 1
-        return number_response(samples, self._loss(), fit_intercept=self.fit_intercept)
+        return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
-    def _loss(self) -> Loss:
-        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
-
-    def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
-        target = np.asarray(answers, dtype=np.float64)
-        target = target.reshape(target.shape[0], -1)
-        return target, self._loss(), target.shape[1]
+    def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
+        target = np.asarray(targets, dtype=np.float64)
+        target, loss = target.reshape(target.shape[0], -1), loss_of(self)
+        loss.check_targets(target)
+        return target, loss, target.shape[1]
 
     def _set_experts(self, place: Callable[[Floats], Any]) -> None:
         self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
         self.intercepts_ = place(self._b[:, 0] if self._single else self._b)
 
-    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+    def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted answers."""
-        return response.loss.value(response.target, blend(weights, scores))
+        loss = response.loss
+        blended = loss.link(blend(weights, loss.predictions(scores)))
+        return loss.value(response.target, blended)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -315,8 +287,8 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         Strength of the ridge, on the scale of the mean loss.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers, as in `SampleClusterRegressor`.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic (multinomial for more than two classes), or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     fit_intercept : bool, default=True
@@ -394,7 +366,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleCluster._parameter_constraints,
-        "loss": [StrOptions({"logistic", "squared"})],
+        "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
@@ -404,7 +376,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         *,
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -454,26 +426,16 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         SampleClusterClassifier
             Itself.
         """
-        if stays_elsewhere(X):
-            self._fit_elsewhere(X, y, sample_weight)
-            return self
-        matrix, classes = self._check_data(X, y)
-        check_classification_targets(classes)
-        kept, mine, shares = weigh_rows(matrix, classes, sample_weight)
-        self.classes_ = np.unique(mine)
-        self._check_classes()
-        if self.class_weight is not None:
-            codes = np.searchsorted(self.classes_, mine)
-            totals = np.bincount(codes, shares)
-            shares = shares * class_weights(self.class_weight, self.classes_, totals)[codes]
-            shares = shares / shares.sum()
-        target, loss, n_outputs = self._target(mine)
-        response = Response(target, loss, n_outputs, shares, self.fit_intercept)
-        self._fit_response(kept, response, total_weight(matrix, sample_weight))
-        known = np.isin(classes, self.classes_)
-        self.labels_ = np.zeros(classes.size, dtype=np.intp)
-        self.labels_[known] = self._best_experts(matrix[known], classes[known])
+        self._fit_samples(X, y, sample_weight)
         return self
+
+    def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
+        """The expert of each sample; classes of samples without weight may be unknown."""
+        known = np.isin(targets, self.classes_)
+        labels = np.zeros(targets.size, dtype=np.intp)
+        some, (mine,) = design.only(known, targets)
+        labels[known] = self._best_experts(some, mine)
+        return labels
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class with the most probability (score) over all experts, or by the gate.
@@ -489,14 +451,14 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes.
         """
         check_is_fitted(self)
-        return map_rows(self._choose, take_matrix(self, X), None, self.classes_.dtype)
+        return apply_model(self, self._choose, X, None, self.classes_.dtype)
 
-    def _choose(self, matrix: Any) -> Rows:
-        """Classes for a validated matrix."""
-        weighted = self._weighted(matrix)
+    def _choose(self, design: LocalDesign) -> Rows:
+        """Classes for placed samples."""
+        weighted = self._weighted(design)
         return named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The experts' probabilities, weighted; with the logistic loss only.
 
@@ -511,7 +473,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self)
-        return map_rows(self._weighted, take_matrix(self, X), self.classes_.size)
+        return apply_model(self, self._weighted, X, self.classes_.size)
 
     def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
         """One answer of each expert, without repetition.
@@ -530,16 +492,17 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes, in the order of `experts_`.
         """
         check_is_fitted(self)
-        return map_rows(
-            lambda matrix: named(self.classes_, self._first_choices(matrix)),
-            take_matrix(self, X),
+        return apply_model(
+            self,
+            lambda design: named(self.classes_, self._first_choices(design)),
+            X,
             self._W.shape[0],
             self.classes_.dtype,
         )
 
-    def _first_choices(self, matrix: Any) -> Rows:
-        """Codes of the experts' answers for a validated matrix, without repetition."""
-        shares = self._class_shares(self._scores(matrix))
+    def _first_choices(self, design: Design) -> Rows:
+        """Codes of the experts' choices for placed samples, without repetition."""
+        shares = self._class_shares(self._scores(design))
         xp = namespace(shares)
         answers: list[Any] = []
         for q in range(shares.shape[1]):
@@ -568,12 +531,11 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         float
             To be compared with the error of a single classifier's first answers.
         """
-        check_is_fitted(self)
-        return mean_of(map_samples(self, self._missed, X, y), sample_weight)
+        return mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
 
-    def _missed(self, matrix: Any, classes: NDArray[Any]) -> Rows:
-        """One for the samples whose class is among no expert's answers, zero for the others."""
-        answers = self._first_choices(matrix)
+    def _missed(self, design: Design, classes: NDArray[Any]) -> Rows:
+        """One for the samples whose class is among no expert's choices, zero for the others."""
+        answers = self._first_choices(design)
         xp = namespace(answers)
         codes = np.searchsorted(self.classes_, classes).clip(max=self.classes_.size - 1)
         codes = np.where(self.classes_[codes] == classes, codes, -1)
@@ -581,11 +543,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         return cast(missed, xp.float64)
 
     def _check_classes(self) -> None:
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"y holds one class only, {self.classes_[0]!r}; a classifier needs samples (of "
-                "positive weight) of at least two classes."
-            )
         if self.n_clusters >= self.classes_.size:
             raise ValueError(
                 f"n_clusters={self.n_clusters} must be less than the number of classes, "
@@ -593,54 +550,46 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
                 "Give fewer experts."
             )
 
-    def _weighted(self, matrix: Any) -> Rows:
+    def _weighted(self, design: LocalDesign) -> Rows:
         """Probabilities or scores of the classes, weighted over the experts."""
-        shares = self._class_shares(self._scores(matrix))
-        return blend(self._expert_weights(matrix, shares), shares)
+        shares = self._class_shares(self._scores(design))
+        return blend(self._expert_weights(design, shares), shares)
 
     def _class_shares(self, scores: Rows) -> Rows:
-        """Probabilities (scores, for the squared loss) of all classes, ``n x Q x classes``."""
-        xp = namespace(scores)
+        """Probabilities, or scores if the loss has none, of all classes, ``n x Q x classes``."""
+        xp, loss = namespace(scores), loss_of(self).with_classes(self.classes_.size)
+        if loss.gives_probabilities:
+            flat = loss.probabilities(xp.reshape(scores, (-1, scores.shape[2])))
+            return xp.reshape(flat, (*scores.shape[:2], -1))
         if scores.shape[2] == 1:
-            second = expit(scores) if self.loss == "logistic" else scores
-            first = 1.0 - second if self.loss == "logistic" else -scores
-            return xp.stack([first[:, :, 0], second[:, :, 0]], axis=2)
-        if self.loss == "squared":
-            return scores
-        flat = xp.reshape(scores, (-1, scores.shape[2]))
-        return xp.reshape(softmax(flat), scores.shape)
+            return xp.stack([-scores[:, :, 0], scores[:, :, 0]], axis=2)
+        return scores
 
-    def _check_data(
-        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
-    ) -> tuple[Any, NDArray[Any]]:
-        """Validated samples and classes."""
-        matrix, classes = validate_data(self, X, y, reset=reset, **MATRIX_CHECKS)
-        return matrix, classes
-
-    def _respond(self, samples: Intake) -> Response:
+    def _respond(self, samples: Samples) -> Response:
         self.classes_, response = class_response(
-            samples, self.loss, self.class_weight, fit_intercept=self.fit_intercept
+            samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
         self._check_classes()
         return response
 
-    def _target(self, answers: NDArray[Any]) -> tuple[Any, Loss, int]:
-        if not np.isin(answers, self.classes_).all():
-            unknown = np.setdiff1d(answers, self.classes_)[0]
+    def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
+        if not np.isin(targets, self.classes_).all():
+            unknown = np.setdiff1d(targets, self.classes_)[0]
             raise ValueError(
                 f"y holds the class {unknown!r}, which was not in `fit`. Leave such samples out."
             )
-        codes = np.searchsorted(self.classes_, answers)
+        codes = np.searchsorted(self.classes_, targets)
         n_classes = self.classes_.size
-        return class_targets(codes, n_classes, self.loss), *class_loss(n_classes, self.loss)
+        loss = loss_of(self).with_classes(n_classes)
+        return loss.class_targets(codes, n_classes), loss, loss.n_outputs(n_classes)
 
     def _set_experts(self, place: Callable[[Floats], Any]) -> None:
         self.experts_ = place(self._W.transpose(0, 2, 1))
         self.intercepts_ = place(self._b)
 
-    def _answer_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
+    def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Negative log-probability, or loss of the weighted scores."""
-        if self.loss == "squared":
+        if not response.loss.gives_probabilities:
             return response.loss.value(response.target, blend(weights, scores))
         losses = [response.loss.value(response.target, mine) for mine in scores.transpose(1, 0, 2)]
         return -np.log((weights * np.exp(-np.stack(losses, axis=1))).sum(axis=1))

@@ -1,204 +1,23 @@
-"""Choosing the number of experts.
+"""Several linear models, as many as the data call for."""
 
-``"bic"`` and ``"icl"`` take the likelihood view: a mixture of regressions, with a price on its
-parameters; each expert has noise of its own, and some samples may follow none. ``"cv"`` takes the
-paper's: the loss of the best answer to samples out of the fold. More answers are better even where
-there is nothing to answer, so that this loss is compared with what as many answers achieve without
-experts: for numbers, the best offsets for normal noise; for classes, the first choices of a single
-classifier. Of numbers that are as good as the best (by ``"cv"`` within one standard error, else by
-a difference that is not worth a mention) the smallest is chosen.
-"""
-
-from collections.abc import Mapping, Sequence
-from numbers import Integral
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.stats import norm
-from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
+from numpy.typing import NDArray
 
-from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.estimators.intake.arguments import check_matrix, conclude
-from clustruct.estimators.intake.samples import draw_samples, stays_elsewhere, take_samples
+from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
-from clustruct.estimators.search.progress import counter
-from clustruct.kernels import kmeans1d
-from clustruct.objectives.samples.noise import noise_of
-from clustruct.results import CountSelection
+from clustruct.estimators.samples.search import CountSearch, offset_loss
+from clustruct.estimators.search.engine import set_parameters
+from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
-from clustruct.solvers.experts.counting import COUNT_CRITERIA
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
 
-QUANTILES = 20_001
-# A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
-BARE_MENTION = 2.0
-
-
-class _CountSearch(BaseEstimator):
-    """Fit for every number of experts, and keep the best."""
-
-    _search_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "criterion": [StrOptions({"bic", "icl", "cv"})],
-        "cv": ["cv_object"],
-    }
-
-    def _search(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        """Set the attributes of the best model as one's own."""
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        if stays_elsewhere(X):
-            self._search_on_part(X, y, sample_weight, seed)
-            return
-        _, answers = self._check_data(X, y)
-        counts = self._counts(answers)
-        if self.criterion == "cv":
-            folds, losses = self._held_out(counts, X, y, sample_weight, seed)
-            values, errors = folds.mean(axis=1), _errors(folds)
-            best = _fewest(values, errors[values.argmin()])
-            model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
-        else:
-            models, criteria = [], []
-            tell = counter(self.verbose, "fit", len(counts))
-            for count in counts:
-                models.append(self._model(count, seed).fit(X, y, sample_weight))
-                criteria.append(self._criterion(models[-1], X, y, sample_weight))
-                tell()
-            values = np.array(criteria)
-            folds = values[:, None]
-            losses = np.array([m.best_loss(X, y, sample_weight) for m in models])
-            errors = np.zeros_like(values)
-            best = _fewest(values, BARE_MENTION)
-            model = models[best]
-            if self.gate is not None and self.gate is not False:
-                model = self._model(counts[best], seed, gate=True).fit(X, y, sample_weight)
-        self._adopt(model)
-        conclude(self.verbose, self.status_, self.certificate_)
-        numbers = np.array(counts, dtype=np.intp)
-        self.selection_ = CountSelection(
-            self.criterion, numbers, values, errors, losses, counts[best], folds
-        )
-
-    # Derived from `selection_`, which model files hold.
-
-    @property
-    def cv_results_(self) -> dict[str, Any]:
-        """The criterion for every number of experts, as scikit-learn's searches have it."""
-        return self.selection_.as_cv_results()
-
-    @property
-    def best_index_(self) -> int:
-        """Index of the number of experts that was chosen into the columns of `cv_results_`."""
-        return self.selection_.best_index
-
-    @property
-    def best_params_(self) -> dict[str, int]:
-        """The number of experts that was chosen."""
-        return {"n_clusters": self.selection_.best}
-
-    @property
-    def best_score_(self) -> float:
-        """The negative criterion of that number."""
-        return 0.0 - float(self.selection_.values[self.best_index_])
-
-    def _search_on_part(self, X: Any, y: Any, sample_weight: Any, seed: int) -> None:
-        """Choose the number on samples drawn by weight, and fit so many experts to all of them."""
-        few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
-        samples, answers, weights = draw_samples(take_samples(self, X, y, sample_weight), seed)
-        self.selection_ = few.fit(samples, answers, weights).selection_
-        self._adopt(self._model(self.selection_.best, seed, gate=True).fit(X, y, sample_weight))
-
-    def _adopt(self, model: Any) -> None:
-        """What was fitted, as one's own."""
-        for name, value in vars(model).items():
-            if name.endswith("_") or name.startswith("_"):
-                setattr(self, name, value)
-
-    def _model(
-        self, n_clusters: int, seed: int, *, gate: bool = False, watched: bool = True
-    ) -> Any:
-        """The plain model with that many experts, its steps told to the callback or not."""
-        parameters = self.get_params(deep=False)
-        names = self._plain._get_param_names()
-        settings = {name: parameters[name] for name in names}
-        settings |= {"n_clusters": n_clusters, "random_state": seed}
-        settings["verbose"] = int(self.verbose) > 1
-        if not watched:
-            settings["callback"] = None
-        if not gate:
-            settings["gate"] = None
-        elif hasattr(self.gate, "fit"):
-            settings["gate"] = clone(self.gate)
-        return self._plain(**settings)
-
-    def _criterion(
-        self, model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> float:
-        """The information criterion of a fit."""
-        objective = model._objective_on(X, y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        kept = np.flatnonzero(weights > 0)
-        objective = objective.subset(kept, weights[kept])
-        response = objective.response
-        nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
-        constant = float(response.shares @ objective.costs(*nothing)[:, 0])
-        noise = noise_of(response.loss, response.n_outputs, constant)
-        criterion = COUNT_CRITERIA[self.criterion]
-        return criterion(objective, noise, model._W, model._b, float(weights.sum()))
-
-    def _held_out(
-        self,
-        counts: list[int],
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        seed: int,
-    ) -> tuple[Floats, Floats]:
-        """Criterion of each number on each fold, and the mean best-of-Q loss."""
-        matrix, answers = _indexable(X), np.asarray(y)
-        weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
-        folds = check_cv(self.cv, answers, classifier=self._stratified).split(matrix, answers)
-        folds = list(folds)
-        values = np.empty((len(folds), len(counts)))
-        losses = np.empty_like(values)
-        tell = counter(self.verbose, "fit", values.size)
-        for f, (rest, held) in enumerate(folds):
-            others, sample = (
-                (matrix[index], answers[index], weights[index]) for index in (rest, held)
-            )
-            single = self._model(1, seed, watched=False).fit(*others)
-            for c, count in enumerate(counts):
-                model = self._model(count, seed, watched=False).fit(*others)
-                losses[f, c] = model.best_loss(*sample)
-                values[f, c] = self._compared(model, single, *sample)
-                tell()
-        return values.T, losses.mean(axis=0)
-
-    def _counts(self, y: NDArray[Any]) -> list[int]:
-        """The numbers to try."""
-        counts = list(np.atleast_1d(self.n_clusters))
-        if not counts or not all(isinstance(q, Integral) and int(q) >= 1 for q in counts):
-            raise ValueError(
-                f"n_clusters={self.n_clusters!r} must hold whole numbers of experts, 1 or more."
-            )
-        possible = sorted({int(q) for q in counts if q <= self._most(y)})
-        if not possible:
-            raise ValueError(
-                f"n_clusters={self.n_clusters!r} holds no number that is possible for these "
-                f"samples: at most {self._most(y)} experts can be fitted. Give smaller numbers."
-            )
-        return possible
-
-
-class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
+class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """Several linear regressions, as many as the data call for.
 
     Parameters
@@ -210,13 +29,21 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         overlap (integrated completed likelihood), or the loss of the best answer by
         cross-validation, see Notes.
     cv : int, cross-validation generator or iterable, default=5
-        Folds for ``criterion="cv"``.
+        Folds for ``criterion="cv"``; an integer makes folds in the order of the samples.
+    scoring : str or callable, default=None
+        Score to maximise with ``criterion="cv"``: a name that scikit-learn knows or a function of
+        model, samples and targets, which score `predict`. None compares the loss of the best
+        expert, see Notes.
+    rule : {"fewest", "best", "one_se"}, default="fewest"
+        The fewest experts that are as good as the best number: within one standard error by
+        ``"cv"``, else by a difference that is not worth a mention; the best number; or the fewest
+        within one standard error, by ``"cv"`` only.
     alpha : float, default=1e-3
         Strength of the ridge.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -232,12 +59,13 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     solver_options : dict, default=None
         Options of the solver.
     n_jobs : int, default=None
-        Starts that run at the same time.
+        Folds or fits of the search, and starts of the final fit, that run at the same time. It
+        does not change the result.
     random_state : int, RandomState instance or None, default=None
         Seed.
     verbose : int or bool, default=0
-        1 writes a line to standard error for each fit that is done, with the time spent and left;
-        2 also prints the steps of these fits.
+        1 writes a line to standard error for each fold or fit that is done, with the time spent and
+        left; 2 also prints the steps of these fits.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
@@ -246,12 +74,13 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     selection_ : CountSelection
         The criterion for every number of experts.
     cv_results_ : dict
-        The same with the columns of scikit-learn's searches, the negative criterion as the score:
+        The same with the columns of scikit-learn's searches, with a score that is larger for the
+        better, such as the negative criterion:
         ``pandas.DataFrame(model.cv_results_)``.
     best_params_ : dict
         What was chosen: ``n_clusters``.
     best_score_ : float
-        The negative criterion there.
+        The score there.
     best_index_ : int
         Its index into the columns of `cv_results_`.
     experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
@@ -283,10 +112,9 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
     """
 
     _plain = SampleClusterRegressor
-    _stratified = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleClusterRegressor._parameter_constraints,
-        **_CountSearch._search_constraints,
+        **CountSearch._search_constraints,
     }
 
     def __init__(
@@ -295,9 +123,11 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         *,
         criterion: str = "bic",
         cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        rule: str = "fewest",
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -310,61 +140,20 @@ class SampleClusterRegressorCV(_CountSearch, SampleClusterRegressor):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        super().__init__(
-            n_clusters,  # type: ignore[arg-type]
-            alpha=alpha,
-            gate=gate,
-            loss=loss,
-            huber_delta=huber_delta,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            solver_options=solver_options,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.criterion = criterion
-        self.cv = cv
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "SampleClusterRegressorCV":
-        """Fit experts, as many as the criterion chooses.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        SampleClusterRegressorCV
-            Itself.
-        """
-        self._search(X, y, sample_weight)
-        return self
+        set_parameters(self, locals())
 
     def _most(self, y: NDArray[Any]) -> int:
         return int(y.shape[0])
 
-    def _compared(self, model: Any, single: Any, X: Any, y: Any, weights: Floats) -> float:
+    @staticmethod
+    def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
         """Logarithm of the best-of-Q loss, less that of as many offsets for normal noise."""
         tiny = np.finfo(np.float64).tiny
         loss = max(model.best_loss(X, y, weights), tiny)
         return float(np.log(loss) - np.log(offset_loss(model.n_clusters_)))
 
 
-class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
+class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
     """Several linear classifiers, as many as the data call for.
 
     Parameters
@@ -375,13 +164,21 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         Bayesian information criterion of the mixture of classifiers, the same with a price on
         overlap, or errors by cross-validation, see Notes.
     cv : int, cross-validation generator or iterable, default=5
-        Folds for ``criterion="cv"``.
+        Folds for ``criterion="cv"``; an integer makes folds in the order of the samples.
+    scoring : str or callable, default=None
+        Score to maximise with ``criterion="cv"``: a name that scikit-learn knows or a function of
+        model, samples and targets, which score `predict`. None compares the loss of the best
+        expert, see Notes.
+    rule : {"fewest", "best", "one_se"}, default="fewest"
+        The fewest experts that are as good as the best number: within one standard error by
+        ``"cv"``, else by a difference that is not worth a mention; the best number; or the fewest
+        within one standard error, by ``"cv"`` only.
     alpha : float, default=1e-3
         Strength of the ridge.
     gate : bool or classifier, default=None
         What learns from ``x`` which expert answers.
-    loss : {"logistic", "squared"}, default="logistic"
-        Logistic, or squared on targets -1 and 1.
+    loss : {"logistic", "squared"} or Loss, default="logistic"
+        Logistic, or squared on targets -1 and 1, or your own.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply those of the samples.
     fit_intercept : bool, default=True
@@ -397,12 +194,13 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
     solver_options : dict, default=None
         Options of the solver.
     n_jobs : int, default=None
-        Starts that run at the same time.
+        Folds or fits of the search, and starts of the final fit, that run at the same time. It
+        does not change the result.
     random_state : int, RandomState instance or None, default=None
         Seed.
     verbose : int or bool, default=0
-        1 writes a line to standard error for each fit that is done, with the time spent and left;
-        2 also prints the steps of these fits.
+        1 writes a line to standard error for each fold or fit that is done, with the time spent and
+        left; 2 also prints the steps of these fits.
     callback : callable, default=None
         Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
@@ -411,12 +209,13 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
     selection_ : CountSelection
         The criterion for every number of experts.
     cv_results_ : dict
-        The same with the columns of scikit-learn's searches, the negative criterion as the score:
+        The same with the columns of scikit-learn's searches, with a score that is larger for the
+        better, such as the negative criterion:
         ``pandas.DataFrame(model.cv_results_)``.
     best_params_ : dict
         What was chosen: ``n_clusters``.
     best_score_ : float
-        The negative criterion there.
+        The score there.
     best_index_ : int
         Its index into the columns of `cv_results_`.
     classes_ : ndarray of shape (n_classes,)
@@ -444,10 +243,9 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
     """
 
     _plain = SampleClusterClassifier
-    _stratified = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleClusterClassifier._parameter_constraints,
-        **_CountSearch._search_constraints,
+        **CountSearch._search_constraints,
     }
 
     def __init__(
@@ -456,9 +254,11 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         *,
         criterion: str = "bic",
         cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        rule: str = "fewest",
         alpha: float = 1e-3,
         gate: Any = None,
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -471,80 +271,16 @@ class SampleClusterClassifierCV(_CountSearch, SampleClusterClassifier):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        super().__init__(
-            n_clusters,  # type: ignore[arg-type]
-            alpha=alpha,
-            gate=gate,
-            loss=loss,
-            class_weight=class_weight,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            solver_options=solver_options,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.criterion = criterion
-        self.cv = cv
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "SampleClusterClassifierCV":
-        """Fit experts, as many as the criterion chooses.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        SampleClusterClassifierCV
-            Itself.
-        """
-        self._search(X, y, sample_weight)
-        return self
+        set_parameters(self, locals())
 
     def _most(self, y: NDArray[Any]) -> int:
         return max(1, int(np.unique(y).size) - 1)
 
-    def _compared(self, model: Any, single: Any, X: Any, y: Any, weights: Floats) -> float:
-        """Error of the experts' answers, less that of a single classifier's first choices."""
-        order = np.argsort(-single._weighted(check_matrix(single, X)), axis=1, kind="stable")
-        answers = single.classes_[order[:, : model.n_clusters_]]
-        missed = (answers != np.asarray(y)[:, None]).all(axis=1)
+    @staticmethod
+    def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
+        """Error of the experts' predictions, less that of a single classifier's first choices."""
+        one = single()
+        order = np.argsort(-one._weighted(place_matrix(one, X)), axis=1, kind="stable")
+        choices = one.classes_[order[:, : model.n_clusters_]]
+        missed = (choices != np.asarray(y)[:, None]).all(axis=1)
         return model.best_error(X, y, weights) - float(np.average(missed, weights=weights))
-
-
-def _errors(folds: Floats) -> Floats:
-    """Standard errors of means over folds, one row each; zero where there is one fold only."""
-    n_folds = folds.shape[1]
-    if n_folds == 1:
-        return np.zeros(folds.shape[0])
-    return np.asarray(folds.std(axis=1, ddof=1) / np.sqrt(n_folds))
-
-
-def _indexable(X: Any) -> Any:
-    """A matrix whose rows can be taken."""
-    return X.tocsr() if sparse.issparse(X) else np.asarray(X)
-
-
-def offset_loss(count: int) -> float:
-    """Mean squared distance of a standard normal number to the nearest of its best offsets."""
-    grid = norm.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
-    return float(kmeans1d.cluster_values(grid, None, count)[3]) / QUANTILES
-
-
-def _fewest(values: Floats, margin: float) -> int:
-    """The first of the values that are as good as the best, up to a margin."""
-    return int(np.flatnonzero(values <= values.min() + margin)[0])

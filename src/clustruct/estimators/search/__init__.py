@@ -1,1 +1,1 @@
-"""Searches: folds, scores, rules."""
+"""One search for features, samples and tasks: folds, scores, rules, progress."""

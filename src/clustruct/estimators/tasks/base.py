@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,24 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from clustruct._typing import Floats
 from clustruct.arrays import beside, like, take, to_host
-from clustruct.design import Rows, any_design, as_design
-from clustruct.design.kinds import is_partitioned
-from clustruct.estimators.intake.arguments import (
-    MATRIX_CHECKS,
-    check_options,
+from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, load
+from clustruct.estimators.intake import (
+    apply_model,
+    check_targets,
     check_weights,
-    conclude,
-    watcher,
+    is_missing,
+    place_matrix,
 )
-from clustruct.estimators.intake.samples import map_rows, take_matrix
+from clustruct.estimators.options import check_options, conclude, watcher
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
-from clustruct.estimators.tasks.ids import as_ids, known_codes, sorted_names
-from clustruct.estimators.tasks.intake import missing_targets, on_host
-from clustruct.estimators.tasks.layouts import Reading
+from clustruct.estimators.tasks.layouts import Reading, as_ids, known_codes, sorted_names
+from clustruct.losses import loss_of
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.data import OwnRows, TaskTargets, members_of
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
@@ -123,16 +122,15 @@ class TaskCluster(BaseEstimator):
         self._move_weights(reading.entries.design.weights)
 
     def _prepare(self, entries: Entries | Summed) -> Prepared:
-        return entries.prepared(self._loss(), self.fit_intercept)
+        return entries.prepared(loss_of(self), self.fit_intercept)
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
-        seed = 0 if self.random_state is None else self.random_state
         return TaskProblem(
             objective=objective,
             n_clusters=min(int(n_clusters), objective.shape[0]),
             budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
             n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(seed).randint(2**31)),
+            seed=int(check_random_state(self.random_state).randint(2**31)),
             # Steps in an order; and what works on pieces does so side by side already.
             n_jobs=1 if self.callback is not None or objective.data.streamed else self.n_jobs,
             options=check_options(self.solver, self.solver_options, OPTIONS),
@@ -179,14 +177,14 @@ class TaskCluster(BaseEstimator):
         for name in MOVED:
             setattr(self, name, move(getattr(self, name)))
 
-    # ---- TaskTargets
+    # ---- Predictions
 
     def _width(self, tasks: ArrayLike | Sequence[Hashable] | None) -> int | None:
         """Scores of a sample, None for one."""
         check_is_fitted(self)
         return None if tasks is not None or self._layout == "single" else int(self.tasks_.size)
 
-    def _answer(
+    def _apply_to_scores(
         self,
         X: ArrayLike,
         tasks: ArrayLike | Sequence[Hashable] | None,
@@ -194,37 +192,33 @@ class TaskCluster(BaseEstimator):
         width: int | None,
         dtype: Any = np.float64,
     ) -> Any:
-        """A function of the scores of each sample's task; of all tasks where none is named.
+        """A function of the scores of each sample's task, or of all tasks, lazily for Dask.
 
-        It is left for later where ``X`` is computed later: `width` and `dtype` say what it returns.
+        `width` and `dtype` say what it returns.
         """
-        matrix = take_matrix(self, X)
         if tasks is None:
-            return map_rows(lambda block: finish(self._all_scores(block)), matrix, width, dtype)
+            return apply_model(
+                self, lambda design: finish(self._all_scores(design)), X, width, dtype
+            )
         if self._layout in ("single", "classes"):
             raise ValueError(
                 "tasks was given, but `fit` was called without tasks. Leave tasks out, or fit with "
                 "tasks."
             )
 
-        def answer(block: Any, ids: NDArray[Any]) -> Any:
-            return finish(self._own_scores(block, as_ids(ids, block.shape[0])))
+        def of_own_task(design: PickingDesign, ids: NDArray[Any]) -> Any:
+            return finish(self._own_scores(design, as_ids(ids, design.shape[0])))
 
-        if not is_partitioned(matrix):
-            tasks = on_host(tasks)
-        elif not is_partitioned(tasks):
-            tasks = as_ids(tasks, matrix.shape[0])
-        return map_rows(answer, matrix, width, dtype, rows=tasks)
+        return apply_model(self, of_own_task, X, width, dtype, Beside(tasks, "tasks", as_ids))
 
-    def _all_scores(self, matrix: Any) -> Rows:
+    def _all_scores(self, design: Design) -> Rows:
         """Scores of all tasks, ``n x K``, or of the only one."""
-        scores = any_design(matrix).scores(to_host(self.coef_).T)
+        scores = design.scores(to_host(self.coef_).T)
         scores = scores + beside(to_host(self.intercept_), scores)
         return scores[:, 0] if self._layout == "single" else scores
 
-    def _own_scores(self, matrix: Any, ids: NDArray[Any]) -> Rows:
+    def _own_scores(self, design: PickingDesign, ids: NDArray[Any]) -> Rows:
         """Scores of each sample's task."""
-        design: Any = any_design(matrix)
         # Code -1 finds the mean predictor.
         coef = np.vstack([to_host(self.coef_), to_host(self.mean_coef_)])
         intercept = np.append(to_host(self.intercept_), self.mean_intercept_)
@@ -251,7 +245,7 @@ class TaskCluster(BaseEstimator):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
         weights = np.broadcast_to(weights.reshape(-1, *[1] * (targets.ndim - 1)), targets.shape)
-        known = ~missing_targets(targets)
+        known = ~is_missing(targets)
         return targets[known], predicted[known], weights[known]
 
     def clusters(self) -> TaskGroups:
@@ -305,9 +299,9 @@ class TaskCluster(BaseEstimator):
             A copy of this one with more tasks.
         """
         check_is_fitted(self)
-        X, y, tasks, sample_weight = (on_host(given) for given in (X, y, tasks, sample_weight))
-        matrix, targets = validate_data(self, X, y, reset=False, **MATRIX_CHECKS)
-        ids = as_ids(tasks, matrix.shape[0])
+        design = place_matrix(self, load(X))
+        targets = design.attach(y, "y", partial(check_targets, self, multi_output=False))
+        ids = as_ids(tasks, design.shape[0])
         names = sorted_names(ids)
         known = [name for name in names.tolist() if name in set(self.tasks_.tolist())]
         if known:
@@ -315,21 +309,22 @@ class TaskCluster(BaseEstimator):
                 f"tasks holds {known[0]!r}, which is known from `fit`. Give new tasks only, or fit "
                 "again with all samples."
             )
-        weights = check_weights(matrix, sample_weight)
-        weights = np.ones(ids.size) if weights is None else weights
+        weights = np.ones(ids.size)
+        if sample_weight is not None:
+            weights, _ = check_weights(design, sample_weight)
         every, codes = np.arange(ids.size), known_codes(ids, names)
         given = TaskTargets(every, codes, self._targets(targets), weights, ids.size)
-        return self._joined(matrix, given.take(np.flatnonzero(weights)), names)
+        return self._joined(design, given.take(np.flatnonzero(weights)), names)
 
-    def _joined(self, matrix: Any, targets: TaskTargets, names: NDArray[Any]) -> Any:
-        """A copy with more tasks."""
+    def _joined(self, design: Any, targets: TaskTargets, names: NDArray[Any]) -> Any:
+        """A copy with more tasks, of samples on the host."""
         # Centroids and the centre are among the rows, so that coordinates along rows hold them.
-        dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+        dense = design.row_products(np.ones((design.shape[0], 1)))
         centroids, levels = to_host(self.centroids_), to_host(self.centroid_intercepts_)
         rows = np.vstack([dense, centroids, self._frame.means])
         entries = Entries(as_design(rows), replace(targets, height=rows.shape[0]), names.size)
         check_answered(entries, names)
-        prepared = entries.prepared_in(self._frame, self._loss(), self.fit_intercept)
+        prepared = entries.prepared_in(self._frame, loss_of(self), self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)
         share = names.size / self._frame.n_tasks
         objective = TaskObjective(prepared.data, strengths.scaled(share))
@@ -371,7 +366,7 @@ def intercept_price(prepared: Prepared) -> float:
 
 
 def check_answered(entries: Entries | Summed, names: NDArray[Any]) -> None:
-    """Complain of tasks that have no answer."""
+    """Complain of tasks that have no target."""
     missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
     if missing.size:
         raise ValueError(

@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Indices
 from clustruct.design import DenseDesign, Design, Rows
-from clustruct.losses import LogisticLoss, Loss
-from clustruct.objectives.tasks.data import Source, SquaredData, TaskData, TaskTargets, task_data
-from clustruct.objectives.tasks.pieces import Setting, Spread, TaskSums, part_of
+from clustruct.losses import Loss
+from clustruct.objectives.tasks.data import SquaredData, TaskData, TaskTargets, task_data
+from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 
 __all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
 
@@ -23,79 +22,53 @@ BLOCK = 256
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What weights and prices refer to.
+    """What weights and prices refer to."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (d,)
-        Of the columns; zero without intercept.
-    variances : ndarray of shape (d,)
-        Of the columns about their means.
-    center : float
-        What is subtracted from the targets.
-    total : float
-        Weight of all targets.
-    n_tasks : int
-    """
-
-    means: Floats
-    variances: Floats
-    center: float
-    total: float
+    means: Floats  # of the columns; zero without intercept
+    variances: Floats  # of the columns about their means
+    center: float  # subtracted from the targets
+    total: float  # weight of all targets
     n_tasks: int
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Targets, and the rows of ``X`` that they are given to, wherever they live.
-
-    Attributes
-    ----------
-    design : Design
-    targets : rows of TaskTargets
-        Of positive weight; those of each piece where ``X`` is in pieces.
-    n_tasks : int
-        Some of them may have no answer, as in a fold.
-    """
+    """Targets of tasks, and the rows of ``X`` that they belong to."""
 
     design: Design
-    targets: Rows
-    n_tasks: int
+    targets: Rows  # TaskTargets of positive weight, for each piece of the design
+    n_tasks: int  # some of them may have no target, as in a fold
 
     def map(self, function: Any, *rows: Rows) -> "Entries":
-        """Other answers to the same rows, from targets and other rows."""
+        """Other targets of the same rows, made of these and of other rows."""
         return replace(self, targets=self.design.map(function, self.targets, *rows))
 
-    def beside(self, rows: NDArray[Any]) -> Rows:
-        """What belongs to the rows, beside the answers to them, which a device does not hold."""
-        return self.design.place(rows) if self.design.streamed else rows
-
     def present(self) -> Indices:
-        """Tasks that have an answer."""
+        """Tasks that have a target."""
         count = self.n_tasks
         return np.flatnonzero(
             self.design.fold(lambda a: np.bincount(a.tasks, minlength=count), self.targets)
         )
 
     def only(self, present: Indices) -> "Entries":
-        """The same with these tasks numbered from zero, all others being without answer."""
+        """The same with these tasks numbered from zero; the others have no target."""
         numbers = np.zeros(self.n_tasks, dtype=np.intp)
         numbers[present] = np.arange(present.size)
         mine = self.map(lambda a: replace(a, tasks=numbers[a.tasks]))
         return replace(mine, n_tasks=present.size)
 
     def at(self, rows: Indices) -> "Entries":
-        """The answers to some of the rows."""
+        """The targets of some of the rows."""
         mask = np.zeros(self.design.shape[0], dtype=bool)
         mask[rows] = True
-        return self.map(lambda a, kept: a.take(kept[a.rows]), self.beside(mask))
+        return self.map(lambda a, kept: a.take(kept[a.rows]), self.design.attach(mask))
 
     def prepared(self, loss: Loss, fit_intercept: bool) -> "Prepared":
-        """Tasks ready for an objective; every one has an answer."""
+        """Tasks ready for an objective; every one has a target."""
         if loss.quadratic and self.adds_up:
             check_size(self.n_tasks, self.design.shape[1])
             return self.summed().prepared(loss, fit_intercept)
-        frame = self.frame(fit_intercept, not isinstance(loss, LogisticLoss))
+        frame = self.frame(fit_intercept, loss.centred)
         return self.prepared_in(frame, loss, fit_intercept)
 
     @property
@@ -123,56 +96,59 @@ class Entries:
 
     def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
         """Rows of each task with their shares, and few coordinates, in a given frame."""
+        self._check_targets(loss)
         design: Any = self.design
         targets, means, rotation = self.targets, frame.means, None
         if design.shape[1] > design.shape[0]:
             rotation = Rotation.of(design)
-            if design.streamed:
-                targets = design.fold(lambda a: a, targets, combine=TaskTargets.followed_by)
+            targets = design.fold(lambda a: a, targets, combine=TaskTargets.followed_by)
             means = rotation.along(means[None])[0]
             design = DenseDesign(rotation.coordinates)
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
-        make = Spread if design.streamed else part_of
-        source: Source = make(design, targets, self.n_tasks, setting)
+        source = source_of(design, targets, self.n_tasks, setting)
         data = task_data(source, loss, fit_intercept)
         return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
 
-    def _curvature(self, loss: Loss, total: float) -> float:
-        """Second derivative of the mean loss by a common shift of all scores that are zero.
+    def _check_targets(self, loss: Loss) -> None:
+        """Complain of targets that the loss is not for."""
 
-        For classes, at the score that says how frequent they are.
-        """
-        if not isinstance(loss, LogisticLoss):
-            return 1.0
-        positive = self.design.fold(lambda a: (a.weights / total) @ (a.y > 0.0), self.targets)
-        return max(float(positive) * (1.0 - float(positive)), 1e-3)
+        def fold(valid: Any, targets: Rows, combine: Any) -> Any:
+            def by_row(a: TaskTargets) -> Any:
+                good = np.ones(a.height, dtype=bool)
+                good[a.rows[~valid(a.y[:, None])]] = False
+                return good
+
+            return self.design.fold(by_row, targets, combine=combine)
+
+        loss.check_targets(self.targets, fold)
+
+    def _curvature(self, loss: Loss, total: float) -> float:
+        """Second derivative of the mean loss by a common shift of all scores."""
+        map_targets, fold = self.design.map, self.design.fold
+        target = map_targets(lambda a: a.y[:, None], self.targets)
+        shares = map_targets(lambda a: a.weights / total, self.targets)
+        return loss.start_curvature(target, shares, fold)
 
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """Sums over the targets of each task, for squared losses: entries without rows.
-
-    Attributes
-    ----------
-    sums : TaskSums
-    n_tasks : int
-    """
+    """Sums over the targets of each task, for squared losses: entries without rows."""
 
     sums: TaskSums
     n_tasks: int
 
     def present(self) -> Indices:
-        """Tasks that have an answer."""
+        """Tasks that have a target."""
         return self.sums.stack.tasks
 
     def only(self, present: Indices) -> "Summed":
-        """The same with these tasks numbered from zero, all others being without answer."""
+        """The same with these tasks numbered from zero; the others have no target."""
         numbered = replace(self.sums.stack, tasks=np.arange(present.size))
         return Summed(replace(self.sums, stack=numbered), present.size)
 
     def prepared(self, loss: Loss, fit_intercept: bool) -> "Prepared":
-        """Tasks ready for an objective; every one has an answer."""
+        """Tasks ready for an objective; every one has a target."""
         sums = self.sums.centred()
         total, width = sums.weight, sums.x_center.size + int(fit_intercept)
         if not fit_intercept:
@@ -183,17 +159,7 @@ class Summed:
         return Prepared(SquaredData(found, fit_intercept), frame, None, 1.0)
 
     def mean_losses(self, coefs: Floats, intercepts: Floats) -> Floats:
-        """The mean loss of each of several fits.
-
-        Parameters
-        ----------
-        coefs : ndarray of shape (m, K, d)
-        intercepts : ndarray of shape (m, K)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
+        """The mean loss of each of ``m`` fits, with coefficients ``m x K x d``."""
         sums, tasks = self.sums, self.sums.stack.tasks
         coefs, intercepts = coefs[:, tasks], intercepts[:, tasks]
         offsets = intercepts + coefs @ sums.x_center - sums.y_center
@@ -204,22 +170,12 @@ class Summed:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Tasks ready for an objective, and the way to weights of columns and back.
-
-    Attributes
-    ----------
-    data : TaskData
-    frame : Frame
-    rotation : Rotation or None
-        Where there are fewer rows than columns.
-    curvature : float
-        Second derivative of the mean loss by a common shift of all scores.
-    """
+    """Tasks ready for an objective, and the way to weights of columns and back."""
 
     data: TaskData
     frame: Frame
-    rotation: "Rotation | None"
-    curvature: float
+    rotation: "Rotation | None"  # where there are fewer rows than columns
+    curvature: float  # second derivative of the mean loss by a common shift of all scores
 
     def columns(self, W: Floats) -> tuple[Floats, Floats]:
         """Weights of the columns and intercepts, from rows of weights."""
@@ -274,7 +230,7 @@ class Rotation:
 
 def _gathered(design: Design, W: Floats) -> Floats:
     """``X W`` as an array of the host."""
-    return design.fold(lambda z: z, design.scores(W), combine=lambda a, b: np.concatenate([a, b]))
+    return design.gather(design.scores(W))
 
 
 def fits(n_tasks: int, width: int) -> bool:

@@ -1,96 +1,73 @@
 """Folds of tasks: rows to fit and to score on, wherever they live."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from clustruct._typing import Floats, Indices
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import PickingDesign
+from clustruct.estimators.search.folds import Folds, make_folds
 from clustruct.estimators.tasks.entries import Entries, Summed, check_size, fits
 from clustruct.estimators.tasks.layouts import Reading
+from clustruct.estimators.tasks.scoring import PooledScore
 from clustruct.losses import Loss
 from clustruct.objectives.tasks.data import TaskTargets, members_of
 
-__all__ = ["Folds", "Score", "Split", "make_folds", "score_fits", "split"]
+__all__ = ["Split", "folds_of", "score_fits", "split"]
 
-Fold = tuple[Indices, Indices]
-Folds = Sequence[Fold]
-Score = Callable[[Floats, Floats, Indices], float]
+# What a fold does with each row, in a byte: a sum of these.
+FITTED, SCORED = 1, 2
+EVERY = 4  # sums
+Uses = NDArray[np.uint8]
 
-DEFAULT_FOLDS = 5
 # Bytes of predictions that are gathered at a time, for scores that want all of them.
 GATHERED_BYTES = 1 << 28
-# What a fold does with a row.
-LEFT_OUT, FITTED, SCORED = range(3)
 
 
-def make_folds(cv: Any, reading: Reading, random_state: Any) -> Folds:
-    """Rows to fit and to score on; an integer asks for folds alike in tasks and classes.
+def folds_of(reading: Reading, cv: Any, random_state: Any) -> Folds[Uses]:
+    """The folds; an integer asks for shuffled ones that are alike in tasks and classes."""
+    strata = _strata(reading)
+    kept = np.flatnonzero(strata >= 0)
 
-    Parameters
-    ----------
-    cv : int, splitter or iterable
-    reading : Reading
-    random_state : int, RandomState or None
-        Shuffles the rows; None is a seed of its own, as rows often come sorted.
+    def uses(number: int, train: Indices, test: Indices) -> Uses:
+        mine = np.zeros(strata.size, dtype=np.uint8)
+        mine[kept[train]] = FITTED
+        mine[kept[test]] += SCORED
+        return mine
 
-    Returns
-    -------
-    sequence of tuple of ndarray
-    """
-    all_strata = _strata(reading)
-    cv = DEFAULT_FOLDS if cv is None else cv
-    if not isinstance(cv, Integral):
-        pairs = check_cv(cv).split(np.zeros((all_strata.size, 1)), np.maximum(all_strata, 0))
-        return [(np.asarray(rest), np.asarray(held)) for rest, held in pairs]
-    rows = np.flatnonzero(all_strata >= 0)
-    if not 2 <= int(cv) <= rows.size:
-        raise ValueError(
-            f"cv={cv} folds cannot be made of n_samples={rows.size} (of positive weight). "
-            "Give cv an integer from 2 to the number of samples, or more samples."
-        )
-    shuffled = check_random_state(0 if random_state is None else random_state).permutation(
-        rows.size
+    return make_folds(
+        cv, strata[kept], uses, kept=kept, splitter=lambda count: Alike(count, random_state)
     )
-    order = shuffled[np.argsort(all_strata[rows[shuffled]], kind="stable")]
-    numbers = np.full(all_strata.size, -1, dtype=np.int32)
-    numbers[rows[order]] = np.arange(rows.size) % int(cv)
-    return NumberedFolds(numbers, int(cv))
 
 
-@dataclass(frozen=True, eq=False)
-class NumberedFolds(Sequence[Fold]):
-    """Each row is scored on in one fold; all of their rows together would take much memory.
+@dataclass(frozen=True)
+class Alike:
+    """A splitter of shuffled rows into folds with about the same share of every stratum."""
 
-    Attributes
-    ----------
-    numbers : ndarray of shape (n,)
-        The fold of each row, -1 for none.
-    n_folds : int
-    """
-
-    numbers: NDArray[np.int32]
     n_folds: int
+    random_state: Any
 
-    def __len__(self) -> int:
+    def split(self, X: Any, strata: Indices, groups: Any) -> Iterator[tuple[Indices, Indices]]:
+        """Yield the rows to fit and to score on."""
+        shuffled = check_random_state(self.random_state).permutation(strata.size)
+        order = shuffled[np.argsort(strata[shuffled], kind="stable")]
+        numbers = np.empty(strata.size, dtype=np.intp)
+        numbers[order] = np.arange(strata.size) % self.n_folds
+        for fold in range(self.n_folds):
+            yield np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
+
+    def get_n_splits(self) -> int:
+        """Number of folds."""
         return self.n_folds
-
-    def __getitem__(self, fold: Any) -> Any:
-        if not 0 <= fold < self.n_folds:
-            raise IndexError(fold)
-        rest = (self.numbers >= 0) & (self.numbers != fold)
-        return np.flatnonzero(rest), np.flatnonzero(self.numbers == fold)
 
 
 def _strata(reading: Reading) -> Indices:
-    """A number for each row: the same for the same task and class, -1 without an answer."""
+    """A number for each row: the same for the same task and class, -1 without a target."""
     layout, design, targets = reading.layout, reading.entries.design, reading.entries.targets
     signs = bool(design.fold(lambda a: bool((np.abs(a.y) == 1.0).all()), targets, combine=_both))
 
@@ -112,9 +89,6 @@ def _both(one: bool, other: bool) -> bool:
     return one and other
 
 
-# ---- What is fitted and scored on each fold.
-
-
 class Split(NamedTuple):
     """Targets to fit on, and to score on."""
 
@@ -123,7 +97,7 @@ class Split(NamedTuple):
 
 
 def split(
-    entries: Entries, folds: Folds, loss: Loss, score: Score | None
+    entries: Entries, folds: Sequence[Uses], loss: Loss, score: PooledScore | None
 ) -> tuple[Entries | Summed, list[Split]]:
     """All targets, and those of each fold.
 
@@ -133,9 +107,9 @@ def split(
     Parameters
     ----------
     entries : Entries
-    folds : sequence of tuple of ndarray
+    folds : sequence of ndarray of shape (n,)
     loss : Loss
-    score : callable or None
+    score : PooledScore or None
         None where the loss is what is scored.
 
     Returns
@@ -143,17 +117,21 @@ def split(
     whole : Entries or Summed
     splits : list of Split
     """
+
+    def used(uses: Uses, what: int) -> Entries:
+        return entries.at(np.flatnonzero(uses & what))
+
     if not (loss.quadratic and entries.adds_up):
-        return entries, [Split(entries.at(rest), entries.at(held)) for rest, held in folds]
+        return entries, [Split(used(uses, FITTED), used(uses, SCORED)) for uses in folds]
     whole, splits = _summed_splits(entries, folds)
     if score is None:
         return whole, splits
     return whole, [
-        Split(mine.rest, entries.at(held)) for mine, (_, held) in zip(splits, folds, strict=True)
+        Split(mine.rest, used(uses, SCORED)) for mine, uses in zip(splits, folds, strict=True)
     ]
 
 
-def _summed_splits(entries: Entries, folds: Folds) -> tuple[Summed, list[Split]]:
+def _summed_splits(entries: Entries, folds: Sequence[Uses]) -> tuple[Summed, list[Split]]:
     """The same by sums: in one pass, or in one for each fold where folds overlap."""
     n, d = entries.design.shape
     check_size(entries.n_tasks, d)
@@ -166,37 +144,31 @@ def _summed_splits(entries: Entries, folds: Folds) -> tuple[Summed, list[Split]]
     def numbered(a: TaskTargets, mine: Indices) -> TaskTargets:
         return TaskTargets(a.rows, mine[a.rows] * count + a.tasks, a.y, a.weights, a.height)
 
-    cells = entries.map(numbered, entries.beside(patterns)).summed().sums
+    cells = entries.map(numbered, entries.design.attach(patterns)).summed().sums
     pattern, task = np.divmod(cells.stack.tasks, count)
 
     def summed(wanted: NDArray[np.bool_]) -> Summed:
         return Summed(cells.added_up(wanted[pattern], task), count)
 
-    splits = [Split(summed(use == FITTED), summed(use == SCORED)) for use in uses]
+    splits = [Split(summed(mine & FITTED > 0), summed(mine & SCORED > 0)) for mine in uses]
     return summed(np.ones(uses.shape[1], dtype=bool)), splits
 
 
-def _patterns(folds: Folds, n: int) -> tuple[Indices, Indices]:
+def _patterns(folds: Sequence[Uses], n: int) -> tuple[Indices, Indices]:
     """Numbers of rows, equal for those that all folds use alike; and what folds use them for."""
     numbers, uses = np.zeros(n, dtype=np.intp), np.zeros((0, 1), dtype=np.intp)
-    for rest, held in folds:
-        use = np.full(n, LEFT_OUT)
-        use[rest] = FITTED
-        use[held] = SCORED
-        pairs = 3 * numbers + use
+    for use in folds:
+        pairs = EVERY * numbers + use
         found = np.flatnonzero(np.bincount(pairs))
-        uses = np.vstack([uses[:, found // 3], found % 3])
+        uses = np.vstack([uses[:, found // EVERY], found % EVERY])
         places = np.zeros(int(found[-1]) + 1, dtype=np.intp)
         places[found] = np.arange(found.size)
         numbers = places[pairs]
     return numbers, uses
 
 
-# ---- Scores
-
-
 def score_fits(
-    held: Entries | Summed, coefs: Floats, intercepts: Floats, loss: Loss, score: Score | None
+    held: Entries | Summed, coefs: Floats, intercepts: Floats, loss: Loss, score: PooledScore | None
 ) -> Floats:
     """Scores of several fits on held-out targets, larger is better.
 
@@ -206,7 +178,7 @@ def score_fits(
     coefs : ndarray of shape (m, K, d)
     intercepts : ndarray of shape (m, K)
     loss : Loss
-    score : callable or None
+    score : PooledScore or None
         None for the negative mean loss.
 
     Returns
@@ -216,7 +188,7 @@ def score_fits(
     if isinstance(held, Summed):
         return -held.mean_losses(coefs, intercepts)
     if score is not None:
-        return _own_scores(held, coefs, intercepts, score)
+        return _own_scores(held, coefs, intercepts, loss, score)
 
     def losses(design: PickingDesign, targets: TaskTargets) -> tuple[Floats, Floats]:
         sums = np.zeros(coefs.shape[0])
@@ -242,7 +214,9 @@ def _predictions(
             yield mine, z + beside(intercepts[:, t], z)
 
 
-def _own_scores(held: Entries, coefs: Floats, intercepts: Floats, score: Score) -> Floats:
+def _own_scores(
+    held: Entries, coefs: Floats, intercepts: Floats, loss: Loss, score: PooledScore
+) -> Floats:
     """The same by a function of all targets: predictions are gathered for a few fits at a time."""
     count = int(held.design.fold(lambda a: a.rows.size, held.targets))
     height = max(1, GATHERED_BYTES // (8 * max(1, count)))
@@ -252,14 +226,14 @@ def _own_scores(held: Entries, coefs: Floats, intercepts: Floats, score: Score) 
 
         def gathered(
             design: PickingDesign, targets: TaskTargets, some: slice = some
-        ) -> tuple[Floats, Floats, Indices]:
+        ) -> tuple[Floats, Floats, Indices, Floats]:
             predicted = np.empty((targets.rows.size, coefs[some].shape[0]))
             for mine, z in _predictions(design, targets, coefs[some], intercepts[some]):
-                predicted[mine] = to_host(z)
-            return targets.y, predicted, targets.tasks
+                predicted[mine] = to_host(loss.predictions(z))
+            return targets.y, predicted, targets.tasks, targets.weights
 
-        y, predicted, tasks = held.design.sweep(gathered, held.targets, combine=_stacked)
-        found.extend(float(score(y, column, tasks)) for column in predicted.T)
+        y, predicted, tasks, weights = held.design.sweep(gathered, held.targets, combine=_stacked)
+        found.extend(score(y, column, tasks, weights) for column in predicted.T)
     return np.array(found)
 
 

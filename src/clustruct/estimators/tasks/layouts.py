@@ -1,4 +1,4 @@
-"""How targets of tasks are read: one a sample, a column a task, or classes as tasks."""
+"""Targets of tasks: one a sample, a column a task, or classes as tasks; and ids of tasks."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -8,34 +8,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length
 
-from clustruct._typing import Floats
-from clustruct.estimators.intake.arguments import class_weights
+from clustruct._finite import require_squares
+from clustruct._typing import Floats, Indices
+from clustruct.design import Design, Rows, load
+from clustruct.estimators.intake import (
+    check_classes,
+    check_targets,
+    check_weights,
+    class_weights,
+    is_missing,
+    place_matrix,
+    require_finite_targets,
+    require_targets,
+)
 from clustruct.estimators.tasks.entries import Entries
-from clustruct.estimators.tasks.ids import known_codes, names_of_columns, sorted_names
-from clustruct.estimators.tasks.intake import Taken, missing_targets, take_targets
 from clustruct.objectives.tasks.data import TaskTargets
 
-__all__ = ["Reading", "read_classes", "read_numbers"]
+__all__ = ["Reading", "as_ids", "known_codes", "read_classes", "read_numbers", "sorted_names"]
 
 Ids = ArrayLike | Sequence[Hashable]
-# Times that each class is shown to scikit-learn, which takes values that all differ for numbers.
-SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was passed to a fit.
+    """What was passed to a fit: targets of positive weight, and ids of the tasks.
 
-    Attributes
-    ----------
-    entries : Entries
-        TaskTargets of positive weight.
-    names : ndarray of shape (K,)
-        Ids of the tasks.
-    layout : {"single", "rows", "columns", "classes"}
-        Two classes without tasks, one task a sample, one column a task, or one task a class.
+    The layout is "single" (two classes without tasks), "rows" (one task a sample), "columns" (one
+    column a task) or "classes" (one task a class).
     """
 
     entries: Entries
@@ -46,46 +48,17 @@ class Reading:
 def read_numbers(
     estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
 ) -> Reading:
-    """Numbers to predict, in any layout.
-
-    Parameters
-    ----------
-    estimator : TaskClusterRegressor
-    X, y, tasks, weights
-        As passed to its fit.
-
-    Returns
-    -------
-    Reading
-    """
+    """Numbers to predict, in any layout, as passed to a fit."""
     return _read(estimator, X, y, tasks, weights)
 
 
 def read_classes(
     estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
 ) -> Reading:
-    """Classes to tell apart, in any layout; sets the classes of the estimator.
-
-    Parameters
-    ----------
-    estimator : TaskClusterClassifier
-    X, y, tasks, weights
-        As passed to its fit.
-
-    Returns
-    -------
-    Reading
-        With signs as targets.
-    """
+    """Classes to tell apart, in any layout, as signs; sets the classes of the estimator."""
     reading = _weigh_classes(estimator.class_weight, _read(estimator, X, y, tasks, weights))
     classes = _classes(reading.entries)
-    if classes.size < 2:
-        raise ValueError(
-            f"y holds one class only, {classes[0]!r}; a classifier needs samples (of positive "
-            "weight) of at least two classes."
-        )
-    if reading.layout != "columns":
-        check_classification_targets(np.tile(classes, SHOWN))
+    check_classes(classes, any_type=reading.layout == "columns")
     estimator.classes_ = classes
     if classes.size == 2:
         signs = partial(_signs, positive=classes[1])
@@ -100,29 +73,58 @@ def read_classes(
 
 
 def _read(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
+    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: ArrayLike | None
 ) -> Reading:
     """Targets of positive weight, in any layout but that of classes as tasks."""
-    if _has_columns(estimator, y, tasks):
-        taken = take_targets(estimator, X, y, None, weights, columns=True)
-        return _columns(taken, y)
-    taken = take_targets(estimator, X, y, tasks, weights, columns=False)
-    if tasks is None and is_regressor(estimator):
+    require_targets(estimator, y)
+    columns, numeric = _has_columns(estimator, y, tasks), is_regressor(estimator)
+    design = place_matrix(estimator, X, reset=True).by_rows()
+    check = partial(_check_columns if columns else _check_vector, estimator)
+    targets = design.attach(y, "y", check)
+    n_columns = targets.shape[1] if columns else 1
+    targets = design.map(partial(np.asarray, dtype=np.float64 if numeric else None), targets)
+    if not columns:
+        targets = design.map(lambda a: a.reshape(a.shape[0]), targets)
+    require_finite_targets(design, targets, allow_missing=columns)
+    weights = design.map(lambda a: np.ones(a.shape[0]), targets)
+    if sample_weight is not None:
+        weights, _ = check_weights(design, sample_weight)
+    if columns:
+        return _by_columns(design, targets, weights, names_of_columns(y, n_columns))
+    if tasks is not None:
+        return _by_ids(design, targets, weights, _take_ids(design, tasks))
+    if numeric:
         raise ValueError(
-            f"y is a vector of {taken.design.shape[0]} targets, and tasks=None says of none which "
+            f"y is a vector of {design.shape[0]} targets, and tasks=None says of none which "
             "task it belongs to. Give tasks, one id for each sample, or a 2-D y with one column "
             "for each task. For a single task, give y.reshape(-1, 1)."
         )
-    return _one_a_sample(taken)
+    entries = Entries(design, design.map(_of_one_task, targets, weights), 1)
+    return Reading(entries, np.arange(1), "single")
+
+
+def _check_vector(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """One target a sample, on the host."""
+    return check_targets(estimator, y, n_samples, multi_output=False)
+
+
+def _check_columns(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """A column a task, on the host, with NaN where there is no target."""
+    numeric = is_regressor(estimator)
+    Y: NDArray[Any] = check_array(
+        load(y),
+        dtype=np.float64 if numeric else None,
+        ensure_all_finite="allow-nan",
+        input_name="y",
+    )
+    check_consistent_length(range(n_samples), Y)
+    if numeric:
+        require_squares(Y)
+    return Y
 
 
 def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:
     """Whether there is a column for each task."""
-    if y is None:
-        name = type(estimator).__name__
-        raise ValueError(
-            f"This {name} estimator requires y to be passed, but the target y is None."
-        )
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if tasks is None:
         return len(shape) == 2 and (shape[1] > 1 or is_regressor(estimator))
@@ -134,18 +136,15 @@ def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:
     return False
 
 
-def _one_a_sample(taken: Taken) -> Reading:
-    design, y, weights = taken.design, taken.targets, taken.weights
-    if taken.tasks is None:
-        targets = design.map(_of_one_task, y, weights)
-        return Reading(Entries(design, targets, 1), np.arange(1), "single")
+def _by_ids(design: Design, y: Rows, weights: Rows, ids: Rows) -> Reading:
+    """One target a sample, of the task with its id."""
     names = design.fold(
         lambda ids, w: sorted_names(ids[w > 0.0]),
-        taken.tasks,
+        ids,
         weights,
         combine=lambda a, b: sorted_names(np.concatenate([a, b])),
     )
-    targets = design.map(partial(_of_own_task, names=names), y, weights, taken.tasks)
+    targets = design.map(partial(_of_own_task, names=names), y, weights, ids)
     if design.streamed:  # every pass has them in that order
         targets = design.keep(design.map(TaskTargets.by_task, targets))
     return Reading(Entries(design, targets, names.size), names, "rows")
@@ -163,17 +162,16 @@ def _of_own_task(
     return TaskTargets(kept, known_codes(ids[kept], names), y[kept], weights[kept], y.shape[0])
 
 
-def _columns(taken: Taken, y: Any) -> Reading:
-    design = taken.design
-    names = names_of_columns(y, taken.n_columns)
-    targets = design.map(_of_columns, taken.targets, taken.weights)
+def _by_columns(design: Design, Y: Rows, weights: Rows, names: NDArray[Any]) -> Reading:
+    """A column a task."""
+    targets = design.map(_of_columns, Y, weights)
     if not design.fold(lambda a: a.rows.size, targets):
         raise ValueError("y holds no answer (of positive weight). Give at least one.")
     return Reading(Entries(design, targets, names.size), names, "columns")
 
 
 def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
-    tasks, rows = np.nonzero((~missing_targets(Y) & (weights > 0.0)[:, None]).T)
+    tasks, rows = np.nonzero((~is_missing(Y) & (weights > 0.0)[:, None]).T)
     return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
 
 
@@ -231,3 +229,97 @@ def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:
 def _plain(targets: NDArray[Any]) -> NDArray[Any]:
     """Targets as an array of their own kind, where a column of objects held them."""
     return np.array(targets.tolist()) if targets.dtype == object else targets
+
+
+# ---- Ids
+
+
+def _take_ids(design: Design, tasks: Ids) -> Rows:
+    """Ids of tasks beside the rows."""
+    ids = design.attach(tasks, "tasks", as_ids)
+    if len(ids.shape) != 1:
+        raise ValueError(f"tasks has shape {ids.shape}. Give one id for each sample.")
+    ids = design.map(np.asarray, ids)
+    if missing := design.fold(lambda mine: int(is_missing(mine).sum()), ids):
+        raise ValueError(f"tasks is missing {missing} times. Give every sample its task.")
+    return ids
+
+
+def sorted_names(ids: NDArray[Any]) -> NDArray[Any]:
+    """The distinct ones of ids, in an order that does not depend on that of the rows."""
+    if ids.dtype != object:
+        return np.unique(ids)
+    distinct = set(ids.tolist())
+    try:
+        ordered = sorted(distinct)
+    except TypeError:
+        ordered = sorted(distinct, key=lambda name: (type(name).__name__, repr(name)))
+    names = np.empty(len(ordered), dtype=object)
+    names[:] = ordered
+    return names
+
+
+def as_ids(tasks: ArrayLike | Sequence[Hashable], n_rows: int) -> NDArray[Any]:
+    """Ids on the host, one a row; any hashable will do."""
+    tasks = load(tasks)
+    if hasattr(tasks, "to_numpy"):
+        tasks = tasks.to_numpy()
+    ids = np.asarray(tasks) if isinstance(tasks, np.ndarray) else _as_objects(tasks)
+    if ids.shape != (n_rows,):
+        raise ValueError(
+            f"tasks has shape {ids.shape}, but X has {n_rows} samples. Give one id for each."
+        )
+    if ids.dtype == object:
+        missing = [i for i, name in enumerate(ids.tolist()) if name is None or name != name]
+        if missing:
+            raise ValueError(
+                f"tasks[{missing[0]}] is missing ({ids[missing[0]]!r}). Give every sample its task."
+            )
+        try:
+            set(ids.tolist())
+        except TypeError as error:
+            raise ValueError(
+                f"tasks holds ids that cannot be compared ({error}). Give strings, numbers, tuples "
+                "or other hashable ids."
+            ) from error
+    elif ids.dtype.kind == "f" and np.isnan(ids).any():
+        place = int(np.flatnonzero(np.isnan(ids))[0])
+        raise ValueError(f"tasks[{place}] is missing (nan). Give every sample its task.")
+    return ids
+
+
+def _as_objects(tasks: Any) -> NDArray[Any]:
+    """An array of ids from a list of them, tuples left whole."""
+    try:
+        listed = list(tasks)
+    except TypeError:
+        raise ValueError(
+            f"tasks must hold one id for each sample, got {tasks!r:.80}. Give a list of ids."
+        ) from None
+    if all(isinstance(name, str) for name in listed):
+        return np.asarray(listed, dtype=str)
+    if all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in listed):
+        return np.asarray(listed)
+    ids = np.empty(len(listed), dtype=object)
+    ids[:] = listed
+    return ids
+
+
+def known_codes(ids: NDArray[Any], names: NDArray[Any]) -> Indices:
+    """Number of each id among names, -1 for those that are new."""
+    if names.size and ids.dtype.kind == names.dtype.kind and ids.dtype.kind in "iufU":
+        order = np.argsort(names, kind="stable")
+        places = order[np.minimum(np.searchsorted(names, ids, sorter=order), names.size - 1)]
+        return np.where(names[places] == ids, places, -1).astype(np.intp)
+    numbers = {name: code for code, name in enumerate(names.tolist())}
+    return np.array([numbers.get(name, -1) for name in ids.tolist()], dtype=np.intp)
+
+
+def names_of_columns(Y: Any, n_columns: int) -> NDArray[Any]:
+    """Names of the columns of a data frame, or their numbers."""
+    columns = getattr(Y, "columns", None)
+    if columns is None or len(columns) != n_columns:
+        return np.arange(n_columns)
+    return np.asarray(
+        list(columns), dtype=None if all(isinstance(c, str) for c in columns) else object
+    )

@@ -14,11 +14,12 @@ from sklearn.utils.metaestimators import available_if
 
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import beside, expit, namespace, to_host
+from clustruct.arrays import namespace, to_host
 from clustruct.design import Rows
+from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
-from clustruct.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
+from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
@@ -54,8 +55,8 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Strength on the distance of a task's intercept from those of its group, and of the groups'
         from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
         weigh as much as two samples of a task.
-    loss : {"squared", "huber"}, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`.
+    loss : {"squared", "huber"} or Loss, default="squared"
+        Half the squared residual, or linear beyond `huber_delta`, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear, in the units of ``y``.
     fit_intercept : bool, default=True
@@ -73,7 +74,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts; None is a seed of its own, the same at every call.
+        Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
@@ -140,17 +141,18 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0)
     >>> X, Y = problem.columns()
-    >>> model = cs.TaskClusterRegressor(2).fit(X, Y)
+    >>> model = cs.TaskClusterRegressor(2, random_state=0).fit(X, Y)
     >>> model.predict(X).shape
     (20, 12)
     >>> X, y, tasks = problem.rows()
-    >>> cs.TaskClusterRegressor(2).fit(X, y, tasks=tasks).predict(X, tasks=tasks).shape
+    >>> model = cs.TaskClusterRegressor(2, random_state=0).fit(X, y, tasks=tasks)
+    >>> model.predict(X, tasks=tasks).shape
     (240,)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TaskCluster._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
+        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -163,7 +165,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         alpha_between: float | str = "auto",
         alpha_within: float | str = "auto",
         alpha_intercept: float | str = "auto",
-        loss: str = "squared",
+        loss: str | Loss = "squared",
         huber_delta: float = 1.35,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -241,7 +243,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             TaskTargets.
         """
-        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+        return self._apply_to_scores(X, tasks, loss_of(self).predictions, self._width(tasks))
 
     def score(
         self,
@@ -272,9 +274,6 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
             np.asarray(to_host(y), dtype=np.float64), self.predict(X, tasks), sample_weight
         )
         return float(r2_score(targets, predicted, sample_weight=weights))
-
-    def _loss(self) -> Loss:
-        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
 
     def _targets(self, targets: NDArray[Any]) -> Floats:
         """Targets of new tasks."""
@@ -311,8 +310,8 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         Strength on the distance of a task's intercept from those of its group, and of the groups'
         from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
         weigh as much as two samples of a task.
-    loss : {"logistic", "squared", "huber"}, default="logistic"
-        Logistic, or squared or Huber's on targets -1 and 1.
+    loss : {"logistic", "squared", "huber"} or Loss, default="logistic"
+        Logistic, or squared or Huber's on targets -1 and 1, or your own.
     huber_delta : float, default=1.35
         Residual at which the Huber loss turns linear.
     class_weight : dict or "balanced", default=None
@@ -332,7 +331,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     n_jobs : int, default=None
         Starts that run at the same time. It does not change the answer.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random starts; None is a seed of its own, the same at every call.
+        Seed of the random starts.
     verbose : int or bool, default=0
         Whether to print each step.
     callback : callable, default=None
@@ -389,14 +388,14 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     >>> import clustruct as cs
     >>> problem = cs.datasets.make_clustered_tasks(50, classification=True, random_state=0)
     >>> X, y, tasks = problem.rows()
-    >>> model = cs.TaskClusterClassifier(3).fit(X, y, tasks=tasks)
+    >>> model = cs.TaskClusterClassifier(3, random_state=0).fit(X, y, tasks=tasks)
     >>> model.predict_proba(X, tasks=tasks).shape
     (1500, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TaskCluster._parameter_constraints,
-        "loss": [StrOptions({"logistic", "squared", "huber"})],
+        "loss": [StrOptions({*CLASS_LOSSES, *NUMBER_LOSSES}), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
@@ -410,7 +409,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         alpha_between: float | str = "auto",
         alpha_within: float | str = "auto",
         alpha_intercept: float | str = "auto",
-        loss: str = "logistic",
+        loss: str | Loss = "logistic",
         huber_delta: float = 1.35,
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
@@ -491,7 +490,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             Scores of each sample's task, of all tasks, or of all classes.
         """
-        return self._answer(X, tasks, lambda scores: scores, self._width(tasks))
+        return self._apply_to_scores(X, tasks, lambda scores: scores, self._width(tasks))
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> NDArray[Any]:
         """The class of each sample, for its task or for all tasks.
@@ -511,17 +510,16 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         """
         width = self._width(tasks)
         width = None if self._layout == "classes" else width
-        return self._answer(X, tasks, self._choose, width, self.classes_.dtype)
+        return self._apply_to_scores(X, tasks, self._choose, width, self.classes_.dtype)
 
     def _choose(self, scores: Rows) -> NDArray[Any]:
         """Classes for scores; numbers are beside them, strings on the host."""
         best = scores > 0.0
         if self._layout == "classes":
             best = namespace(scores).argmax(scores, axis=1)
-        classes = self.classes_[to_host(best).astype(np.intp)]
-        return beside(classes, scores) if classes.dtype.kind in "biuf" else classes
+        return named(self.classes_, best)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Probabilities, with the logistic loss only.
 
@@ -539,13 +537,15 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             Probabilities of all classes; of the second class for each task where no task is named.
             One classifier a class: each against the others, made to sum to one.
         """
-        return self._answer(X, tasks, self._shares, self._width(tasks) or 2)
+        return self._apply_to_scores(X, tasks, self._shares, self._width(tasks) or 2)
 
     def _shares(self, scores: Rows) -> Rows:
         """Probabilities for scores."""
-        xp, shares = namespace(scores), expit(scores)
+        xp = namespace(scores)
+        both = loss_of(self).probabilities(xp.reshape(scores, (-1, 1)))
         if scores.ndim == 1:
-            return xp.stack([expit(-scores), shares], axis=1)
+            return both
+        shares = xp.reshape(both[:, 1], scores.shape)
         if self._layout == "classes":
             totals = xp.sum(shares, axis=1, keepdims=True)
             some = totals > 0.0
@@ -581,11 +581,6 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             np.asarray(to_host(y)), self.predict(X, tasks), sample_weight
         )
         return float(np.average(targets == predicted, weights=weights))
-
-    def _loss(self) -> Loss:
-        if self.loss == "logistic":
-            return LogisticLoss()
-        return SquaredLoss() if self.loss == "squared" else HuberLoss(self.huber_delta)
 
     def _targets(self, targets: NDArray[Any]) -> Floats:
         """Signs of the classes of new tasks."""

@@ -4,19 +4,29 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.metaestimators import available_if
 
-__all__ = ["task_scorer"]
+from clustruct._typing import Floats, Indices
+from clustruct.estimators.search.scoring import Scoring, model_scorer
+from clustruct.losses import Loss
 
-ANSWERS = frozenset({"decision_function", "predict", "predict_proba"})
+__all__ = ["PooledScore", "pooled", "task_scorer"]
+
+# From targets, scores, numbers of tasks and weights to a score; larger is better.
+PooledScore = Callable[[Floats, Floats, Indices, Floats], float]
+
+PREDICTING = frozenset({"decision_function", "predict", "predict_proba"})
 
 
 def task_scorer(scoring: str | Callable[..., float]) -> "TaskScorer":
-    """A score of scikit-learn in which each sample is answered by its own task.
+    """A score of scikit-learn in which each sample is predicted by its own task.
 
-    scikit-learn's scorers call ``predict(X)``, and a model of tasks then targets for all tasks.
+    scikit-learn's scorers call ``predict(X)``, and a model of tasks then predicts for all tasks.
     This one takes the metadata ``tasks`` and calls ``predict(X, tasks=tasks)``.
 
     Parameters
@@ -57,7 +67,7 @@ def task_scorer(scoring: str | Callable[..., float]) -> "TaskScorer":
 
 
 class TaskScorer:
-    """A scorer that requests ``tasks`` and has the model answer for them."""
+    """A scorer that requests ``tasks`` and has the model predict for them."""
 
     def __init__(self, scorer: Any) -> None:
         self._scorer = scorer
@@ -65,14 +75,14 @@ class TaskScorer:
     def __call__(
         self, estimator: Any, X: Any, y: Any, tasks: ArrayLike | Sequence[Hashable] | None = None
     ) -> float:
-        """The score of the targets of each sample's task."""
+        """The score of the predictions for each sample's task."""
         if tasks is None:
             raise ValueError(
                 "task_scorer was given no tasks. Enable metadata routing "
                 "(sklearn.set_config(enable_metadata_routing=True)) and pass "
                 "params={'tasks': tasks}, or fit(X, y, tasks=tasks) for a search."
             )
-        return float(self._scorer(_Answering(estimator, tasks), X, y))
+        return float(self._scorer(_OfTasks(estimator, tasks), X, y))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """What scikit-learn passes on: ``tasks``."""
@@ -84,8 +94,8 @@ class TaskScorer:
         return f"task_scorer({self._scorer!r})"
 
 
-class _Answering:
-    """A fitted model that targets for the task of each sample."""
+class _OfTasks:
+    """A fitted model that predicts for the task of each sample."""
 
     def __init__(self, model: Any, tasks: Any) -> None:
         self._model = model
@@ -93,11 +103,70 @@ class _Answering:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._model, name)
-        if name not in ANSWERS:
+        if name not in PREDICTING:
             return value
 
         @wraps(value)  # scikit-learn asks for its name
-        def answer(X: Any) -> Any:
+        def predict(X: Any) -> Any:
             return value(X, tasks=self._tasks)
 
-        return answer
+        return predict
+
+
+# ---- Scores of a search: all targets of a fold together.
+
+
+def pooled(scoring: Scoring, class_loss: Loss | None) -> PooledScore:
+    """A score of all held-out targets, each predicted by its own task.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        A name that scikit-learn knows, what ``make_scorer`` or `task_scorer` returns, or a function
+        of targets, scores and numbers of tasks.
+    class_loss : Loss or None
+        The loss of a classifier, whose targets are -1 and 1; None for numbers.
+
+    Returns
+    -------
+    callable
+    """
+    if isinstance(scoring, TaskScorer):
+        scoring = scoring._scorer
+    if not isinstance(scoring, str) and not hasattr(scoring, "_score_func"):
+        own = scoring
+        return lambda y, scores, tasks, weights: float(own(y, scores, tasks))
+    known = scoring
+    get_scorer(known)  # complains of a name that there is not
+    model = _ScoredNumbers() if class_loss is None else _ScoredClasses(class_loss)
+
+    def score(y: Floats, scores: Floats, tasks: Indices, weights: Floats) -> float:
+        return model_scorer(known, weights)(model, scores[:, None], y)
+
+    return score
+
+
+class _ScoredNumbers(RegressorMixin, BaseEstimator):
+    """A fitted model to whom samples are their predictions."""
+
+    def predict(self, X: Floats) -> Floats:
+        return X[:, 0]
+
+
+class _ScoredClasses(ClassifierMixin, BaseEstimator):
+    """A fitted classifier to whom samples are their scores."""
+
+    classes_ = np.array([-1.0, 1.0])
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    def decision_function(self, X: Floats) -> Floats:
+        return X[:, 0]
+
+    def predict(self, X: Floats) -> Floats:
+        return np.where(X[:, 0] > 0.0, 1.0, -1.0)
+
+    @available_if(lambda self: self.loss.gives_probabilities)
+    def predict_proba(self, X: Floats) -> Floats:
+        return np.asarray(self.loss.probabilities(X))

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import cast
 
 from clustruct._typing import Floats, Labels
-from clustruct.design import Rows, StreamedDesign, assignment
+from clustruct.design import Design, Rows, StreamedDesign, assignment
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.objectives.streamed import ReadingObjective
 from clustruct.results import Projection
 
-__all__ = ["StreamedFeatureObjective"]
+__all__ = ["StreamedFeatureObjective", "feature_objective"]
 
 
 # Largest size in bytes of group sums that are computed ahead for trials that may not be made.
@@ -69,3 +69,10 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
         if key not in self._foreseen:
             self._foreseen = {key: super()._sums(labels, n_groups)}
         return self._foreseen[key]
+
+
+def feature_objective(design: Design, response: Response, alpha: float) -> FeatureObjective:
+    """The objective of clustered features that suits a design, by products with ``X``."""
+    if design.streamed:
+        return StreamedFeatureObjective(cast(StreamedDesign, design), response, alpha)
+    return FeatureObjective(design, response, alpha)

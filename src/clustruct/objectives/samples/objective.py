@@ -27,7 +27,7 @@ from clustruct.arrays import (
     totals_by_code,
 )
 from clustruct.design import Design, Rows, as_design
-from clustruct.losses import Loss, MultinomialLoss
+from clustruct.losses import Loss
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import (
     GRAM_ALWAYS,
@@ -112,7 +112,7 @@ class SampleObjective:
         total = float(design.fold(_total, weights))
         shares = design.map(lambda w: w / total, weights)
         mine = replace(response, target=target, shares=shares)
-        if isinstance(response.loss, MultinomialLoss) and response.fit_intercept:
+        if getattr(response.loss, "coded", False) and response.fit_intercept:
             return self._fit_classes(design, mine, tol, start)
         penalties = np.full(self.shape[0], self.alpha)
         if self.quadratic and gram_pays(*design.shape):

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._typing import Floats
-from clustruct.design import LocalDesign, Rows
+from clustruct.design import Design, LocalDesign, Rows
+from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import Moments, gram_pays, objective_of
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 
-__all__ = ["StreamedSampleObjective"]
+__all__ = ["StreamedSampleObjective", "sample_objective"]
 
 # Moments of the samples of each expert.
 Gathered = tuple[Moments, ...]
@@ -128,3 +129,9 @@ def _joined(a: Any, b: Any) -> Any:
     if isinstance(a, tuple):
         return tuple(map(_joined, a, b))
     return a.joined(b) if isinstance(a, Moments) else a + b
+
+
+def sample_objective(design: Design, response: Response, alpha: float) -> SampleObjective:
+    """The objective of clustered samples that suits a design."""
+    kind = StreamedSampleObjective if design.streamed else SampleObjective
+    return kind(design, response, alpha)

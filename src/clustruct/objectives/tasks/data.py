@@ -358,7 +358,10 @@ class Part:
         return Expansion(self._values(scores), self._models(W, scores))
 
     def duals(self, W: Floats, stretches: Floats) -> Floats:
-        """Mean conjugates for several stretches; slopes are computed once."""
+        """Mean conjugates for several stretches; infinite where the conjugate is not known."""
+        if not getattr(self._loss, "has_conjugate", True):
+            none = self._loss.nonnegative & (stretches == 0.0)
+            return np.where(none, 0.0, np.inf)
         slopes = self._loss.gradient(self._target, self._scores(W))
         conjugates = (
             self._loss.conjugate(self._target, tau * slopes) for tau in stretches.tolist()

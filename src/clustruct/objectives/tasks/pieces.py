@@ -5,7 +5,7 @@ A piece returns results for those tasks alone that have targets in it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss, SquaredLoss
-from clustruct.objectives.tasks.data import Expansion, Part, Quadratics, TaskTargets, arrange
+from clustruct.objectives.tasks.data import (
+    Expansion,
+    Part,
+    Quadratics,
+    Source,
+    TaskTargets,
+    arrange,
+)
 
-__all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of"]
+__all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of", "source_of"]
 
 T = TypeVar("T")
 
@@ -251,3 +258,9 @@ def _present(targets: TaskTargets) -> tuple[Labels, TaskTargets]:
     tasks, numbers = np.flatnonzero(counts), np.zeros(counts.size, dtype=np.intp)
     numbers[tasks] = np.arange(tasks.size)
     return tasks, replace(targets, tasks=numbers[targets.tasks])
+
+
+def source_of(design: Any, targets: Rows, n_tasks: int, setting: Setting) -> Source:
+    """Losses of tasks, as suits a design."""
+    make = Spread if design.streamed else part_of
+    return make(design, targets, n_tasks, setting)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from clustruct._typing import Floats
-from clustruct.objectives.samples.noise import Noise
+from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.experts.mixture import n_weights
 

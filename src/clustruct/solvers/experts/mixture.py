@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.objectives.samples.noise import Noise
+from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Solution, require
 

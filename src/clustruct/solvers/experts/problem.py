@@ -9,18 +9,13 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, Rows
-from clustruct.losses import MultinomialLoss
-from clustruct.objectives.samples.noise import Noise, noise_of
+from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.experts.mixture import HEAT
 from clustruct.solvers.experts.starts import Screening, draw_experts, views
 
-__all__ = ["SETTINGS", "SUBSET", "ExpertSettings", "SampleProblem", "draw_rows"]
-
-
-# Number of samples that experts are found on if there are many more.
-SUBSET = 20_000
+__all__ = ["SETTINGS", "ExpertSettings", "SampleProblem", "draw_rows"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,7 @@ class ExpertSettings:
     screened_features: int = 1000
     # Above this many entries of X, experts are found on `subset` samples, then refined on all.
     large: int = 4_000_000
-    subset: int = SUBSET
+    subset: int = 20_000
     # Alternating minimisation is tried on this many samples for each weight, and on no fewer than
     # `least_thinned`; only up to `cheap` products of entries and experts, since it takes more
     # starts the more experts there are, and finds less.
@@ -108,7 +103,7 @@ class SampleProblem:
         response = self.objective.response
         none = np.zeros((1, *self.objective.shape)), np.zeros((1, response.n_outputs))
         constant = float(response.shares @ self.objective.costs(*none)[:, 0])
-        return noise_of(response.loss, response.n_outputs, constant)
+        return response.loss.noise(response.n_outputs, constant)
 
     @property
     def has_plenty(self) -> bool:
@@ -127,9 +122,9 @@ class SampleProblem:
         n, d = self.objective.design.shape
         if n > self.settings.subset:
             return self.subset()._screening_of_all
-        if d > self.settings.screened_features or isinstance(
-            self.objective.response.loss, MultinomialLoss
-        ):
+        loss = self.objective.response.loss
+        # Screening takes targets for scores, which class codes and targets of other links are not.
+        if d > self.settings.screened_features or loss.coded or not loss.has_identity_link:
             return None
         return Screening(self.objective, self.total)
 

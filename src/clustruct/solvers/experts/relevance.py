@@ -23,7 +23,7 @@ from scipy import linalg
 
 from clustruct._typing import Floats
 from clustruct.design import DenseDesign
-from clustruct.objectives.samples.noise import Noise
+from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective, without_negligible
 from clustruct.solvers.driver import Solution, require
 from clustruct.solvers.experts.mixture import (

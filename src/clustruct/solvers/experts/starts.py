@@ -22,8 +22,7 @@ from scipy import linalg
 from clustruct._finite import SMALLEST
 from clustruct._typing import Floats, Labels
 from clustruct.design import as_design
-from clustruct.losses import SquaredLoss
-from clustruct.objectives.samples.noise import Noise, noise_of
+from clustruct.losses import Noise, SquaredLoss
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
@@ -198,7 +197,7 @@ class Screening:
         response = replace(self._all.response, target=target)
         objective = SampleObjective(as_design(seen), response, SETTINGS.little_ridge)
         pooled = objective.panel(*objective.fit_experts([response.shares], 1e-8))
-        return objective, pooled, noise_of(response.loss, response.n_outputs, pooled.value)
+        return objective, pooled, response.loss.noise(response.n_outputs, pooled.value)
 
     def _search(
         self,

@@ -1,4 +1,4 @@
-"""Folds of which sums tell everything: squared loss, for one pass over ``X``."""
+"""Folds of squared loss: sums over their rows, taken in one pass over ``X``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.design import Design
-from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.search.fold_scores import Ledger
+from clustruct.estimators.features.fold_scores import Ledger, Plan
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import (
     Moments,
@@ -30,15 +29,7 @@ MOST_SUMS = 1 << 28
 
 @dataclass(frozen=True, eq=False)
 class FoldSums:
-    """Sums over the rows of each fold.
-
-    Attributes
-    ----------
-    whole : Moments
-        Of all rows.
-    train, test : list of Moments
-        Of the rows that are fitted on and scored on, for each fold.
-    """
+    """Sums over all rows, and over those that each fold fits and scores on."""
 
     whole: Moments
     train: list[Moments]
@@ -101,13 +92,7 @@ def objective_of_sums(sums: Moments) -> QuadraticObjective:
 
 @dataclass(frozen=True, eq=False)
 class SummedFold:
-    """What there is to do on a fold: fits, and mean squared errors.
-
-    Attributes
-    ----------
-    number : int
-    train, test : Moments
-    """
+    """A fold whose fits and mean squared errors follow from sums over its rows."""
 
     travels: ClassVar[bool] = True
 
@@ -120,8 +105,8 @@ class SummedFold:
         return objective_of_sums(self.train)
 
     def ledger(self, plan: Plan) -> Ledger:
-        """What scores the answers."""
-        return Ledger(plan.shape, lambda answers: [self._score(a.point) for a in answers])
+        """What scores the solutions."""
+        return Ledger(plan.shape, lambda found: [self._score(s.point) for s in found])
 
     def _score(self, point: Point) -> float:
         errors = self.test.squared_errors(point.W, point.intercept)

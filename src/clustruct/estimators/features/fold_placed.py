@@ -1,4 +1,4 @@
-"""Samples that stay where they are: a fold is how often it has each row.
+"""Folds of samples that stay where they are: a fold counts how often it has each row.
 
 Fits give no weight to rows that are held out, and those are scored for many solutions in one pass.
 Where sums over rows are enough, that is left to `fold_sums`.
@@ -10,37 +10,37 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer
 
 from clustruct._typing import Floats, Indices
 from clustruct.arrays import beside, to_host
 from clustruct.design import Design, LocalDesign, Rows
-from clustruct.design.kinds import is_partitioned
-from clustruct.estimators.features.grid import choose_objective, gram_pays
-from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.samples import take_samples
-from clustruct.estimators.search.fold_scores import (
+from clustruct.estimators.features.fold_scores import (
+    FoldWork,
     Ledger,
     Measure,
+    Plan,
     Score,
+    check_classes,
     fast_measure,
-    model_scorer,
+    solution_scorer,
     stacked,
 )
-from clustruct.estimators.search.fold_sums import (
+from clustruct.estimators.features.fold_sums import (
     Counts,
     FoldSums,
     SummedFold,
     objective_of_sums,
     sums_of_folds,
 )
-from clustruct.estimators.search.folds import FoldWork, check_classes
+from clustruct.estimators.features.grid import choose_objective, gram_pays
+from clustruct.estimators.intake import weigh
+from clustruct.estimators.search.scoring import is_of_predictions
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import Moments, QuadraticObjective
 from clustruct.solvers.driver import Solution
 
-__all__ = ["PlacedSamples"]
+__all__ = ["PlacedFolds", "PlacedSamples"]
 
 
 # Bytes of weights that are scored in one pass, and of scores that are at hand meanwhile.
@@ -61,25 +61,22 @@ class PlacedSamples:
 
     Parameters
     ----------
-    model : estimator
-        What they are for; it gets to know the features.
-    X : matrix
-        A collection of Dask, a mapped file or an array of another library.
-    y : array-like or collection
+    design : Design
+    targets : rows
     sample_weight : array-like, collection or None
     """
 
-    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-        self._samples = take_samples(model, X, y, sample_weight)
-        self.design: Design = self._samples.design
-        self.n_rows = self.design.shape[0]
-        self.y = _on_host(self._samples.targets)
+    def __init__(self, design: Design, targets: Rows, sample_weight: Any) -> None:
+        self._samples = weigh(design, targets, sample_weight)
+        self.design = design
+        self.n_rows = design.shape[0]
+        self.y = design.gather(targets)
         self.kept = np.arange(self.n_rows)
         self.weights: Floats | None = None
         if sample_weight is not None:
-            shares = _on_host(self._samples.shares)
+            shares = design.gather(self._samples.shares)
             self.kept = np.flatnonzero(shares)
-            self.y, self.weights = self.y[self.kept], _total(sample_weight) * shares[self.kept]
+            self.y, self.weights = self.y[self.kept], self._samples.total * shares[self.kept]
 
     @property
     def weight(self) -> float:
@@ -115,50 +112,26 @@ class PlacedSamples:
     def weigh(self, counts: Counts) -> tuple[Rows, float]:
         """The shares of some rows, and their sum."""
         design = self.design
-        # What belongs to the rows of a device is on the host until a response places it.
-        mine = design.place(counts) if design.streamed else counts
-        weighed = design.map(lambda s, c: s * c, self._samples.shares, mine)
+        weighed = design.map(lambda s, c: s * c, self._samples.shares, design.attach(counts))
         return weighed, float(design.fold(np.sum, weighed))
 
     def respond(self, model: Any, counts: Counts) -> Response:
-        """What the scores of some rows are held against."""
+        """Target, loss and weights of some rows."""
         weighed, total = self.weigh(counts)
         shares = self.design.map(lambda s: s / total, weighed)
         response: Response = model._respond(self._samples._replace(shares=shares))
         return response
 
     def held_out(self, counts: Counts) -> tuple[NDArray[Any], Floats | None]:
-        """Answers of some rows on the host, and their weights."""
+        """Targets of some rows on the host, and their weights."""
         mine = counts[self.kept]
         weights = None if self.weights is None else np.repeat(self.weights, mine)
         return np.repeat(self.y, mine, axis=0), weights
 
 
-def _on_host(rows: Rows) -> NDArray[Any]:
-    """Rows as one array of the host."""
-    return np.concatenate(rows.local) if hasattr(rows, "local") else to_host(rows)
-
-
-def _total(weights: Any) -> float:
-    """The sum of what users pass as weights."""
-    return float(weights.sum().compute() if is_partitioned(weights) else np.sum(to_host(weights)))
-
-
 @dataclass(frozen=True, eq=False)
 class PlacedFolds:
-    """Samples that stay where they are, divided.
-
-    Attributes
-    ----------
-    samples : PlacedSamples
-    folds : sequence of RowFold
-    target : rows
-        What the scores are held against.
-    objective : QuadraticObjective or FeatureObjective
-        Of all samples.
-    sums : FoldSums or None
-        Where fits can do with them.
-    """
+    """Samples that stay where they are, in folds; with sums where these are all that fits need."""
 
     samples: PlacedSamples
     folds: Sequence[RowFold]
@@ -167,7 +140,7 @@ class PlacedFolds:
     sums: FoldSums | None
 
     def works(self, plan: Plan) -> list[FoldWork]:
-        """What there is to do on each fold."""
+        """The folds."""
         _check_scoring(plan)
         self._check_classes(plan.classes)
         sums = self.sums
@@ -197,18 +170,9 @@ class PlacedFolds:
 
 @dataclass(frozen=True, eq=False)
 class PlacedFold:
-    """What there is to do on a fold, by passes over the samples.
+    """A fold that is fitted and scored by passes over the samples.
 
-    Attributes
-    ----------
-    number : int
-    samples : PlacedSamples
-    fold : RowFold
-    target : rows
-    shape : tuple of int
-        Of the weights.
-    train : Moments or None
-        Of the rows to fit on, where fits can do with them.
+    `shape` is that of the weights; `train` are sums over the rows to fit on, where these suffice.
     """
 
     travels: ClassVar[bool] = False
@@ -265,7 +229,7 @@ class PlacedFold:
         design, n_outputs, counts = self.samples.design, self.shape[1], self.fold.test
         held_out = design.place(counts)
         y, weights = self.samples.held_out(counts)
-        score_model = model_scorer(plan, weights)
+        score_model = solution_scorer(plan, weights)
         as_it_is = Solution(
             Point(np.eye(n_outputs), 0.0, np.zeros(n_outputs), np.empty(0)), np.arange(n_outputs)
         )
@@ -304,8 +268,8 @@ def _above(a: Floats, b: Floats) -> Floats:
 
 
 def _check_scoring(plan: Plan) -> None:
-    """Complain of functions that want to see the samples."""
-    if not hasattr(get_scorer(plan.scoring), "_score_func"):
+    """Refuse functions that want to see the samples."""
+    if fast_measure(plan) is None and not is_of_predictions(plan.scoring):
         raise ValueError(
             f"scoring={plan.scoring!r:.80} is a function of model, samples and targets, but these "
             "samples are not in memory. Give the name of a score, or what "

@@ -1,4 +1,4 @@
-"""Samples in memory, and their folds: rows are copied for each."""
+"""Folds of samples in memory: each fold copies its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,42 +6,35 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Indices
-from clustruct.design import Design, as_design
-from clustruct.estimators.features.grid import choose_objective, gram_pays
-from clustruct.estimators.features.plan import Plan
-from clustruct.estimators.intake.arguments import check_weights, class_targets, weigh_rows
-from clustruct.estimators.intake.samples import Intake
-from clustruct.estimators.search.fold_scores import (
+from clustruct.design import as_design
+from clustruct.estimators.features.fold_scores import (
+    FoldWork,
     Ledger,
     Measure,
+    Plan,
     Score,
+    check_classes,
     fast_measure,
-    model_scorer,
+    solution_scorer,
     stacked,
 )
-from clustruct.estimators.search.folds import FoldWork, check_classes
+from clustruct.estimators.features.grid import choose_objective, gram_pays
+from clustruct.estimators.intake import check_weights, weigh
+from clustruct.losses import loss_of
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import Moments, QuadraticObjective, remaining_objective
 from clustruct.solvers.driver import Solution
 
-__all__ = ["LocalSamples"]
+__all__ = ["LocalFolds", "LocalSamples"]
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Validated samples of positive weight.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix
-    y : ndarray
-    weights : ndarray of shape (n,) or None
-    """
+    """Validated samples of positive weight, with ``X`` dense or in CSR."""
 
     X: Any
     y: NDArray[Any]
@@ -72,75 +65,54 @@ class LocalSamples:
 
     Parameters
     ----------
-    model : estimator
-        What they are for; it gets to know the features.
-    X : array-like or sparse matrix
-    y : array-like
+    design : LocalDesign
+    targets : ndarray
     sample_weight : array-like or None
     """
 
-    def __init__(
-        self, model: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> None:
-        matrix, targets = model._check_data(X, y)
-        weights = check_weights(matrix, sample_weight)
-        self.n_rows = int(matrix.shape[0])
+    def __init__(self, design: Any, targets: NDArray[Any], sample_weight: Any) -> None:
+        weights = None if sample_weight is None else check_weights(design, sample_weight)[0]
+        self.n_rows = int(design.shape[0])
         self.kept = np.arange(self.n_rows) if weights is None else np.flatnonzero(weights)
-        # CSR is what rows are cheap to take of.
-        data = Data(matrix.tocsr() if sparse.issparse(matrix) else matrix, targets, weights)
+        data = Data(design.by_rows().matrix(), targets, weights)
         self._data = data if self.kept.size == data.n else data.rows(self.kept)
         self.y = self._data.y
         self.weight = float(data.n if weights is None else weights.sum())
 
     @cached_property
-    def design(self) -> Design:
+    def design(self) -> Any:
         """All samples."""
         return as_design(self._data.X)
 
     def fold(self, number: int, train: Indices, test: Indices) -> Fold:
-        """A fold."""
+        """The fold with these samples to fit on and to score on."""
         return Fold(number, train, test)
 
     def divide(self, folds: Sequence[Fold], model: Any) -> "LocalFolds":
         """The samples with their folds, for a model."""
-        _, _, shares = weigh_rows(self._data.X, self.y, self._data.weights)
-        response = model._respond(Intake(self.design, self.y, shares))
+        response = model._respond(weigh(self.design, self.y, self._data.weights))
         return LocalFolds(self._data, folds, choose_objective(self.design, response, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class LocalFolds:
-    """Samples in memory, divided.
-
-    Attributes
-    ----------
-    data : Data
-    folds : sequence of Fold
-    objective : QuadraticObjective or FeatureObjective
-        Of all samples.
-    """
+    """Samples in memory in folds, and the objective of all of them."""
 
     data: Data
     folds: Sequence[Fold]
     objective: QuadraticObjective | FeatureObjective
 
     def works(self, plan: Plan) -> list[FoldWork]:
-        """What there is to do on each fold."""
+        """The folds."""
         whole = _whole(self.data, plan, self.folds)
         return [LocalFold(fold.number, self.data, fold, whole) for fold in self.folds]
 
 
 @dataclass(frozen=True, eq=False)
 class LocalFold:
-    """What there is to do on a fold.
+    """A fold of samples in memory.
 
-    Attributes
-    ----------
-    number : int
-    data : Data
-    fold : Fold
-    whole : Moments or None
-        Of all samples, where those of the fold can be had from them by subtraction.
+    `whole` are sums over all samples, where those of the fold follow from them by subtraction.
     """
 
     travels: ClassVar[bool] = True
@@ -161,7 +133,7 @@ class LocalFold:
         return choose_objective(as_design(train.X), _response(train, plan), 0.0)
 
     def _remaining(self, plan: Plan, whole: Moments) -> QuadraticObjective | None:
-        """The same by what is left of the whole."""
+        """The same from sums over all samples, less those held out."""
         response = _response(self.data, plan)
         part = Moments.of(
             as_design(self._test.X),
@@ -178,7 +150,7 @@ class LocalFold:
         test, measure = self._test, fast_measure(plan)
         if measure is not None:
             return Ledger(plan.shape, _fast_score(measure, plan, test))
-        score = model_scorer(plan, test.weights)
+        score = solution_scorer(plan, test.weights)
         return Ledger(
             plan.shape,
             lambda solutions: [score(solution, test.X, test.y) for solution in solutions],
@@ -190,7 +162,7 @@ class LocalFold:
 
 
 def _whole(data: Data, plan: Plan, folds: Sequence[Fold]) -> Moments | None:
-    """Sums over all samples, where those of the folds can be had from them by subtraction."""
+    """Sums over all samples, where those of the folds follow from them by subtraction."""
     balanced = getattr(plan.model, "class_weight", None) == "balanced"  # weights differ by fold
     complete = all(
         np.array_equal(np.sort(np.concatenate([fold.train, fold.test])), np.arange(data.n))
@@ -214,9 +186,9 @@ def _whole(data: Data, plan: Plan, folds: Sequence[Fold]) -> Moments | None:
 
 
 def _response(data: Data, plan: Plan) -> Response:
-    """What the scores of these samples are held against."""
-    _, _, shares = weigh_rows(data.X, data.y, data.weights)
-    response: Response = plan.model._respond(Intake(as_design(data.X), data.y, shares))
+    """Target, loss and weights of these samples."""
+    samples = weigh(as_design(data.X), data.y, data.weights)
+    response: Response = plan.model._respond(samples)
     return response
 
 
@@ -233,8 +205,9 @@ def _fast_score(measure: Measure, plan: Plan, test: Data) -> Score:
 
 
 def _targets(plan: Plan, y: NDArray[Any]) -> NDArray[Any]:
-    """What the scores of held-out samples are measured against."""
+    """Targets of held-out samples as the loss takes them."""
     if plan.classes is None:
         return y.reshape(y.shape[0], -1)
     codes = np.searchsorted(plan.classes, y)
-    return class_targets(codes, plan.classes.size, plan.model.loss)
+    loss = loss_of(plan.model).with_classes(plan.classes.size)
+    return loss.class_targets(codes, plan.classes.size)

@@ -1,1 +1,0 @@
-"""Arrays of other libraries, on a GPU or not."""

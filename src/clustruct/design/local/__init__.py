@@ -1,1 +1,0 @@
-"""Matrices of the host, dense and sparse."""

@@ -1,1 +1,0 @@
-"""From arguments to solvers: validate, place, weigh."""

@@ -1,0 +1,340 @@
+"""The search for the number of experts.
+
+``"bic"`` and ``"icl"`` take the likelihood view: a mixture of regressions, with a price on its
+parameters; each expert has noise of its own, and some samples may follow none. ``"cv"`` takes the
+paper's: the loss of the best prediction for samples out of the fold. More experts are better even
+where there is nothing to find, so that this loss is compared with what as many predictions achieve
+without experts: for numbers, the best offsets for normal noise; for classes, the first choices of a
+single classifier.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+from clustruct._finite import without_warnings
+from clustruct._typing import Floats, Indices
+from clustruct.estimators.intake import Samples, validate, weigh
+from clustruct.estimators.options import conclude
+from clustruct.estimators.search.engine import (
+    Scored,
+    Use,
+    check_counts,
+    run_jobs,
+    run_search,
+)
+from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
+from clustruct.estimators.search.rules import RULES, Rule
+from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
+from clustruct.kernels import kmeans1d
+from clustruct.losses import loss_of
+from clustruct.results import CountSelection
+from clustruct.results.paired import standard_errors
+from clustruct.solvers.experts import problem
+from clustruct.solvers.experts.counting import COUNT_CRITERIA
+
+__all__ = ["CountSearch", "offset_loss"]
+
+
+QUANTILES = 20_001
+# A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
+BARE_MENTION = 2.0
+
+
+class CountSearch(BaseEstimator):
+    """The search, for a model that could be fitted without it."""
+
+    _plain: ClassVar[Any]
+    _search_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "criterion": [StrOptions({"bic", "icl", "cv"})],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "rule": [StrOptions(set(RULES))],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit experts, as many as the criterion chooses.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets: numbers, or a class for each sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        if self.criterion != "cv" and (self.rule == "one_se" or self.scoring is not None):
+            raise ValueError(
+                f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
+                f"scoring={self.scoring!r:.80}: it has no standard error, and scores fits by "
+                "itself. Choose criterion='cv', or rule='fewest' and scoring=None."
+            )
+        if self.criterion != "cv" and not loss_of(self).has_likelihood:
+            raise ValueError(
+                f"criterion={self.criterion!r} needs a likelihood, which loss={self.loss!r} does "
+                "not have. Choose criterion='cv', or another loss."
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        design, targets = validate(self, X, y)
+        if not design.on_host:
+            drawn = draw_samples(weigh(design, targets, sample_weight), seed)
+            found = self._search_on_part(drawn, seed)
+            self._adopt(self._model(found.best, seed, gate=True).fit(X, y, sample_weight))
+            self.selection_ = found
+            return self
+        counts = self._counts(targets)
+        fitted: dict[int, Any] = {}
+        if self.criterion == "cv":
+            use = self._by_folds(counts, X, y, sample_weight, seed)
+        else:
+            use = self._by_criterion(counts, X, y, sample_weight, seed, fitted)
+        rule = Rule(self.rule, slack=BARE_MENTION)
+        found = run_search(use, rule, self.max_iter, self.verbose)
+        model = fitted.get(found.best)
+        if model is None or self._has_gate():
+            model = self._model(found.best, seed, gate=True).fit(X, y, sample_weight)
+        self._adopt(model)
+        conclude(self.verbose, self.status_, self.certificate_)
+        self.selection_ = found
+        return self
+
+    # Derived from `selection_`, which model files hold.
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """The scores of every number of experts, as scikit-learn's searches have them."""
+        return self.selection_.as_cv_results()
+
+    @property
+    def best_index_(self) -> int:
+        """Index of the number of experts that was chosen into the columns of `cv_results_`."""
+        return self.selection_.best_index
+
+    @property
+    def best_params_(self) -> dict[str, int]:
+        """The number of experts that was chosen."""
+        return {"n_clusters": self.selection_.best}
+
+    @property
+    def best_score_(self) -> float:
+        """The score of that number."""
+        return 0.0 - float(self.selection_.values[self.best_index_])
+
+    def _search_on_part(self, drawn: tuple[Any, NDArray[Any], Floats], seed: int) -> CountSelection:
+        """Choose the number of experts on samples drawn by weight."""
+        few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
+        selection: CountSelection = few.fit(*drawn).selection_
+        return selection
+
+    def _adopt(self, model: Any) -> None:
+        """Take over the attributes of a fitted model."""
+        for name, value in vars(model).items():
+            if name.endswith("_") or name.startswith("_"):
+                setattr(self, name, value)
+
+    def _model(self, n_clusters: int, seed: int, *, gate: bool = False, **other: Any) -> Any:
+        """The plain model with that many experts, and other parameters as given."""
+        parameters = self.get_params(deep=False)
+        settings = {name: parameters[name] for name in self._plain._get_param_names()}
+        settings |= {"n_clusters": n_clusters, "random_state": seed, **other}
+        settings["verbose"] = int(self.verbose) > 1
+        if not gate:
+            settings["gate"] = None
+        elif hasattr(self.gate, "fit"):
+            settings["gate"] = clone(self.gate)
+        return self._plain(**settings)
+
+    def _by_folds(
+        self, counts: list[int], X: Any, y: ArrayLike, sample_weight: Any, seed: int
+    ) -> Use[CountSelection]:
+        """Score every number of experts on every fold."""
+        matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        targets = np.asarray(y)
+        weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
+        kept = np.flatnonzero(weights > 0)
+        folds = make_folds(
+            self.cv,
+            targets[kept],
+            lambda number, train, test: (kept[train], kept[test]),
+            kept=kept,
+            splitter=in_order_or_shuffled(targets, is_classifier(self), None),
+        )
+        # Predictions depend on the gate; the loss of the best expert does not.
+        gate = self.scoring is not None
+        model = self._model(1, seed, gate=gate, callback=None, n_jobs=1)
+        trial = Trial(
+            counts, model, self._compared, self.scoring, (matrix, targets, weights), folds.each
+        )
+        jobs = [partial(trial.score, number) for number in range(len(folds.each))]
+        name = "" if self.scoring is None else name_of(self.scoring)
+        shape = len(counts), 2, len(jobs)
+        table = partial(table_of, counts, "cv", name)
+        scored, n_fits = run_jobs(jobs, self.n_jobs), len(counts) * len(jobs)
+        return Use("fold", len(jobs), n_fits, shape, name or "None", scored, table)
+
+    def _by_criterion(
+        self,
+        counts: list[int],
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: Any,
+        seed: int,
+        fitted: dict[int, Any],
+    ) -> Use[CountSelection]:
+        """Fit every number of experts to all samples, score and keep the fitted models."""
+        in_order = self.callback is not None or int(self.verbose) > 1  # steps in an order
+        n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
+        inner = self.n_jobs if n_jobs == 1 else 1
+        models = [self._model(count, seed, n_jobs=inner) for count in counts]
+        jobs = [partial(_priced, model, self.criterion, X, y, sample_weight) for model in models]
+
+        def scored() -> Iterator[Scored]:
+            for model, price, loss in run_jobs(jobs, n_jobs):
+                fitted[model.n_clusters] = model
+                place = (counts.index(model.n_clusters), slice(None), 0)
+                stopped = self.callback is None and not model.status_.converged
+                yield Scored(place, (-price, loss), int(stopped))
+
+        n_fits, shape = len(counts), (len(counts), 2, 1)
+        table = partial(table_of, counts, self.criterion, "")
+        return Use("fit", n_fits, n_fits, shape, f"neg_{self.criterion}", scored(), table)
+
+    def _counts(self, y: NDArray[Any]) -> list[int]:
+        """The numbers to try."""
+        most = self._most(y)
+        possible = sorted({q for q in check_counts(self.n_clusters, "experts") if q <= most})
+        if not possible:
+            raise ValueError(
+                f"n_clusters={self.n_clusters!r} holds no number that is possible for these "
+                f"samples: at most {most} experts can be fitted. Give smaller numbers."
+            )
+        return possible
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What is fitted and scored on every fold.
+
+    Attributes
+    ----------
+    counts : list of int
+        Numbers of experts, ascending.
+    model : estimator
+        Unfitted.
+    compared : callable
+        The default criterion, from a model, a function that returns a single expert's, and samples.
+    scoring : str, callable or None
+        Another score.
+    sample : tuple
+        Samples, targets and weights.
+    folds : sequence of tuple
+        Rows to fit and to score on.
+    """
+
+    counts: list[int]
+    model: Any
+    compared: Callable[..., float]
+    scoring: Scoring | None
+    sample: tuple[Any, NDArray[Any], Floats]
+    folds: Sequence[tuple[Indices, Indices]]
+
+    def score(self, number: int) -> Scored:
+        """Scores, and losses of the best experts, of every number of them on a fold."""
+        rest, held = ([part[rows] for part in self.sample] for rows in self.folds[number])
+        fit = cache(lambda count: _fitted(clone(self.model).set_params(n_clusters=count), *rest))
+        found = []
+        for count in self.counts:
+            model = fit(count)
+            if self.scoring is None:
+                score = -self.compared(model, partial(fit, 1), *held)
+            else:
+                X, y, weights = held
+                score = model_scorer(self.scoring, weights)(model, X, y)
+            found.append((score, model.best_loss(*held)))
+        unconverged = sum(not fit(count).status_.converged for count in self.counts)
+        return Scored((..., number), np.array(found), unconverged)
+
+
+def table_of(
+    counts: list[int], criterion: str, scoring: str, found: Floats, rule: Rule
+) -> CountSelection:
+    """The criterion, smaller is better, and the number that is chosen.
+
+    Scores and losses have the shape (n_counts, 2, n_folds).
+    """
+    scores, losses = found[:, 0], found[:, 1].mean(axis=1)
+    if criterion == "cv" and rule.name == "fewest":  # within one standard error, here
+        chosen = Rule("one_se").choose(scores, np.array(counts))
+    else:
+        chosen = rule.choose(scores, np.array(counts))
+    folds, numbers = 0.0 - scores, np.array(counts, dtype=np.intp)
+    values, errors = folds.mean(axis=1), standard_errors(folds)
+    return CountSelection(
+        criterion, numbers, values, errors, losses, counts[chosen], folds, rule.name, scoring
+    )
+
+
+def _fitted(model: Any, *sample: Any) -> Any:
+    """Fit a model; those that did not converge are counted, and warned of once for all."""
+    if model.callback is not None:  # may end the fit, which is no failure
+        return model.fit(*sample)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*sample)
+
+
+def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any) -> Any:
+    """A fitted model, its information criterion, and the loss of its best experts."""
+    model = _fitted(model, X, y, sample_weight)
+    objective = model._objective_on(X, y)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    kept = np.flatnonzero(weights > 0)
+    objective = objective.subset(kept, weights[kept])
+    response = objective.response
+    nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
+    constant = float(response.shares @ objective.costs(*nothing)[:, 0])
+    noise = response.loss.noise(response.n_outputs, constant)
+    price = COUNT_CRITERIA[criterion](objective, noise, model._W, model._b, float(weights.sum()))
+    return model, price, model.best_loss(X, y, sample_weight)
+
+
+def offset_loss(count: int) -> float:
+    """Mean squared distance of a standard normal number to the nearest of its best offsets."""
+    grid = norm.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    return float(kmeans1d.cluster_values(grid, None, count)[3]) / QUANTILES
+
+
+def draw_samples(samples: Samples, seed: int) -> tuple[Any, NDArray[Any], Floats]:
+    """Some samples on the host, drawn by weight: matrix, targets and how often each was drawn.
+
+    All of them, with their own weights, where they are few.
+    """
+    design, shares = samples.design, samples.design.place(samples.shares)
+    if few := design.shape[0] <= problem.SETTINGS.subset:
+        index = np.arange(design.shape[0])
+    else:
+        index, counts = problem.draw_rows(design, shares, seed)
+    matrix, (own, targets) = design.fetch(index, shares, samples.targets)
+    return matrix, targets, own * samples.total if few else counts

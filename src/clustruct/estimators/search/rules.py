@@ -1,0 +1,69 @@
+"""Rules: from the scores of candidates to the one that is chosen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clustruct._typing import Floats
+from clustruct.results.paired import fewest, standard_errors
+
+__all__ = ["RULES", "Rule", "check_scores"]
+
+RULES = frozenset({"best", "fewest", "one_se"})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a candidate is chosen by its scores on the folds.
+
+    Attributes
+    ----------
+    name : {"best", "fewest", "one_se"}
+        The best mean score; the fewest groups that are not clearly worse; or the simplest candidate
+        within one standard error of the best.
+    n_errors, share : float, default=1 and None
+        What "fewest" takes for clearly worse: behind by more standard errors of the paired
+        differences, or by a larger part of the best score, see `clustruct.results.paired.fewest`.
+    ratio : float, default=None
+        Held-out samples of a fold for each that is fitted.
+    slack : float, default=None
+        What "fewest" forgives in place of standard errors, for scores without folds.
+    """
+
+    name: str
+    n_errors: float = 1.0
+    share: float | None = None
+    ratio: float | None = None
+    slack: float | None = None
+
+    def choose(self, scores: Floats, sizes: Floats) -> int:
+        """Index of the chosen one of several candidates, which come with the simplest first.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_candidates, n_folds)
+            Larger is better; of equal candidates the first is chosen.
+        sizes : ndarray of shape (n_candidates,)
+            Numbers of groups.
+
+        Returns
+        -------
+        int
+        """
+        if self.name == "fewest" and self.slack is None:
+            return fewest(scores, sizes, self.n_errors, self.ratio, self.share)
+        means = scores.mean(axis=1)
+        best = int(means.argmax())
+        error = float(standard_errors(scores[best]))
+        slack = {"best": 0.0, "one_se": error, "fewest": self.slack or 0.0}[self.name]
+        return int(np.flatnonzero(means >= means[best] - slack)[0])
+
+
+def check_scores(scores: Floats, scoring: str) -> None:
+    """Refuse scores, the last axis of which stands for the folds, that are not numbers."""
+    missing = np.isnan(scores).any(axis=-1)
+    if missing.any():
+        raise ValueError(
+            f"scoring={scoring!r} gave NaN on {int(missing.sum())} of {missing.size} points. "
+            "Give another scoring, or folds on which it is defined."
+        )

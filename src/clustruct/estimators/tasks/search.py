@@ -1,0 +1,306 @@
+"""The search for the number of groups of tasks and the strengths of the penalty.
+
+On each fold the tasks are eliminated once for each ``alpha_within``; what is left for every number
+of groups and every ``alpha_between`` is small. Groups found at one point are a start at the next.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from clustruct._finite import without_warnings
+from clustruct._typing import Floats, Indices
+from clustruct.estimators.options import watcher
+from clustruct.estimators.search.engine import (
+    Scored,
+    SearchFace,
+    Use,
+    check_counts,
+    run_jobs,
+    run_search,
+)
+from clustruct.estimators.search.rules import RULES, Rule
+from clustruct.estimators.search.scoring import name_of
+from clustruct.estimators.tasks.base import (
+    Prices,
+    TaskCluster,
+    check_answered,
+    intercept_price,
+    price_scale,
+)
+from clustruct.estimators.tasks.entries import Entries, Summed
+from clustruct.estimators.tasks.folds import Split, folds_of, score_fits, split
+from clustruct.estimators.tasks.layouts import Reading
+from clustruct.estimators.tasks.scoring import PooledScore, pooled
+from clustruct.losses import loss_of
+from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
+from clustruct.results import TaskSelection
+from clustruct.solvers.tasks.alternation import point_of
+from clustruct.solvers.tasks.recipes import TaskProblem, attempt
+
+__all__ = ["WITHIN", "TaskSearch"]
+
+# Strengths to try, in units of the curvature of the loss times the median variance of the columns.
+WITHIN = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
+BETWEEN = (1.0, 0.1, 0.01)
+# Standard errors by which more groups must be ahead of fewer.
+SIGNIFICANT = 2.0
+# Fits that are only scored: starts at the first point of the grid, starts besides the groups found
+# before where ``alpha_within`` has changed, and what is precise enough.
+FIRST_STARTS, MORE_STARTS = 3, 1
+QUICK_TOL = 1e-4
+QUICK_PRECISION = (1e-5, 1e-5)
+
+_SEVERAL = [Interval(Real, 0, None, closed="left"), "array-like"]
+
+
+class TaskSearch(SearchFace, TaskCluster):
+    """The search, for a model that could be fitted without it."""
+
+    _search_constraints: ClassVar[Mapping[str, list[Any]]] = {
+        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "alpha": _SEVERAL,
+        "alpha_mean": [StrOptions({"auto"}), *_SEVERAL],
+        "alpha_between": [StrOptions({"auto"}), *_SEVERAL],
+        "alpha_within": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="both"),
+            "array-like",
+        ],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "rule": [StrOptions(set(RULES))],
+        "criterion": [StrOptions({"cv", "bic"})],
+    }
+
+    _read: ClassVar[Callable[..., Reading]]
+    n_clusters: Any  # several values here, one for the plain model
+    alpha: Any
+    alpha_mean: Any
+    alpha_between: Any
+    alpha_within: Any
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: ArrayLike | Sequence[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Fit the tasks, with groups and strengths by cross-validation.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets, numbers or classes: one a sample, or a column for each task with NaN where
+            there is none.
+        tasks : array-like of shape (n_samples,), default=None
+            Id of each sample's task, any hashable; for `y` with one target a sample. A classifier
+            takes None with a vector for classes to tell apart: the classes are the tasks, two of
+            them one task.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; an integer weight counts as that many repetitions.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        if self.criterion != "cv":
+            raise ValueError(
+                f"criterion={self.criterion!r} is not defined for tasks: weights that are drawn "
+                "towards a centroid have no whole number of free parameters. Give criterion='cv'."
+            )
+        reading = self._read(self, X, y, tasks, sample_weight)
+        check_answered(reading.entries, reading.names)
+        folds = folds_of(reading, self.cv, self.random_state)
+        loss, score = loss_of(self), None
+        if self.scoring is not None:
+            score = pooled(self.scoring, loss if is_classifier(self) else None)
+        whole, splits = split(reading.entries, folds.each, loss, score)
+        prepared = self._prepare(whole)
+        intercept = self.alpha_intercept
+        intercept = intercept_price(prepared) if intercept == "auto" else float(intercept)
+        grid = self._grid(price_scale(prepared), intercept)
+        points = Points(self._unwatched(), _counts(self.n_clusters, whole.n_tasks), grid, score)
+        summed = all(isinstance(mine.held, Summed) for mine in splits)
+        at_hand = summed or reading.entries.design.on_host  # what may go to other processes
+        name = loss.loss_scoring if self.scoring is None else name_of(self.scoring)
+        use = by_folds(points, splits, name, self.n_jobs if at_hand else 1)
+        rule = Rule(self.rule, SIGNIFICANT, ratio=folds.ratio)
+        found = run_search(use, rule, self.max_iter, self.verbose)
+        q, s = found.best_index
+        self._fit_prepared(prepared, grid[s], points.counts[q], reading)
+        self._set_search(found)
+        self.alpha_ = grid[s].alpha
+        return self
+
+    def _unwatched(self) -> "TaskSearch":
+        """A model for the fits on folds: one seed for all of them, and no callback."""
+        model = copy(self)
+        model.callback = None
+        if not isinstance(self.random_state, Integral):
+            model.random_state = int(check_random_state(self.random_state).randint(2**31))
+        return model
+
+    def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
+        """The problem of a fit; its steps are printed only where more than folds are wanted."""
+        problem = super()._problem(objective, n_clusters)
+        watch = watcher(int(self.verbose) > 1, self.callback)
+        return replace(problem, budget=replace(problem.budget, monitor=watch))
+
+    def _grid(self, scale: float, intercept: float) -> tuple[Prices, ...]:
+        """All strengths to try, neighbours next to each other."""
+        within = _several(self.alpha_within, "alpha_within", scale * np.array(WITHIN))
+        between = _several(self.alpha_between, "alpha_between", scale * np.array(BETWEEN))
+        ridges = _several(self.alpha, "alpha", np.zeros(1))
+        points = []
+        for ridge, tight, apart in product(ridges, within, between):
+            for mean in _several(self.alpha_mean, "alpha_mean", np.array([apart])):
+                if mean <= apart:
+                    points.append(Prices(ridge, mean, apart, tight, intercept))
+        if not points:
+            raise ValueError(
+                f"alpha_mean={self.alpha_mean!r} is more than alpha_between={self.alpha_between!r} "
+                "throughout. Give alpha_mean at most alpha_between."
+            )
+        return tuple(points)
+
+
+def _several(value: Any, name: str, auto: Floats) -> list[float]:
+    """One or more strengths, from large to small."""
+    if isinstance(value, str):
+        return [float(number) for number in auto]
+    values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    infinite = np.isinf(values) & (name != "alpha_within")
+    if values.ndim != 1 or not values.size or not (values >= 0.0).all() or infinite.any():
+        raise ValueError(
+            f"{name}={value!r:.80} must hold at least one number, none of them negative. Give a "
+            "number, a list of numbers, or 'auto'."
+        )
+    return sorted((float(number) for number in values), reverse=True)
+
+
+def _counts(n_clusters: Any, n_tasks: int) -> tuple[int, ...]:
+    """Numbers of groups to try; those beyond the number of tasks are left out."""
+    counts = check_counts(n_clusters, "groups")
+    possible = sorted({count for count in counts if count <= n_tasks})
+    return tuple(possible) if possible else (min(n_tasks, min(counts)),)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What is fitted and scored on every fold.
+
+    Attributes
+    ----------
+    model : TaskSearch
+        Knows loss, intercept and budget.
+    counts : tuple of int
+        Numbers of groups, ascending.
+    grid : tuple of Prices
+        Strengths, from large to small.
+    score : PooledScore or None
+        None for the negative mean loss.
+    """
+
+    model: TaskSearch
+    counts: tuple[int, ...]
+    grid: tuple[Prices, ...]
+    score: PooledScore | None
+
+    def table(self, scoring: str, scores: Floats, rule: Rule) -> TaskSelection:
+        """All scores, and the point that is chosen; the first points are the simplest."""
+        candidates = scores.reshape(-1, scores.shape[-1])
+        chosen = rule.choose(candidates, np.repeat(self.counts, len(self.grid)))
+        strengths = tuple((p.alpha, p.mean, p.between, p.within) for p in self.grid)
+        index = divmod(chosen, len(self.grid))
+        return TaskSelection(self.counts, strengths, scores, scoring, rule.name, index)
+
+
+def by_folds(
+    points: Points, splits: Sequence[Split], scoring: str, n_jobs: int | None
+) -> Use[TaskSelection]:
+    """Score every number of groups and all strengths on every fold."""
+    jobs = [partial(_score_split, f, mine, points) for f, mine in enumerate(splits)]
+    shape = len(points.counts), len(points.grid), len(splits)
+    table, scored = partial(points.table, scoring), run_jobs(jobs, n_jobs)
+    return Use("fold", len(splits), int(np.prod(shape)), shape, scoring, scored, table)
+
+
+def _score_split(number: int, split: Split, points: Points) -> Scored:
+    """Fit and score all points on a fold."""
+    coefs, intercepts, unconverged = _fit_split(split.rest, points)
+    shape = coefs.shape[:2]
+    coefs = coefs.reshape(-1, *coefs.shape[2:])
+    intercepts = intercepts.reshape(coefs.shape[0], -1)
+    scores = score_fits(split.held, coefs, intercepts, loss_of(points.model), points.score)
+    return Scored((..., number), scores.reshape(shape), unconverged)
+
+
+def _fit_split(entries: Entries | Summed, points: Points) -> tuple[Floats, Floats, int]:
+    """Weights and intercepts of all tasks for every point; those without rows get the mean."""
+    present: Indices = entries.present()
+    prepared = points.model._prepare(entries.only(present))
+    shape = (len(points.counts), len(points.grid), entries.n_tasks)
+    coefs = np.empty((*shape, prepared.frame.means.size))
+    intercepts = np.empty(shape)
+    objective: TaskObjective | None = None
+    found: dict[int, TaskPoint] = {}
+    place = np.full(entries.n_tasks, present.size)  # the mean comes after all tasks
+    place[present] = np.arange(present.size)
+    unconverged = 0
+    for s, prices in enumerate(points.grid):
+        strengths = prices.strengths(prepared.data.width, prepared.data.fit_intercept)
+        changed = s > 0 and prices.within != points.grid[s - 1].within
+        objective = (
+            TaskObjective(prepared.data, strengths)
+            if objective is None
+            else objective.with_strengths(strengths)
+        )
+        problem = _quick(points.model._problem(objective, 1))
+        for c, count in enumerate(points.counts):
+            mine = replace(problem, n_clusters=min(count, present.size))
+            if count in found:
+                before = found[count]
+                starts = 1 + MORE_STARTS * changed
+                mine = replace(mine, hints=(before.labels,), near=before.W, n_starts=starts)
+            run = attempt(mine, "am")[0].solutions[-1]
+            unconverged += not run.converged
+            found[count] = point_of(run.solution.point)
+            rows = np.vstack([found[count].W, found[count].rows.mean(axis=0)])
+            coef, intercept = prepared.columns(rows)
+            coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
+    return coefs, intercepts, unconverged
+
+
+def _quick(problem: TaskProblem) -> TaskProblem:
+    """The same for a fit that is only scored."""
+    budget = replace(
+        problem.budget,
+        tol=max(problem.budget.tol, QUICK_TOL),
+        monitor=lambda iteration: False,
+        quiet=True,
+    )
+    return replace(
+        problem,
+        budget=budget,
+        n_starts=FIRST_STARTS,
+        n_jobs=None,
+        options={},
+        precision=QUICK_PRECISION,
+    )
