@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.linear_model import PoissonRegressor
 
-from clustruct.losses import Loss
+from clustruct.losses.base import Loss
 from clustruct.losses.noise import UnitNoise
 
 

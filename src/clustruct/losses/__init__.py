@@ -1,5 +1,7 @@
 """Losses, one file a family, and the table of those that estimators know by name."""
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -30,7 +32,15 @@ __all__ = [
     "mean_hessian",
 ]
 
-LOSSES: dict[str, type[Loss]] = {kind.name: kind for kind in (LogisticLoss, SquaredLoss, HuberLoss)}
+# A family is a file of this room: all that it defines is known by name, but for losses on codes,
+# which other losses turn into when there are many classes.
+_FAMILIES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+LOSSES: dict[str, type[Loss]] = {
+    kind.name: kind
+    for family in _FAMILIES
+    for kind in (getattr(family, name) for name in family.__all__)
+    if isinstance(kind, type) and issubclass(kind, Loss) and kind is not Loss and not kind.coded
+}
 # Names that estimators take; classifiers offer those that have no parameter.
 NUMBER_LOSSES = tuple(name for name, kind in LOSSES.items() if kind.takes_numbers)
 CLASS_LOSSES = tuple(

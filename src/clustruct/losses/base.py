@@ -125,8 +125,8 @@ class Loss(ABC):
         """Raise an error that names the rows whose target is not `valid`."""
         if type(self).valid is Loss.valid:
             return
-        valid = fold(lambda y: self.valid(to_host(y)), target, combine=_joined)
-        bad = np.flatnonzero(~valid)
+        joined = fold(lambda y: self.valid(to_host(y)), target, combine=lambda *a: np.hstack(a))
+        bad = np.flatnonzero(~joined)
         if bad.size:
             rows = ", ".join(map(str, bad[:NAMED_ROWS])) + ", ..." * (bad.size > NAMED_ROWS)
             raise ValueError(
@@ -232,7 +232,9 @@ class Loss(ABC):
                 f"No regressor of scikit-learn is known that predicts as loss={self!r} does. "
                 "Keep this model, or give the loss a method to_regressor."
             )
-        return _with_weights(LinearRegression(fit_intercept=fit_intercept), coef, intercept)
+        model = LinearRegression(fit_intercept=fit_intercept)
+        model.coef_, model.intercept_ = coef, intercept
+        return model
 
     def to_classifier(
         self, coef: Floats, intercept: Any, fit_intercept: bool, classes: NDArray[Any]
@@ -242,17 +244,8 @@ class Loss(ABC):
         model._label_binarizer = LabelBinarizer(neg_label=-1).fit(classes)
         if not hasattr(model, "classes_"):  # newer releases take it from there no more
             model.classes_ = classes
-        return _with_weights(model, coef, intercept)
-
-
-def _joined(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([a, b])
-
-
-def _with_weights(model: Any, coef: Floats, intercept: Any) -> Any:
-    """A linear model of scikit-learn with these weights."""
-    model.coef_, model.intercept_ = coef, intercept
-    return model
+        model.coef_, model.intercept_ = coef, intercept
+        return model
 
 
 def _hits(target: Target, scores: Floats) -> Floats:

@@ -77,11 +77,19 @@ def best_intercept(
     """
     if loss.quadratic:
         return fold(lambda y, z, s: s @ (y - z), target, scores, shares)
-    mean = _MeanLoss(loss, fold, (target, scores, shares))
-    intercept = start
-    value = mean.value(intercept)
+    rows = target, scores, shares
+
+    def mean_at(intercept: Floats) -> float:
+        return float(fold(lambda y, z, s: s @ loss.value(y, z + beside(intercept, z)), *rows))
+
+    def sums(y: Any, z: Any, s: Any) -> tuple[Any, Any, Any]:
+        z = z + beside(intercept, z)
+        slope = loss.gradient(y, z)
+        return s @ slope, s @ namespace(z).abs(slope), mean_hessian(loss, y, z, s)
+
+    intercept, value = start, mean_at(start)
     for _ in range(MAX_NEWTON_STEPS):
-        gradient, sizes, hessian = mean.derivatives(intercept)
+        gradient, sizes, hessian = fold(sums, *rows)
         noise = INTERCEPT_TOLERANCE * sizes.max()
         if np.abs(gradient).max() <= noise:
             break
@@ -91,37 +99,10 @@ def best_intercept(
         if -0.5 * gradient @ move <= EPS * abs(value):
             return intercept + move  # closer than the value can tell
         before = value
-        intercept, value = _shorten(mean, intercept, value, move)
+        intercept, value = _shorten(mean_at, intercept, value, move)
         if value == before:
             break  # rounding hides what is left to gain
     return intercept
-
-
-class _MeanLoss:
-    """The mean loss as a function of the intercept alone."""
-
-    def __init__(self, loss: "Loss", fold: Callable[..., Any], rows: tuple[Any, Any, Any]) -> None:
-        self._loss = loss
-        self._fold = fold
-        self._rows = rows
-
-    def value(self, intercept: Floats) -> float:
-        """The mean loss."""
-        loss = self._loss
-        return float(
-            self._fold(lambda y, z, s: s @ loss.value(y, z + beside(intercept, z)), *self._rows)
-        )
-
-    def derivatives(self, intercept: Floats) -> tuple[Floats, Floats, Floats]:
-        """Its gradient, the mean size of what that is a sum of, and its second derivative."""
-        loss = self._loss
-
-        def sums(y: Any, z: Any, s: Any) -> tuple[Any, Any, Any]:
-            z = z + beside(intercept, z)
-            slope = loss.gradient(y, z)
-            return s @ slope, s @ namespace(z).abs(slope), mean_hessian(loss, y, z, s)
-
-        return self._fold(sums, *self._rows)
 
 
 def _newton_move(gradient: Floats, hessian: Floats, noise: float, flat: float) -> Floats:
@@ -140,12 +121,12 @@ def _newton_move(gradient: Floats, hessian: Floats, noise: float, flat: float) -
 
 
 def _shorten(
-    mean: _MeanLoss, intercept: Floats, value: float, move: Floats
+    mean_at: Callable[[Floats], float], intercept: Floats, value: float, move: Floats
 ) -> tuple[Floats, float]:
     """The first of ``move``, ``move / 4``, ... that lowers the mean loss, or no move."""
     for _ in range(MAX_HALVINGS):
         trial = intercept + move
-        trial_value = mean.value(trial)
+        trial_value = mean_at(trial)
         if trial_value < value:
             return trial, trial_value
         move = 0.25 * move
