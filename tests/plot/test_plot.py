@@ -122,6 +122,7 @@ def test_many_features_are_thinned_and_it_says_so():
         cluster_sizes_=np.array([60_000, 40_000]),
         labels_=np.arange(100_000) % 5 // 3,
         n_features_in_=100_000,
+        loss="squared",
     )
     ax = cs.plot.weights(many, max_features=500, ax=Figure().subplots()).ax_
     assert len(drawn(ax)) == 500

@@ -6,6 +6,7 @@ lives is known to `clustruct.design` alone.
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -222,7 +223,7 @@ def check_weights(design: Design, sample_weight: Any) -> tuple[Rows, float]:
 def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
     """Weights of rows on the host, validated."""
     given = load(sample_weight)
-    if np.ndim(given) == 0:
+    if isinstance(given, Real):
         given = np.full(n_samples, given)
     weights: Floats = check_array(
         given, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
