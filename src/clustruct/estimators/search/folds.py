@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold, check_cv
+from sklearn.utils.multiclass import check_classification_targets
 
 from clustruct._typing import Indices
 
@@ -90,6 +91,8 @@ def in_order_or_shuffled(
     y: NDArray[Any], classifier: bool, random_state: int | np.random.RandomState | None
 ) -> Callable[[int], KFold | StratifiedKFold]:
     """Folds in the order of the samples, shuffled by a `random_state`; stratified for classes."""
+    if classifier:
+        check_classification_targets(y)
     kind = StratifiedKFold if classifier and y.ndim == 1 else KFold
     return lambda count: kind(count, shuffle=random_state is not None, random_state=random_state)
 
