@@ -7,33 +7,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from clustruct._docs import with_parameters
+from clustruct._docs import documented
 
-__all__ = ["as_bunch", "loader"]
+__all__ = ["as_bunch", "downloader", "loader"]
 
-_FOLDER = """\
-data_home : str or path-like, default=None
+FOLDER = """
+data_home : str or path-like
     Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names, and
-    the user's cache. There is no public source to download the file from."""
-_FOLDER_OR_DOWNLOAD = """\
-data_home : str or path-like, default=None
+    the user's cache. There is no public source to download the file from.
+return_X_y : bool
+    Whether to return ``(data, target)`` only.
+as_frame : bool
+    Whether to return pandas objects, and all columns together as ``frame``.
+"""
+DOWNLOAD = """
+data_home : str or path-like
     Folder to look in and to download to; None for the one that the environment variable
     ``CLUSTRUCT_DATA`` names, and the user's cache.
-download_if_missing : bool, default=True
-    Whether to download the file if it is in none of these folders."""
-_RETURN_X_Y = """\
-return_X_y : bool, default=False
-    Whether to return ``(data, target)`` only."""
-_AS_FRAME = """\
-as_frame : bool, default=False
-    Whether to return pandas objects, and all columns together as ``frame``."""
+download_if_missing : bool
+    Whether to download the file if it is in none of these folders.
+"""
 
-loader = with_parameters(
-    data_home=_FOLDER,
-    data_home_or_download=_FOLDER_OR_DOWNLOAD,
-    return_X_y=_RETURN_X_Y,
-    as_frame=_AS_FRAME,
-)
+loader = documented((FOLDER,))
+downloader = documented((FOLDER, DOWNLOAD))
 
 
 def as_bunch(

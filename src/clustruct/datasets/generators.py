@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from clustruct._arguments import as_count, as_flag, as_number, as_numbers
-from clustruct._docs import with_parameters
+from clustruct._docs import documented
 from clustruct._typing import Floats, Labels
 from clustruct.datasets.planted import ClusteredFeatures, ClusteredTasks, Experts
 
@@ -22,16 +22,19 @@ __all__ = ["make_clustered_features", "make_clustered_tasks", "make_experts"]
 
 ZERO = -1  # label of features with zero weight
 
-_generator = with_parameters(
-    noise="""\
-Standard deviation of the normal noise. In classification, the scale of the logistic
-    noise on the scores (Gumbel noise with several outputs).""",
-    classification="""\
-classification : bool, default=False
-    Whether the targets are classes: with one output, 1 where the noisy score is positive and
-    0 elsewhere; with several, the number of the largest score.
-random_state : int, RandomState instance or None, default=None
-    Seed, for the same problem at every call.""",
+_generator = documented(
+    [
+        """
+noise : float
+    Standard deviation of the normal noise. In classification, the scale of the logistic noise on
+    the scores (Gumbel noise with several outputs).
+classification : bool
+    Whether the targets are classes: with one output, 1 where the noisy score is positive and 0
+    elsewhere; with several, the number of the largest score.
+random_state : int, RandomState instance or None
+    Seed, for the same problem at every call.
+"""
+    ]
 )
 
 
@@ -71,8 +74,6 @@ def make_clustered_features(
         weights.
     n_nonzero : int, default=None
         Number of features with nonzero weight; None for all.
-    noise : float, default=0.5
-        {noise}
     low, high : float, default=-15, 15
         Limits of the weights.
     correlation : float, default=0
@@ -82,7 +83,6 @@ def make_clustered_features(
         Below 1, the design is a sparse matrix whose entries are 1 with this probability.
     intercept : float or array-like of shape (n_outputs,), default=0
         Intercept, added to ``X @ coef``.
-    {classification}
 
     Returns
     -------
@@ -191,8 +191,6 @@ def make_experts(
         Share of all features that are pure noise, in [0, 1), rounded to whole features.
     n_outputs : int, default=1
         Number of targets of a sample.
-    noise : float, default=0.1
-        {noise}
     feature_noise : float, default=1
         Standard deviation of the features of pure noise.
     separation : float, default=0
@@ -201,7 +199,6 @@ def make_experts(
         or more a gate can learn it.
     intercepts : float or array-like of shape (n_clusters,) or (n_clusters, n_outputs), default=0
         Intercepts of the experts.
-    {classification}
 
     Returns
     -------
@@ -302,15 +299,12 @@ def make_clustered_tasks(
         Standard deviation of the centroids.
     within : float, default=0.1
         Standard deviation of the weights around their centroid.
-    noise : float, default=0.5
-        {noise}
     shared : bool, default=True
         Whether all tasks have the same samples. If not, each has its own.
     missing : float, default=0
         Probability that a target is missing, in [0, 1). Each task keeps at least one.
     intercept : float or array-like of shape (n_tasks,), default=0
         Intercepts of the tasks.
-    {classification}
 
     Returns
     -------

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 from sklearn.utils import Bunch
 
-from clustruct.datasets._bunches import as_bunch, loader
+from clustruct.datasets._bunches import as_bunch, downloader, loader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
 __all__ = ["fetch_landmine", "fetch_school"]
@@ -67,7 +67,7 @@ Dirichlet process priors", Journal of Machine Learning Research, 2007.
 """
 
 
-@loader
+@downloader
 def fetch_school(
     *,
     data_home: PathLike | None = None,
@@ -75,11 +75,6 @@ def fetch_school(
     as_frame: bool = False,
 ) -> Bunch:
     """Load the examination scores of 15362 pupils of 139 schools, each school a task.
-
-    Parameters
-    ----------
-    {data_home_or_download}
-    {as_frame}
 
     Returns
     -------
@@ -115,11 +110,6 @@ def fetch_school(
 @loader
 def fetch_landmine(*, data_home: PathLike | None = None, as_frame: bool = False) -> Bunch:
     """Load radar images of 29 fields, each a task of telling landmines from clutter.
-
-    Parameters
-    ----------
-    {data_home}
-    {as_frame}
 
     Returns
     -------

@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
 from clustruct._arguments import as_choice, as_count
-from clustruct.datasets._bunches import loader
+from clustruct.datasets._bunches import downloader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
 __all__ = ["fetch_movie_reviews"]
@@ -40,7 +40,7 @@ those `n_features` stay whose TF-IDF, in rows of norm 1, is largest on average.
 """
 
 
-@loader
+@downloader
 def fetch_movie_reviews(
     *,
     weighting: str = "tfidf-l2",
@@ -63,8 +63,6 @@ def fetch_movie_reviews(
         Size of the vocabulary; None for all words in at least `min_df` reviews.
     min_df : int, default=10
         Smallest number of reviews that a word occurs in.
-    {data_home_or_download}
-    {return_X_y}
 
     Returns
     -------

@@ -92,12 +92,6 @@ def fetch_tone(
 ) -> Any:
     """Load 150 trials of the perception of tones, which follow two straight lines.
 
-    Parameters
-    ----------
-    {data_home}
-    {return_X_y}
-    {as_frame}
-
     Returns
     -------
     Bunch, or tuple of (data, target)
@@ -125,12 +119,6 @@ def fetch_cheese(
     *, data_home: PathLike | None = None, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
     """Load 5555 weekly sales of cheese at 88 retailers with different price elasticities.
-
-    Parameters
-    ----------
-    {data_home}
-    {return_X_y}
-    {as_frame}
 
     Returns
     -------
@@ -170,12 +158,6 @@ def fetch_rent(
 ) -> Any:
     """Load 2053 rents in Munich, with the district as one of 25 codes.
 
-    Parameters
-    ----------
-    {data_home}
-    {return_X_y}
-    {as_frame}
-
     Returns
     -------
     Bunch, or tuple of (data, target)
@@ -205,12 +187,6 @@ def fetch_meatspec(
     *, data_home: PathLike | None = None, return_X_y: bool = False, as_frame: bool = False
 ) -> Any:
     """Load 215 spectra of meat, whose 100 channels are strongly correlated.
-
-    Parameters
-    ----------
-    {data_home}
-    {return_X_y}
-    {as_frame}
 
     Returns
     -------

@@ -16,10 +16,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import namespace
 from clustruct.design import Design, Rows
+from clustruct.estimators.descriptions import (
+    ALL,
+    ARGUMENTS,
+    CLASS_ARGUMENTS,
+    CLASSES,
+    FEATURES,
+    FITTED,
+    OF_CLASSES,
+    OF_FEATURES,
+)
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.intake import (
     Samples,
@@ -38,6 +49,14 @@ from clustruct.solvers.driver import Callback
 __all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
 
+@documented(
+    (ALL, FEATURES),
+    (
+        FITTED,
+        OF_FEATURES,
+    ),
+    (ARGUMENTS,),
+)
 class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     """Linear regression whose features fall into groups with shared weights.
 
@@ -48,75 +67,12 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     and finds the groups while it fits. With several outputs, features are grouped alike for
     all of them, and each group has one weight for each output.
 
-    Parameters
-    ----------
-    n_clusters : int, mapping or None, default=8
-        Largest number of distinct weights. With `blocks`, the number in all blocks together, or a
-        mapping from block to number. None sets no limit.
-    alpha : float, default=1e-3
-        Strength of the ridge, on the scale of the mean loss.
-    n_nonzero : int, default=None
-        Largest number of features with a weight that is not zero; None for no limit. Weight zero
-        does not count as a group.
-    loss : {"squared", "huber"} or Loss, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`, or your own.
-    huber_delta : float, default=1.35
-        Residual at which the Huber loss turns linear, in the units of ``y``.
-    blocks : array-like of shape (n_features,), default=None
-        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
-    constraint : object, default=None
-        A set of weights with its projection, see "Extending". It replaces the one that
-        `n_clusters`, `n_nonzero` and `blocks` make.
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is neither penalised nor clustered.
-    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
-        How the groups are found, see Notes.
-    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
-        Where ``"pg"`` begins: at the weights without constraint ("auto" or "greedy"), at zero, or
-        at given weights, shaped as `coef_`.
-    n_init : "auto" or int, default="auto"
-        Number of starts of ``"pg"`` and ``"soft"``.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver, see Notes.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
-    verbose : int or bool, default=0
-        Whether to print each step.
-    callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
-
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Weights.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept.
-    labels_ : ndarray of shape (n_features,)
-        Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)
-        Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_groups,)
-        Number of features in each group.
-    n_clusters_ : int
-        Groups in use. Features left alone by `blocks` are groups of one.
-    objective_ : float
-        Objective at the weights.
-    certificate_ : Certificate
-        A proven lower bound of the best possible objective, and the gap to it.
-    n_iter_ : int
-        Steps of the solver.
-    status_ : Status
-        What was done and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------
@@ -193,22 +149,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "FeatureClusterRegressor":
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        FeatureClusterRegressor
-            Itself.
-        """
+        """Fit the model."""
         self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
@@ -219,11 +160,6 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     def predict(self, X: ArrayLike) -> Floats:
         """Predict answers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -264,80 +200,27 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         return tags
 
 
+@documented(
+    (ALL, FEATURES, CLASSES),
+    (
+        OF_CLASSES,
+        FITTED,
+        OF_FEATURES,
+    ),
+    (ARGUMENTS, CLASS_ARGUMENTS),
+)
 class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     """Linear classification whose features fall into groups with shared weights.
 
     With two classes a feature has one weight; with more, one for each class, and features are
     grouped alike for all classes.
 
-    Parameters
-    ----------
-    n_clusters : int, mapping or None, default=8
-        Largest number of distinct weights, as in `FeatureClusterRegressor`.
-    alpha : float, default=1e-3
-        Strength of the ridge, on the scale of the mean loss.
-    n_nonzero : int, default=None
-        Largest number of features with a weight that is not zero; None for no limit.
-    loss : {"logistic", "squared"} or Loss, default="logistic"
-        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, which multiply those of the samples.
-    blocks : array-like of shape (n_features,), default=None
-        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
-    constraint : object, default=None
-        A set of weights with its projection, see "Extending". It replaces the one that
-        `n_clusters`, `n_nonzero` and `blocks` make.
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is neither penalised nor clustered.
-    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
-        How the groups are found, as in `FeatureClusterRegressor`.
-    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
-        Where ``"pg"`` begins.
-    n_init : "auto" or int, default="auto"
-        Number of starts of ``"pg"`` and ``"soft"``.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
-    verbose : int or bool, default=0
-        Whether to print each step.
-    callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
-
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
-    labels_ : ndarray of shape (n_features,)
-        Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_classes)
-        Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_groups,)
-        Number of features in each group.
-    n_clusters_ : int
-        Groups in use.
-    objective_ : float
-        Objective at the weights.
-    certificate_ : Certificate
-        A proven lower bound of the best possible objective, and the gap to it.
-    n_iter_ : int
-        Steps of the solver.
-    status_ : Status
-        What was done and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------
@@ -405,22 +288,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "FeatureClusterClassifier":
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        FeatureClusterClassifier
-            Itself.
-        """
+        """Fit the model."""
         self._fit_samples(take_samples(self, X, y, sample_weight))
         return self
 
@@ -433,11 +301,6 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Scores of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -455,11 +318,6 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -479,11 +337,6 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Predict probabilities; with the logistic loss only.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
@@ -494,11 +347,6 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Predict logarithms of probabilities; with the logistic loss only.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------

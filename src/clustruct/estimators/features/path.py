@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
+from clustruct.estimators.descriptions import ALL, ARGUMENTS, FEATURE_SEARCH, FEATURES
 from clustruct.estimators.features.base import ordered_groups
 from clustruct.estimators.features.grid import (
     Count,
@@ -29,6 +31,7 @@ from clustruct.solvers.features import FeatureOutcome
 __all__ = ["feature_cluster_path"]
 
 
+@documented((ALL, FEATURES, ARGUMENTS, FEATURE_SEARCH))
 @without_warnings
 def feature_cluster_path(
     X: ArrayLike,
@@ -58,44 +61,15 @@ def feature_cluster_path(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Samples.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Answers; classes with ``loss="logistic"``.
+        Targets; classes with ``loss="logistic"``.
     n_clusters : int or sequence
         Numbers of groups; with `blocks`, each an integer or a mapping. None is a weight for every
         feature.
     alphas : "auto", float or sequence of float, default="auto"
         Strengths of the ridge. "auto" takes ten on the scale of the loss.
-    n_nonzero : int, None or sequence, default=None
-        Largest numbers of nonzero weights; None for no limit.
     loss : {"squared", "huber", "logistic"} or Loss, default="squared"
         Loss, as in `FeatureClusterRegressor` and `FeatureClusterClassifier`.
-    huber_delta : float, default=1.35
-        Residual at which the Huber loss turns linear.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples.
-    blocks : array-like of shape (n_features,), default=None
-        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
-    constraint : object, default=None
-        A set of weights with its projection, see "Extending", in place of the one that
-        `n_clusters` (then None), `n_nonzero` and `blocks` make.
-    fit_intercept : bool, default=True
-        Whether to add an intercept.
-    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
-        How the groups are found, as in `FeatureClusterRegressor`.
-    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
-        Where ``"pg"`` begins.
-    n_init : "auto" or int, default="auto"
-        Number of starts of ``"pg"`` and ``"soft"``.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
 
     Returns
     -------

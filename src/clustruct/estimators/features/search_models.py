@@ -6,6 +6,20 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clustruct._docs import documented
+from clustruct.estimators.descriptions import (
+    ALL,
+    ARGUMENTS,
+    CLASS_ARGUMENTS,
+    CLASSES,
+    FEATURE_SEARCH,
+    FEATURES,
+    FITTED,
+    OF_CLASSES,
+    OF_FEATURES,
+    SEARCH,
+    SEARCHED,
+)
 from clustruct.estimators.features.grid import (
     Count,
 )
@@ -25,118 +39,31 @@ N_CLUSTERS = tuple(range(2, 16))
 RELAX = (1.0, 0.5, 0.25, 0.125)
 
 
+@documented(
+    (ALL, FEATURES, SEARCH, FEATURE_SEARCH),
+    (
+        SEARCHED,
+        FITTED,
+        OF_FEATURES,
+    ),
+    (ARGUMENTS,),
+)
 class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     """Linear regression with grouped features that chooses the number of groups and the ridge.
 
     `FeatureClusterRegressor` with a search over all combinations of the number of groups, alpha and
     the number of nonzero weights, then fitted to all samples with the best of them.
 
-    Parameters
-    ----------
-    n_clusters : int or sequence, default=(2, 3, ..., 15)
-        Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
-        every feature, without groups.
-    alphas : "auto", float or sequence of float, default="auto"
-        Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
-        loss: from ten times its mean curvature (for squared loss the mean variance of the
-        columns) down.
-    n_nonzero : int, None or sequence, default=None
-        Largest numbers of nonzero weights to try; None for no limit.
-    relax : float or sequence of float, default=(1.0, 0.5, 0.25, 0.125)
-        Fractions of alpha to try for the values of the groups, see Notes.
-    cv : int, splitter or iterable, default=5
-        Number of folds, a splitter of scikit-learn, or pairs of indices. An
-        integer makes shuffled folds where `random_state` is given, and folds in the order of the
-        samples otherwise.
-    scoring : str or callable, default=None
-        Score to maximise, a name that scikit-learn knows or a function of model, samples and
-        targets. None takes ``"neg_mean_squared_error"``.
-        It is weighted by `sample_weight` where it takes weights.
-    rule : {"best", "fewest", "one_se"}, default="best"
-        The point with the best mean score; the best one with the fewest groups that are not clearly
-        worse, see Notes; or the simplest one within a standard error of the best: with the fewest
-        groups, then the fewest nonzero weights, then the largest alpha.
-    criterion : {"cv", "bic", "ebic"}, default="cv"
-        Cross-validation, or the plain or extended Bayesian information criterion of fits to all
-        samples, which is quicker, see Notes.
-    search_solver : str, default="auto"
-        Solver of the fits that are scored. "auto" takes `solver`; where that is "auto" or "soft",
-        it takes "pg" with few trials if the Gram matrix is at hand, and "greedy" otherwise; see
-        Notes.
-    n_jobs : int, default=None
-        Folds that are worked on at the same time, as in joblib. The result is the same to the last
-        bit.
-    loss : {"squared", "huber"} or Loss, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`, or your own.
-    huber_delta : float, default=1.35
-        Residual at which the Huber loss turns linear, in the units of ``y``.
-    blocks : array-like of shape (n_features,), default=None
-        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
-    constraint : object, default=None
-        A set of weights with its projection, see "Extending". It replaces the one that
-        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is neither penalised nor clustered.
-    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
-        How the groups are found in the final fit, as in `FeatureClusterRegressor`.
-    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
-        Where ``"pg"`` begins.
-    n_init : "auto" or int, default="auto"
-        Number of starts of ``"pg"`` and ``"soft"``.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the folds and of the random starts.
-    verbose : int or bool, default=0
-        1 writes a line to standard error for each fold that is done, with the time spent and left;
-        2 also prints each step of the final fit.
-    callback : callable, default=None
-        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
-
     Attributes
     ----------
-    best_params_ : dict
-        What was chosen: ``n_clusters``, ``alpha``, ``n_nonzero`` and ``relax``.
-    best_score_ : float
-        Mean score of it over the folds, or its negative BIC.
-    best_index_ : int
-        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
     relax_ : float
         The fraction chosen.
-    cv_results_ : SearchResult
-        All scores, ``pandas.DataFrame(model.cv_results_)``.
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Weights.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept.
-    labels_ : ndarray of shape (n_features,)
-        Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)
-        Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_groups,)
-        Number of features in each group.
-    n_clusters_ : int
-        Groups in use.
-    objective_ : float
-        Objective at the weights, with the ridge ``relax_ * alpha_``.
-    certificate_ : Certificate
-        A proven lower bound of the best possible value of it, and the gap.
-    n_iter_ : int
-        Steps of the solver in the final fit.
-    status_ : Status
-        What was done in the final fit and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step of the final fit, before values are relaxed.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------
@@ -221,120 +148,32 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
         set_parameters(self, locals())
 
 
+@documented(
+    (ALL, FEATURES, CLASSES, SEARCH, FEATURE_SEARCH),
+    (
+        SEARCHED,
+        OF_CLASSES,
+        FITTED,
+        OF_FEATURES,
+    ),
+    (ARGUMENTS, CLASS_ARGUMENTS),
+)
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     """Linear classification with grouped features that chooses the number of groups and the ridge.
 
     `FeatureClusterClassifier` with a search over all combinations of the number of groups, alpha
     and the number of nonzero weights, then fitted to all samples with the best of them.
 
-    Parameters
-    ----------
-    n_clusters : int or sequence, default=(2, 3, ..., 15)
-        Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
-        every feature, without groups.
-    alphas : "auto", float or sequence of float, default="auto"
-        Strengths of the ridge to try. "auto" takes ten, half a decade apart, on the scale of the
-        loss: from ten times its mean curvature (for squared loss the mean variance of the
-        columns) down.
-    n_nonzero : int, None or sequence, default=None
-        Largest numbers of nonzero weights to try; None for no limit.
-    relax : float or sequence of float, default=(1.0, 0.5, 0.25, 0.125)
-        Fractions of alpha to try for the values of the groups, see Notes.
-    cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class, a splitter of scikit-learn, or pairs of indices. An
-        integer makes shuffled folds where `random_state` is given, and folds in the order of the
-        samples otherwise.
-    scoring : str or callable, default=None
-        Score to maximise, a name that scikit-learn knows or a function of model, samples and
-        targets. None takes ``"neg_log_loss"``, or ``"accuracy"`` with squared loss.
-        It is weighted by `sample_weight` where it takes weights.
-    rule : {"best", "fewest", "one_se"}, default="best"
-        The point with the best mean score; the best one with the fewest groups that are not clearly
-        worse, see Notes; or the simplest one within a standard error of the best: with the fewest
-        groups, then the fewest nonzero weights, then the largest alpha.
-    criterion : {"cv", "bic", "ebic"}, default="cv"
-        Cross-validation, or the plain or extended Bayesian information criterion of fits to all
-        samples, which is quicker, see Notes.
-    search_solver : str, default="auto"
-        Solver of the fits that are scored. "auto" takes `solver`; where that is "auto" or "soft",
-        it takes "pg" with few trials if the Gram matrix is at hand, and "greedy" otherwise; see
-        Notes.
-    n_jobs : int, default=None
-        Folds that are worked on at the same time, as in joblib. The result is the same to the last
-        bit.
-    loss : {"logistic", "squared"} or Loss, default="logistic"
-        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, which multiply those of the samples in the fits, not in the scores.
-    blocks : array-like of shape (n_features,), default=None
-        A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
-    constraint : object, default=None
-        A set of weights with its projection, see "Extending". It replaces the one that
-        `n_clusters`, `n_nonzero` and `blocks` make; a search then varies alpha only.
-    fit_intercept : bool, default=True
-        Whether to add an intercept, which is neither penalised nor clustered.
-    solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}, default="auto"
-        How the groups are found in the final fit, as in `FeatureClusterRegressor`.
-    init : {"auto", "greedy", "zeros"} or array-like, default="auto"
-        Where ``"pg"`` begins.
-    n_init : "auto" or int, default="auto"
-        Number of starts of ``"pg"`` and ``"soft"``.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the folds and of the random starts.
-    verbose : int or bool, default=0
-        1 writes a line to standard error for each fold that is done, with the time spent and left;
-        2 also prints each step of the final fit.
-    callback : callable, default=None
-        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
-
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    best_params_ : dict
-        What was chosen: ``n_clusters``, ``alpha``, ``n_nonzero`` and ``relax``.
-    best_score_ : float
-        Mean score of it over the folds, or its negative BIC.
-    best_index_ : int
-        Its index into the columns of `cv_results_`.
     alpha_ : float
         The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
     relax_ : float
         The fraction chosen.
-    cv_results_ : SearchResult
-        All scores, ``pandas.DataFrame(model.cv_results_)``.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
-    labels_ : ndarray of shape (n_features,)
-        Group of each feature, -1 for weight zero by `n_nonzero`.
-    cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_classes)
-        Weight of each group, ascending.
-    cluster_sizes_ : ndarray of shape (n_groups,)
-        Number of features in each group.
-    n_clusters_ : int
-        Groups in use.
-    objective_ : float
-        Objective at the weights, with the ridge ``relax_ * alpha_``.
-    certificate_ : Certificate
-        A proven lower bound of the best possible value of it, and the gap.
-    n_iter_ : int
-        Steps of the solver in the final fit.
-    status_ : Status
-        What was done in the final fit and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step of the final fit, before values are relaxed.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------

@@ -12,10 +12,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
+from clustruct.estimators.descriptions import (
+    ALL,
+    ARGUMENTS,
+    CLASS_ARGUMENTS,
+    CLASSES,
+    FITTED,
+    OF_CLASSES,
+    OF_SAMPLES,
+    SAMPLES,
+)
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
@@ -32,6 +43,14 @@ from clustruct.solvers.driver import Callback
 __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 
 
+@documented(
+    (ALL, SAMPLES),
+    (
+        FITTED,
+        OF_SAMPLES,
+    ),
+    (ARGUMENTS,),
+)
 class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     """Several linear regressions, each sample answered by the one that fits it best.
 
@@ -43,70 +62,12 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     which one is good, or their weighted mean. Where ``x`` tells which expert answers, a `gate` can
     learn it.
 
-    Parameters
-    ----------
-    n_clusters : int, default=3
-        Number of experts.
-    alpha : float, default=1e-3
-        Strength of the ridge, on the scale of the mean loss.
-    gate : bool or classifier, default=None
-        What learns from ``x`` which expert answers: any classifier with ``predict_proba``, or True
-        for logistic regression. None or False for the same weights everywhere.
-    loss : {"squared", "huber"} or Loss, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`, or your own.
-    huber_delta : float, default=1.35
-        Residual at which the Huber loss turns linear, in the units of ``y``.
-    fit_intercept : bool, default=True
-        Whether each expert has an intercept, which is not penalised.
-    solver : {"auto", "am", "pg", "cg", "rc", "em"}, default="auto"
-        How experts are found, see Notes.
-    n_init : "auto" or int, default="auto"
-        Number of starts; "auto" goes on until the best objective was reached twice.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver, see Notes.
-    n_jobs : int, default=None
-        Starts that run at the same time. It does not change the answer.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the starts, and of the folds of the gate.
-    verbose : int or bool, default=0
-        Whether to print each step.
-    callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
-
     Attributes
     ----------
     experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
         Weights of the experts, those with the most samples first.
     intercepts_ : ndarray of shape (n_experts,) or (n_experts, n_outputs)
         Their intercepts.
-    weights_ : ndarray of shape (n_experts,)
-        Their shares of the samples' weight, descending.
-    labels_ : ndarray of shape (n_samples,)
-        Expert of each sample.
-    n_clusters_ : int
-        Experts in use; fewer than asked for where more could not improve the fit.
-    objective_ : float
-        Objective of the experts.
-    certificate_ : Certificate
-        A proven lower bound of the best possible objective; with intercepts nothing is proved.
-    gate_ : classifier
-        The fitted gate, if there is one.
-    gate_score_ : GateScore
-        What it is worth, on samples that it had not seen.
-    n_iter_ : int
-        Steps of the solver.
-    status_ : Status
-        What was done and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------
@@ -181,32 +142,12 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "SampleClusterRegressor":
-        """Fit the experts.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        SampleClusterRegressor
-            Itself.
-        """
+        """Fit the experts."""
         self._fit_samples(X, y, sample_weight)
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
         """The experts' answers, weighted by their shares of the samples, or by the gate.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -225,11 +166,6 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
     def predict_experts(self, X: ArrayLike) -> Floats:
         """Every expert's answer.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -273,78 +209,28 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         return tags
 
 
+@documented(
+    (ALL, SAMPLES, CLASSES),
+    (
+        OF_CLASSES,
+        FITTED,
+        OF_SAMPLES,
+    ),
+    (ARGUMENTS, CLASS_ARGUMENTS),
+)
 class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     """Several linear classifiers, each sample answered by the one that fits it best.
 
     Gives several different answers to a sample, of which one is good. There must be more classes
     than experts: otherwise all classes could be answered, and any fit is perfect.
 
-    Parameters
-    ----------
-    n_clusters : int, default=2
-        Number of experts, less than that of the classes.
-    alpha : float, default=1e-3
-        Strength of the ridge, on the scale of the mean loss.
-    gate : bool or classifier, default=None
-        What learns from ``x`` which expert answers, as in `SampleClusterRegressor`.
-    loss : {"logistic", "squared"} or Loss, default="logistic"
-        Logistic (multinomial for more than two classes), squared on targets -1 and 1, or your own.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, which multiply those of the samples.
-    fit_intercept : bool, default=True
-        Whether each expert has intercepts, which are not penalised.
-    solver : {"auto", "am", "pg", "cg", "rc", "em"}, default="auto"
-        How experts are found, as in `SampleClusterRegressor`.
-    n_init : "auto" or int, default="auto"
-        Number of starts; "auto" goes on until the best objective was reached twice.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver.
-    n_jobs : int, default=None
-        Starts that run at the same time. It does not change the answer.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the starts, and of the folds of the gate.
-    verbose : int or bool, default=0
-        Whether to print each step.
-    callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
-
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
     experts_ : ndarray of shape (n_experts, n_outputs, n_features)
         Weights of the experts, those with the most samples first; one output for two classes,
         otherwise one a class.
     intercepts_ : ndarray of shape (n_experts, n_outputs)
         Their intercepts.
-    weights_ : ndarray of shape (n_experts,)
-        Their shares of the samples' weight, descending.
-    labels_ : ndarray of shape (n_samples,)
-        Expert of each sample.
-    n_clusters_ : int
-        Experts in use.
-    objective_ : float
-        Objective of the experts.
-    certificate_ : Certificate
-        A proven lower bound of the best possible objective; with intercepts nothing is proved.
-    gate_ : classifier
-        The fitted gate, if there is one.
-    gate_score_ : GateScore
-        What it is worth, on samples that it had not seen.
-    n_iter_ : int
-        Steps of the solver.
-    status_ : Status
-        What was done and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------
@@ -410,22 +296,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "SampleClusterClassifier":
-        """Fit the experts.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        SampleClusterClassifier
-            Itself.
-        """
+        """Fit the experts."""
         self._fit_samples(X, y, sample_weight)
         return self
 
@@ -439,11 +310,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class with the most probability (score) over all experts, or by the gate.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -462,11 +328,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The experts' probabilities, weighted; with the logistic loss only.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
@@ -480,11 +341,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
 
         The expert with the most samples gives its first choice, the next one its first choice
         among the classes that are left, and so on.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -516,15 +372,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Share of the samples whose class is among no expert's answers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Their classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
 
         Returns
         -------

@@ -6,7 +6,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._docs import documented
 from clustruct._typing import Floats
+from clustruct.estimators.descriptions import (
+    ALL,
+    ARGUMENTS,
+    CLASS_ARGUMENTS,
+    CLASSES,
+    FITTED,
+    OF_CLASSES,
+    OF_SAMPLES,
+    SAMPLE_SEARCH,
+    SAMPLES,
+    SEARCH,
+    SEARCHED,
+)
 from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.estimators.samples.search import CountSearch, offset_loss
@@ -17,72 +31,22 @@ from clustruct.solvers.driver import Callback
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
 
+@documented(
+    (ALL, SAMPLES, SEARCH, SAMPLE_SEARCH),
+    (
+        SEARCHED,
+        FITTED,
+        OF_SAMPLES,
+    ),
+    (ARGUMENTS,),
+)
 class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """Several linear regressions, as many as the data call for.
-
-    Parameters
-    ----------
-    n_clusters : int or sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
-        Numbers of experts to try; those beyond the number of samples are left out.
-    criterion : {"bic", "icl", "cv"}, default="bic"
-        Bayesian information criterion of a mixture of regressions, the same with a price on
-        overlap (integrated completed likelihood), or the loss of the best answer by
-        cross-validation, see Notes.
-    cv : int, cross-validation generator or iterable, default=5
-        Folds for ``criterion="cv"``; an integer makes folds in the order of the samples.
-    scoring : str or callable, default=None
-        Score to maximise with ``criterion="cv"``: a name that scikit-learn knows or a function of
-        model, samples and targets, which score `predict`. None compares the loss of the best
-        expert, see Notes.
-    rule : {"fewest", "best", "one_se"}, default="fewest"
-        The fewest experts that are as good as the best number: within one standard error by
-        ``"cv"``, else by a difference that is not worth a mention; the best number; or the fewest
-        within one standard error, by ``"cv"`` only.
-    alpha : float, default=1e-3
-        Strength of the ridge.
-    gate : bool or classifier, default=None
-        What learns from ``x`` which expert answers.
-    loss : {"squared", "huber"} or Loss, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`, or your own.
-    huber_delta : float, default=1.35
-        Residual at which the Huber loss turns linear, in the units of ``y``.
-    fit_intercept : bool, default=True
-        Whether each expert has an intercept.
-    solver : {"auto", "am", "pg", "cg", "rc", "em"}, default="auto"
-        How experts are found.
-    n_init : "auto" or int, default="auto"
-        Number of starts.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver.
-    n_jobs : int, default=None
-        Folds or fits of the search, and starts of the final fit, that run at the same time. It
-        does not change the result.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    verbose : int or bool, default=0
-        1 writes a line to standard error for each fold or fit that is done, with the time spent and
-        left; 2 also prints the steps of these fits.
-    callback : callable, default=None
-        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
     selection_ : CountSelection
         The criterion for every number of experts.
-    cv_results_ : dict
-        The same with the columns of scikit-learn's searches, with a score that is larger for the
-        better, such as the negative criterion:
-        ``pandas.DataFrame(model.cv_results_)``.
-    best_params_ : dict
-        What was chosen: ``n_clusters``.
-    best_score_ : float
-        The score there.
-    best_index_ : int
-        Its index into the columns of `cv_results_`.
     experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
         Weights of the experts; this and all other attributes are those of
         `SampleClusterRegressor`.
@@ -153,73 +117,23 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
         return float(np.log(loss) - np.log(offset_loss(model.n_clusters_)))
 
 
+@documented(
+    (ALL, SAMPLES, CLASSES, SEARCH, SAMPLE_SEARCH),
+    (
+        SEARCHED,
+        OF_CLASSES,
+        FITTED,
+        OF_SAMPLES,
+    ),
+    (ARGUMENTS, CLASS_ARGUMENTS),
+)
 class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
     """Several linear classifiers, as many as the data call for.
-
-    Parameters
-    ----------
-    n_clusters : int or sequence of int, default=(1, 2, 3, 4, 5, 6, 7, 8)
-        Numbers of experts to try; those that are not less than the number of classes are left out.
-    criterion : {"bic", "icl", "cv"}, default="bic"
-        Bayesian information criterion of the mixture of classifiers, the same with a price on
-        overlap, or errors by cross-validation, see Notes.
-    cv : int, cross-validation generator or iterable, default=5
-        Folds for ``criterion="cv"``; an integer makes folds in the order of the samples.
-    scoring : str or callable, default=None
-        Score to maximise with ``criterion="cv"``: a name that scikit-learn knows or a function of
-        model, samples and targets, which score `predict`. None compares the loss of the best
-        expert, see Notes.
-    rule : {"fewest", "best", "one_se"}, default="fewest"
-        The fewest experts that are as good as the best number: within one standard error by
-        ``"cv"``, else by a difference that is not worth a mention; the best number; or the fewest
-        within one standard error, by ``"cv"`` only.
-    alpha : float, default=1e-3
-        Strength of the ridge.
-    gate : bool or classifier, default=None
-        What learns from ``x`` which expert answers.
-    loss : {"logistic", "squared"} or Loss, default="logistic"
-        Logistic, or squared on targets -1 and 1, or your own.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, which multiply those of the samples.
-    fit_intercept : bool, default=True
-        Whether each expert has intercepts.
-    solver : {"auto", "am", "pg", "cg", "rc", "em"}, default="auto"
-        How experts are found.
-    n_init : "auto" or int, default="auto"
-        Number of starts.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver.
-    n_jobs : int, default=None
-        Folds or fits of the search, and starts of the final fit, that run at the same time. It
-        does not change the result.
-    random_state : int, RandomState instance or None, default=None
-        Seed.
-    verbose : int or bool, default=0
-        1 writes a line to standard error for each fold or fit that is done, with the time spent and
-        left; 2 also prints the steps of these fits.
-    callback : callable, default=None
-        Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 
     Attributes
     ----------
     selection_ : CountSelection
         The criterion for every number of experts.
-    cv_results_ : dict
-        The same with the columns of scikit-learn's searches, with a score that is larger for the
-        better, such as the negative criterion:
-        ``pandas.DataFrame(model.cv_results_)``.
-    best_params_ : dict
-        What was chosen: ``n_clusters``.
-    best_score_ : float
-        The score there.
-    best_index_ : int
-        Its index into the columns of `cv_results_`.
-    classes_ : ndarray of shape (n_classes,)
-        The classes; this and all other attributes are those of `SampleClusterClassifier`.
 
     See Also
     --------

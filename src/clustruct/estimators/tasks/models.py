@@ -12,10 +12,21 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import namespace, to_host
 from clustruct.design import Rows
+from clustruct.estimators.descriptions import (
+    ALL,
+    ARGUMENTS,
+    FITTED,
+    OF_CLASSES,
+    OF_TASKS,
+    TASK_ARGUMENTS,
+    TASK_CLASSES,
+    TASKS,
+)
 from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import read_classes, read_numbers
@@ -27,6 +38,14 @@ __all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
 Ids = ArrayLike | Sequence[Hashable]
 
 
+@documented(
+    (ALL, TASKS),
+    (
+        OF_TASKS,
+        FITTED,
+    ),
+    (ARGUMENTS, TASK_ARGUMENTS),
+)
 class TaskClusterRegressor(RegressorMixin, TaskCluster):
     """Linear regressions of many tasks, whose weights lie near the centroids of a few groups.
 
@@ -37,87 +56,10 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
 
     plus ``alpha_mean/2 ||v||^2``, where ``v`` is the mean of the centroids over the tasks.
 
-    Parameters
-    ----------
-    n_clusters : int, default=3
-        Largest number of groups. With one, tasks lie near their common mean.
-    alpha : float, default=0
-        Strength of the ridge on the weights of every task.
-    alpha_mean : float or "auto", default="auto"
-        Strength on the mean of the centroids, at most `alpha_between`; "auto" is the same.
-    alpha_between : float or "auto", default="auto"
-        Strength on the distance of the centroids from their mean; "auto" is a tenth of the unit,
-        see Notes.
-    alpha_within : float or "auto", default="auto"
-        Strength on the distance of tasks from their group's centroid, infinite for tasks that
-        share one predictor; "auto" is three units.
-    alpha_intercept : float or "auto", default="auto"
-        Strength on the distance of a task's intercept from those of its group, and of the groups'
-        from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
-        weigh as much as two samples of a task.
-    loss : {"squared", "huber"} or Loss, default="squared"
-        Half the squared residual, or linear beyond `huber_delta`, or your own.
-    huber_delta : float, default=1.35
-        Residual at which the Huber loss turns linear, in the units of ``y``.
-    fit_intercept : bool, default=True
-        Whether each task has an intercept.
-    solver : {"auto", "am", "pg", "cg"}, default="auto"
-        How groups are found, see Notes.
-    n_init : "auto" or int, default="auto"
-        Number of starts; "auto" goes on until the best objective was reached twice.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver, see Notes.
-    n_jobs : int, default=None
-        Starts that run at the same time. It does not change the answer.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
-    verbose : int or bool, default=0
-        Whether to print each step.
-    callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
-
     Attributes
     ----------
-    tasks_ : ndarray of shape (n_tasks,)
-        Ids of the tasks, sorted; numbers or names of the columns of ``Y``.
-    coef_ : ndarray of shape (n_tasks, n_features)
-        Weights of each task.
-    intercept_ : ndarray of shape (n_tasks,)
-        Their intercepts.
-    labels_ : ndarray of shape (n_tasks,)
-        Group of each task, the largest group first.
-    centroids_ : ndarray of shape (n_groups, n_features)
-        Weights that the tasks of a group are near.
-    centroid_intercepts_ : ndarray of shape (n_groups,)
-        Their intercepts.
-    mean_coef_ : ndarray of shape (n_features,)
-        Mean of the centroids over the tasks: the predictor for tasks that are not known.
-    mean_intercept_ : float
-        Its intercept.
-    cluster_sizes_ : ndarray of shape (n_groups,)
-        Tasks in each group.
-    n_clusters_ : int
-        Groups in use.
     alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
         The strengths in use.
-    objective_ : float
-        Objective of the fit.
-    certificate_ : Certificate
-        A proven lower bound of the best possible objective.
-    n_iter_ : int
-        Steps of the solver.
-    status_ : Status
-        What was done and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------
@@ -206,37 +148,12 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         tasks: Ids | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> "TaskClusterRegressor":
-        """Fit the tasks.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            TaskTargets: one a sample, or a column for each task with NaN where there is none.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; needed for `y` with one answer a sample.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        TaskClusterRegressor
-            Itself.
-        """
+        """Fit the tasks."""
         self._fit_reading(read_numbers(self, X, y, tasks, sample_weight))
         return self
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Targets of each sample's task, or of all tasks.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the targets of all tasks.
 
         Returns
         -------
@@ -253,17 +170,6 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """Share of the variance of all targets that is explained.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            TaskTargets, NaN where there is none.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
 
         Returns
         -------
@@ -286,97 +192,25 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         return tags
 
 
+@documented(
+    (ALL, TASKS, TASK_CLASSES),
+    (
+        OF_CLASSES,
+        OF_TASKS,
+        FITTED,
+    ),
+    (ARGUMENTS, TASK_ARGUMENTS),
+)
 class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     """Linear classifiers of many tasks, whose weights lie near the centroids of a few groups.
 
     Each task tells two classes apart. Fitted to a vector of more than two classes without tasks, it
     is one classifier a class against all others, and the classes are the tasks.
 
-    Parameters
-    ----------
-    n_clusters : int, default=3
-        Largest number of groups. With one, tasks lie near their common mean.
-    alpha : float, default=0
-        Strength of the ridge on the weights of every task.
-    alpha_mean : float or "auto", default="auto"
-        Strength on the mean of the centroids, at most `alpha_between`; "auto" is the same.
-    alpha_between : float or "auto", default="auto"
-        Strength on the distance of the centroids from their mean; "auto" is a tenth of the unit,
-        see Notes.
-    alpha_within : float or "auto", default="auto"
-        Strength on the distance of tasks from their group's centroid, infinite for tasks that
-        share one predictor; "auto" is three units.
-    alpha_intercept : float or "auto", default="auto"
-        Strength on the distance of a task's intercept from those of its group, and of the groups'
-        from each other. Zero leaves them free; the mean of them is free always. "auto" lets it
-        weigh as much as two samples of a task.
-    loss : {"logistic", "squared", "huber"} or Loss, default="logistic"
-        Logistic, or squared or Huber's on targets -1 and 1, or your own.
-    huber_delta : float, default=1.35
-        Residual at which the Huber loss turns linear.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, which multiply those of the samples.
-    fit_intercept : bool, default=True
-        Whether each task has an intercept.
-    solver : {"auto", "am", "pg", "cg"}, default="auto"
-        How groups are found, see Notes.
-    n_init : "auto" or int, default="auto"
-        Number of starts; "auto" goes on until the best objective was reached twice.
-    max_iter : int, default=500
-        Largest number of steps of a solver.
-    tol : float, default=1e-6
-        A solver stops when a step gains less than this fraction of the objective.
-    solver_options : dict, default=None
-        Options of the solver, see Notes.
-    n_jobs : int, default=None
-        Starts that run at the same time. It does not change the answer.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random starts.
-    verbose : int or bool, default=0
-        Whether to print each step.
-    callback : callable, default=None
-        Called with each `Iteration`; returning True ends the fit.
-
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    tasks_ : ndarray of shape (n_tasks,)
-        Ids of the tasks, sorted; numbers or names of the columns of ``Y``.
-    coef_ : ndarray of shape (n_tasks, n_features)
-        Weights of each task.
-    intercept_ : ndarray of shape (n_tasks,)
-        Their intercepts.
-    labels_ : ndarray of shape (n_tasks,)
-        Group of each task, the largest group first.
-    centroids_ : ndarray of shape (n_groups, n_features)
-        Weights that the tasks of a group are near.
-    centroid_intercepts_ : ndarray of shape (n_groups,)
-        Their intercepts.
-    mean_coef_ : ndarray of shape (n_features,)
-        Mean of the centroids over the tasks: the predictor for tasks that are not known.
-    mean_intercept_ : float
-        Its intercept.
-    cluster_sizes_ : ndarray of shape (n_groups,)
-        Tasks in each group.
-    n_clusters_ : int
-        Groups in use.
     alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
         The strengths in use.
-    objective_ : float
-        Objective of the fit.
-    certificate_ : Certificate
-        A proven lower bound of the best possible objective.
-    n_iter_ : int
-        Steps of the solver.
-    status_ : Status
-        What was done and how it ended.
-    trace_ : tuple of Iteration
-        Objective, step and time of each step.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if they are strings.
 
     See Also
     --------
@@ -452,38 +286,12 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         tasks: Ids | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> "TaskClusterClassifier":
-        """Fit the tasks.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Classes: one a sample, or a column for each task with NaN where there is none.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one answer a sample. None takes a
-            vector for classes to tell apart: the classes are the tasks, two of them one task.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        TaskClusterClassifier
-            Itself.
-        """
+        """Fit the tasks."""
         self._fit_reading(read_classes(self, X, y, tasks, sample_weight))
         return self
 
     def decision_function(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Scores: positive for the second of two classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the targets of all tasks.
 
         Returns
         -------
@@ -494,14 +302,6 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> NDArray[Any]:
         """The class of each sample, for its task or for all tasks.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the targets of all tasks.
 
         Returns
         -------
@@ -522,14 +322,6 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Probabilities, with the logistic loss only.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task; one that was not in `fit` is answered by the mean predictor.
-            None for the targets of all tasks.
 
         Returns
         -------
@@ -560,17 +352,6 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """Share of right targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Classes, NaN where there is none.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
 
         Returns
         -------

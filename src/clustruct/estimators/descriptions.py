@@ -1,0 +1,341 @@
+"""What parameters, arguments and attributes of estimators are, written once, in numpydoc's form.
+
+Entries of the same name in several tables are for different uses; see `clustruct._docs`.
+"""
+
+__all__ = [
+    "ALL",
+    "CLASSES",
+    "SEARCH",
+    "FEATURES",
+    "FEATURE_SEARCH",
+    "SAMPLES",
+    "SAMPLE_SEARCH",
+    "TASKS",
+    "TASK_CLASSES",
+    "TASK_SEARCH",
+    "ARGUMENTS",
+    "CLASS_ARGUMENTS",
+    "TASK_ARGUMENTS",
+    "FITTED",
+    "SEARCHED",
+    "OF_CLASSES",
+    "OF_FEATURES",
+    "OF_SAMPLES",
+    "OF_TASKS",
+]
+
+# ---- Parameters of constructors
+
+ALL = """
+max_iter : int
+    Largest number of iterations of a solver.
+tol : float
+    A solver stops when an iteration lowers the objective by less than this fraction of it.
+solver_options : dict
+    Options of the solver, see Notes of the regressor.
+random_state : int, RandomState instance or None
+    Seed of the random starts.
+verbose : int or bool
+    Whether to print each iteration.
+callback : callable
+    Called with each `Iteration`; returning True ends the fit.
+alpha : float
+    Strength of the ridge penalty, on the scale of the mean loss.
+loss : {"squared", "huber"} or Loss
+    Half the squared residual; the Huber loss, which is linear beyond `huber_delta`; or an object
+    that defines another loss.
+huber_delta : float
+    Residual at which the Huber loss turns linear, in the units of ``y``.
+class_weight : dict or "balanced"
+    Weights of the classes, which multiply those of the samples.
+n_init : "auto" or int
+    Number of random starts; "auto" goes on until the best objective was reached twice.
+n_jobs : int
+    Number of parallel jobs, as in joblib. The result does not depend on it.
+"""
+
+CLASSES = """
+loss : {"logistic", "squared"} or Loss
+    Logistic (multinomial for more than two classes), squared on targets -1 and 1, or an object
+    that defines another loss.
+"""
+
+SEARCH = """
+cv : int, splitter or iterable
+    Number of folds (stratified for classes), a splitter of scikit-learn, or pairs of indices. An
+    integer makes shuffled folds where `random_state` is given, and folds in the order of the
+    samples otherwise.
+scoring : str or callable
+    Score to maximise: a name that scikit-learn knows, or a function of model, samples and targets.
+    None takes the score of the loss: ``"neg_mean_squared_error"`` for squared and Huber loss,
+    ``"neg_log_loss"`` for logistic loss, ``"accuracy"`` for squared loss of classes. Scores that
+    accept weights get `sample_weight`.
+n_jobs : int
+    Number of folds that are fitted in parallel, as in joblib. The result does not depend on it.
+random_state : int, RandomState instance or None
+    Seed of the folds and of the random starts.
+verbose : int or bool
+    1 writes a line to standard error for each fold or fit that is done, with the time spent and
+    left; 2 also prints each iteration of the final fit.
+callback : callable
+    Called with each `Iteration` of a fit to all samples; returning True ends that fit.
+"""
+
+FEATURES = """
+n_clusters : int, mapping or None
+    Largest number of distinct weights. With `blocks`, the number in all blocks together, or a
+    mapping from block to number. None sets no limit.
+n_nonzero : int
+    Largest number of features with a nonzero weight; None for no limit. Weight zero does not count
+    as a group.
+blocks : array-like of shape (n_features,)
+    A block for each feature: weights are shared only inside a block. -1 leaves a feature alone.
+constraint : object
+    A set of weights with its projection, see "Extending". It replaces the one that `n_clusters`,
+    `n_nonzero` and `blocks` define; a search then varies alpha only.
+fit_intercept : bool
+    Whether to add an intercept, which is neither penalised nor clustered.
+solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}
+    How the groups are found, see Notes of `FeatureClusterRegressor`.
+init : {"auto", "greedy", "zeros"} or array-like
+    Where ``"pg"`` begins: at the weights without constraint ("auto" or "greedy"), at zero, or at
+    given weights, shaped as `coef_`.
+n_init : "auto" or int
+    Number of starts of ``"pg"`` and ``"soft"``.
+"""
+
+FEATURE_SEARCH = """
+n_clusters : int or sequence, default=(2, 3, ..., 15)
+    Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
+    every feature, without groups.
+alphas : "auto", float or sequence of float
+    Strengths of the ridge penalty to try. "auto" takes ten, half a decade apart, on the scale of
+    the loss: from ten times its mean curvature (for squared loss the mean variance of the columns)
+    down.
+n_nonzero : int, None or sequence
+    Largest numbers of nonzero weights to try; None for no limit.
+relax : float or sequence of float
+    Fractions of alpha to try for the values of the groups, see Notes.
+rule : {"best", "fewest", "one_se"}
+    The candidate with the best mean score; the best one with the fewest groups that are not
+    clearly worse, see Notes; or the simplest one within a standard error of the best: with the
+    fewest groups, then the fewest nonzero weights, then the largest alpha.
+criterion : {"cv", "bic", "ebic"}
+    Cross-validation, or the plain or extended Bayesian information criterion of fits to all
+    samples, which is quicker, see Notes.
+search_solver : str
+    Solver of the fits that are only scored. "auto" takes `solver`; where that is "auto" or "soft",
+    it takes "pg" with few trials if the Gram matrix is computed, and "greedy" otherwise; see
+    Notes.
+class_weight : dict or "balanced"
+    Weights of the classes, which multiply those of the samples in the fits, not in the scores.
+"""
+
+SAMPLES = """
+n_clusters : int
+    Number of experts.
+gate : bool or classifier
+    Learns from ``x`` which expert predicts: any classifier with ``predict_proba``, or True for
+    logistic regression. None or False gives all samples the same weights of the experts.
+fit_intercept : bool
+    Whether each expert has intercepts, which are not penalised.
+solver : {"auto", "am", "pg", "cg", "rc", "em"}
+    How experts are found, see Notes of `SampleClusterRegressor`.
+random_state : int, RandomState instance or None
+    Seed of the random starts, and of the folds of the gate.
+"""
+
+SAMPLE_SEARCH = """
+n_clusters : int or sequence of int
+    Numbers of experts to try; impossible ones are left out: there are at most as many experts as
+    samples, and fewer than classes.
+rule : {"fewest", "best", "one_se"}
+    The fewest experts that are as good as the best number: within one standard error by ``"cv"``,
+    otherwise by a difference that is not worth a mention; the best number; or the fewest within
+    one standard error, by ``"cv"`` only.
+criterion : {"bic", "icl", "cv"}
+    Bayesian information criterion of a mixture of linear models, the same with a price on overlap
+    (integrated completed likelihood), or cross-validation, see Notes.
+cv : int, splitter or iterable
+    Folds for ``criterion="cv"``; an integer makes folds in the order of the samples.
+scoring : str or callable
+    Score to maximise with ``criterion="cv"``: a name that scikit-learn knows, or a function of
+    model, samples and targets, for `predict`. None compares the loss of the best expert, see
+    Notes.
+n_jobs : int
+    Number of parallel jobs, as in joblib: folds or fits of the search, and starts of the final
+    fit. The result does not depend on it.
+"""
+
+TASKS = """
+n_clusters : int
+    Largest number of groups. With one, tasks lie near their common mean.
+alpha : float
+    Strength of the ridge penalty on the weights of every task.
+alpha_mean : float or "auto"
+    Strength of the penalty on the mean of the centroids, at most `alpha_between`; "auto" is the
+    same.
+alpha_between : float or "auto"
+    Strength of the penalty on the distance of the centroids from their mean; "auto" is a tenth of
+    the unit, see Notes.
+alpha_within : float or "auto"
+    Strength of the penalty on the distance of tasks from their group's centroid, infinite for
+    tasks that share one predictor; "auto" is three units.
+alpha_intercept : float or "auto"
+    Strength of the penalty on the distance of a task's intercept from those of its group, and of
+    the groups' from each other. Zero leaves them free; their mean is always free. "auto" lets it
+    weigh as much as two samples of a task.
+fit_intercept : bool
+    Whether each task has an intercept.
+solver : {"auto", "am", "pg", "cg"}
+    How groups are found, see Notes of `TaskClusterRegressor`.
+"""
+
+TASK_CLASSES = """
+loss : {"logistic", "squared", "huber"} or Loss
+    Logistic, squared or Huber on targets -1 and 1, or an object that defines another loss.
+"""
+
+TASK_SEARCH = """
+n_clusters : int or sequence of int
+    Numbers of groups to try; those beyond the number of tasks are left out.
+alpha : float or sequence of float
+    Strengths of the ridge penalty on the weights of every task.
+alpha_mean : float, sequence of float or "auto"
+    Strengths of the penalty on the mean of the centroids; "auto" is that of `alpha_between`.
+alpha_between : float, sequence of float or "auto"
+    Strengths of the penalty on the distance of the centroids from their mean; "auto" is three
+    numbers on the scale of the data.
+alpha_within : float, sequence of float or "auto"
+    Strengths of the penalty on the distance of tasks from their group's centroid; "auto" is six
+    numbers on the scale of the data.
+cv : int, splitter or iterable
+    Folds of the samples; an integer asks for shuffled folds that are alike in tasks and classes.
+scoring : str or callable
+    Score to maximise, with each held-out sample predicted by its own task: a name that scikit-
+    learn knows, or a function of targets, scores and numbers of tasks, where classes are -1 and 1.
+    None takes the negative mean loss.
+rule : {"fewest", "best", "one_se"}
+    The fewest groups that are not clearly worse than the best number, see Notes; the best
+    candidate; or the simplest one within a standard error of it: with the fewest groups, then the
+    largest strengths.
+n_jobs : int
+    Number of parallel jobs, as in joblib: folds, and starts of the final fit. The result does not
+    depend on it.
+criterion : {"cv"}
+    Cross-validation. Information criteria are not defined for tasks, see Notes.
+"""
+
+# ---- Arguments of methods
+
+ARGUMENTS = """
+X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    Samples.
+y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets.
+sample_weight : array-like of shape (n_samples,)
+    Weights of the samples; an integer weight counts as that many repetitions.
+groups : array-like of shape (n_samples,)
+    Ids of samples that belong together, for splitters that make use of them.
+"""
+
+CLASS_ARGUMENTS = """
+y : array-like of shape (n_samples,)
+    Classes.
+"""
+
+TASK_ARGUMENTS = """
+y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+    Targets: with `tasks`, one for each sample; without, a column for each task, with NaN or None
+    where there is no target.
+tasks : array-like of shape (n_samples,)
+    Id of the task of each sample.
+"""
+
+# ---- Attributes
+
+FITTED = """
+n_clusters_ : int
+    Groups in use.
+objective_ : float
+    Objective of the fit.
+certificate_ : Certificate
+    A proven lower bound of the best possible objective, and the gap to it.
+n_iter_ : int
+    Iterations of the solver.
+status_ : Status
+    How the fit was made, and how it ended.
+trace_ : tuple of Iteration
+    Objective, step and time of each iteration.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of shape (n_features,)
+    Names of the features, if they are strings.
+"""
+
+SEARCHED = """
+best_params_ : dict
+    The parameters that were chosen.
+best_score_ : float
+    Their mean score over the folds, or their negative criterion.
+best_index_ : int
+    Their index into the columns of `cv_results_`.
+cv_results_ : dict
+    Scores of all candidates in the form of scikit-learn's searches: for
+    ``pandas.DataFrame(model.cv_results_)``.
+"""
+
+OF_CLASSES = """
+classes_ : ndarray of shape (n_classes,)
+    The classes.
+"""
+
+OF_FEATURES = """
+labels_ : ndarray of shape (n_features,)
+    Group of each feature, -1 for weight zero by `n_nonzero`.
+cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)
+    Weight of each group, ascending.
+cluster_sizes_ : ndarray of shape (n_groups,)
+    Number of features in each group.
+n_clusters_ : int
+    Groups in use. Features left alone by `blocks` are groups of one.
+"""
+
+OF_SAMPLES = """
+weights_ : ndarray of shape (n_experts,)
+    Shares of the experts in the samples' weight, descending.
+labels_ : ndarray of shape (n_samples,)
+    Expert of each sample.
+n_clusters_ : int
+    Experts in use; fewer than asked for where more could not improve the fit.
+certificate_ : Certificate
+    A proven lower bound of the best possible objective; with intercepts nothing is proved.
+gate_ : classifier
+    The fitted gate, if there is one.
+gate_score_ : GateScore
+    What the gate is worth, on samples that it had not seen.
+"""
+
+OF_TASKS = """
+coef_ : ndarray of shape (n_tasks, n_features)
+    Weights of each task.
+intercept_ : ndarray of shape (n_tasks,)
+    Intercepts of the tasks.
+tasks_ : ndarray of shape (n_tasks,)
+    Ids of the tasks, sorted; numbers or names of the columns of ``Y``.
+labels_ : ndarray of shape (n_tasks,)
+    Group of each task, the largest group first.
+cluster_sizes_ : ndarray of shape (n_groups,)
+    Tasks in each group.
+centroids_ : ndarray of shape (n_groups, n_features)
+    Weights that the tasks of a group are near.
+centroid_intercepts_ : ndarray of shape (n_groups,)
+    Intercepts of the centroids.
+mean_coef_ : ndarray of shape (n_features,)
+    Mean of the centroids over the tasks: the weights for unknown tasks.
+mean_intercept_ : float
+    The intercept for unknown tasks.
+alpha_mean_ : float
+    Strength in use, as are `alpha_between_`, `alpha_within_` and `alpha_intercept_`.
+"""
