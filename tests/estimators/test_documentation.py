@@ -39,7 +39,7 @@ def test_arguments_of_fit_are_described(model):
 
 
 def test_every_entry_of_the_tables_is_used():
-    things = [model for model in MODELS]
+    things = list(MODELS)
     things += [getattr(model, name) for model in MODELS for name in dir(model)]
     texts = "".join(str(inspect.getdoc(thing)) for thing in things)
     for table in descriptions.__all__:
