@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
+from sklearn.utils.validation import _num_samples
 
 from clustruct._typing import Floats
 from clustruct.inspection import (
@@ -33,7 +34,6 @@ class Contrasts:
 
     thing: str  # what each of them is: "expert" or "group"
     things: str  # "experts" or "groups of tasks"
-    labels: tuple[int, ...]
     names: NDArray[np.object_]  # of the d features
     outputs: Outputs
     # Q x K x d: what one standard deviation of each feature adds to each score; without samples,
@@ -43,7 +43,7 @@ class Contrasts:
 
     def against_others(self, place: int) -> tuple[Floats, Floats]:
         """Weights, ``K x d``, and score of the average sample, averaged over all others."""
-        others = np.arange(len(self.labels)) != place
+        others = np.arange(len(self.weights)) != place
         return self.weights[others].mean(axis=0), self.middles[others].mean(axis=0)
 
     def widest(self, most: int) -> list[tuple[int, int]]:
@@ -65,18 +65,17 @@ def contrasts_of(
     n_features = int(estimator.n_features_in_)
     means, deviations = np.zeros(n_features), np.ones(n_features)
     if X is not None:
-        means, deviations = moments(prepared(model, X, thinned(np.arange(_n_rows(X)), most)))
+        means, deviations = moments(prepared(model, X, thinned(np.arange(_num_samples(X)), most)))
     intercepts, thing, things = (
         (estimator.intercepts_, "expert", "experts")
         if kind_of(model) == "samples"
         else (estimator.centroid_intercepts_, "group", "groups of tasks")
     )
     weights = weights_of(model)
-    count = len(weights)
-    middles = np.asarray(intercepts, dtype=np.float64).reshape(count, -1) + weights @ means
+    intercepts = np.asarray(intercepts, dtype=np.float64).reshape(len(weights), -1)
+    middles = intercepts + weights @ means
     called, outputs = feature_names(model, names), outputs_of(model)
-    weights = weights * deviations
-    return Contrasts(thing, things, tuple(range(count)), called, outputs, weights, middles)
+    return Contrasts(thing, things, called, outputs, weights * deviations, middles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ def gate_view(
     gate = getattr(estimator, "gate_", None)
     if gate is None:
         return None
-    rows = thinned(np.arange(_n_rows(X)), most)
+    rows = thinned(np.arange(_num_samples(X)), most)
     matrix = check_array(prepared(model, X, rows), accept_sparse="csr", dtype=np.float64)
     means, deviations = moments(matrix)
     weights = estimator._gate.weights(matrix)
@@ -126,7 +125,3 @@ def _linear_pulls(gate: Any, n_experts: int) -> Floats:
     pulls = np.zeros((n_experts, coef.shape[1]))
     pulls[gate.classes_] = (coef - coef.mean(axis=0)) * len(coef) / (len(coef) - 1)
     return pulls
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

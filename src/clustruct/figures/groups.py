@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.explanation.effects import weight_axis
 from clustruct.figures.marks import Across, Axis, Bars, Figure, Mark, Text
-from clustruct.figures.numbers import cut
+from clustruct.figures.numbers import cut, part_drawn
 from clustruct.inspection import (
     feature_names,
     final_estimator,
@@ -68,7 +68,7 @@ def groups_figure(bars: GroupBars, most: int = 30) -> Figure:
         marks,
         Axis(bars.length_name),
         Axis("group", ticks, (-0.6, drawn.size - 0.2), rows=True),
-        note=f"{drawn.size} of {count} groups drawn" if drawn.size < count else "",
+        note=part_drawn(drawn.size, count, "groups"),
     )
 
 

@@ -88,8 +88,8 @@ class WeightsDisplay(Display):
         return cls(levels, axis=weight_axis(model), outputs=outputs, **options).plot(ax)
 
     def _figure(self) -> Figure:
-        options = {"outputs": self.outputs, "reference": self._reference}
-        return weights_figure(self.levels, self.axis, most=self.max_features, **options)
+        data = (self.levels, self.axis, self.outputs, self._reference)
+        return weights_figure(*data, most=self.max_features)
 
 
 @described("clusters")

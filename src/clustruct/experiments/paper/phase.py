@@ -17,7 +17,7 @@ from clustruct.experiments.experiment import (
     Row,
     values_in,
 )
-from clustruct.experiments.output.pictures import PhaseMap, phase_picture
+from clustruct.experiments.output.pictures import phase_picture
 
 __all__ = ["PHASE"]
 
@@ -74,7 +74,7 @@ def present(rows: Sequence[Row]) -> Presentation:
         known = [cell for cell in cells if any(row.cell == cell for row in rows)]
         if not known:
             continue
-        maps = [PhaseMap(printed, _shares(rows, known, m)) for m, printed in METHODS.items()]
+        maps = {printed: _shares(rows, known, m) for m, printed in METHODS.items()}
         pictures.append(phase_picture(name, maps, vertical, title, law, line))
         needs = {m: _needs(rows, known, vertical, m) for m in METHODS}
         tables.append(_table(needs, vertical, title, line))
