@@ -9,18 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
+from clustruct import inspection
 from clustruct._typing import Floats
-from clustruct.inspection import (
-    Outputs,
-    feature_names,
-    kind_of,
-    moments,
-    outputs_of,
-    prepared,
-    require_kind,
-    thinned,
-    weights_of,
-)
 
 __all__ = ["Contrasts", "GateView", "contrasts_of", "gate_view"]
 
@@ -35,7 +25,7 @@ class Contrasts:
     thing: str  # what each of them is: "expert" or "group"
     things: str  # "experts" or "groups of tasks"
     names: NDArray[np.object_]  # of the d features
-    outputs: Outputs
+    outputs: inspection.Outputs
     # Q x K x d: what one standard deviation of each feature adds to each score; without samples,
     # one unit of the feature.
     weights: Floats
@@ -61,20 +51,21 @@ def contrasts_of(
 
     Some rows of X tell the means and the spread of the features, which are 0 and 1 without them.
     """
-    estimator = require_kind(model, "samples", "tasks")
+    estimator = inspection.require_kind(model, "samples", "tasks")
     n_features = int(estimator.n_features_in_)
     means, deviations = np.zeros(n_features), np.ones(n_features)
     if X is not None:
-        means, deviations = moments(prepared(model, X, thinned(np.arange(_num_samples(X)), most)))
+        rows = inspection.thinned(np.arange(_num_samples(X)), most)
+        means, deviations = inspection.moments(inspection.prepared(model, X, rows))
     intercepts, thing, things = (
         (estimator.intercepts_, "expert", "experts")
-        if kind_of(model) == "samples"
+        if inspection.kind_of(model) == "samples"
         else (estimator.centroid_intercepts_, "group", "groups of tasks")
     )
-    weights = weights_of(model)
+    weights = inspection.weights_of(model)
     intercepts = np.asarray(intercepts, dtype=np.float64).reshape(len(weights), -1)
     middles = intercepts + weights @ means
-    called, outputs = feature_names(model, names), outputs_of(model)
+    called, outputs = inspection.feature_names(model, names), inspection.outputs_of(model)
     return Contrasts(thing, things, called, outputs, weights * deviations, middles)
 
 
@@ -95,13 +86,13 @@ def gate_view(
     model: Any, X: Any, names: Sequence[str] | None = None, most: int = MOST_ROWS
 ) -> GateView | None:
     """What the gate of a model of samples looks at, by some rows of X; None without a gate."""
-    estimator = require_kind(model, "samples")
+    estimator = inspection.require_kind(model, "samples")
     gate = getattr(estimator, "gate_", None)
     if gate is None:
         return None
-    rows = thinned(np.arange(_num_samples(X)), most)
-    matrix = check_array(prepared(model, X, rows), accept_sparse="csr", dtype=np.float64)
-    means, deviations = moments(matrix)
+    rows = inspection.thinned(np.arange(_num_samples(X)), most)
+    matrix = check_array(inspection.prepared(model, X, rows), accept_sparse="csr", dtype=np.float64)
+    means, deviations = inspection.moments(matrix)
     weights = estimator._gate.weights(matrix)
     sent = weights.argmax(axis=1)
     shares = np.bincount(sent, minlength=weights.shape[1]) / rows.size
@@ -113,8 +104,8 @@ def gate_view(
         scale = np.where(deviations > 0.0, deviations, 1.0)
         pulls = np.zeros((weights.shape[1], means.size))
         for q in np.unique(sent):
-            pulls[q] = (moments(matrix[sent == q])[0] - means) / scale
-    return GateView(feature_names(model, names), shares, pulls, linear)
+            pulls[q] = (inspection.moments(matrix[sent == q])[0] - means) / scale
+    return GateView(inspection.feature_names(model, names), shares, pulls, linear)
 
 
 def _linear_pulls(gate: Any, n_experts: int) -> Floats:

@@ -7,26 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clustruct import inspection
 from clustruct._arguments import as_choice
 from clustruct.explanation.contrasts import Contrasts, contrasts_of
 from clustruct.explanation.effects import weight_axis
 from clustruct.figures import fits, groups, maps
 from clustruct.figures.marks import Figure
 from clustruct.figures.weights import contrasts_figure, weights_figure
-from clustruct.inspection import (
-    Convergence,
-    Curve,
-    ExpertLines,
-    Levels,
-    TaskMap,
-    convergence_of,
-    curve_of,
-    expert_lines,
-    levels_of,
-    outputs_of,
-    require_kind,
-    task_map,
-)
 from clustruct.plot._display import Display, described, function_of
 from clustruct.results import FeaturePath
 
@@ -41,7 +28,7 @@ class WeightsDisplay(Display):
     With several outputs, the weights of each group for every output.
     """
 
-    levels: Levels
+    levels: inspection.Levels
     _: KW_ONLY
     reference: ArrayLike | None = None
     max_features: int = 2000
@@ -83,9 +70,10 @@ class WeightsDisplay(Display):
         >>> cs.plot.weights(model).ax_.get_title("left")
         '20 weights, 3 levels'
         """
-        levels, outputs = levels_of(model, feature_names), outputs_of(model).names
-        options: dict[str, Any] = {"reference": reference, "max_features": max_features}
-        return cls(levels, axis=weight_axis(model), outputs=outputs, **options).plot(ax)
+        about: dict[str, Any] = {"axis": weight_axis(model)}
+        about |= {"outputs": inspection.outputs_of(model).names, "max_features": max_features}
+        levels = inspection.levels_of(model, feature_names)
+        return cls(levels, reference=reference, **about).plot(ax)
 
     def _figure(self) -> Figure:
         data = (self.levels, self.axis, self.outputs, self._reference)
@@ -141,7 +129,7 @@ class PathDisplay(Display):
         What to draw.
     """
 
-    result: Curve | FeaturePath
+    result: inspection.Curve | FeaturePath
     _: KW_ONLY
     quantity: str = "objective"
 
@@ -165,7 +153,7 @@ class PathDisplay(Display):
         >>> cs.plot.path(model.fit(problem.X, problem.y)).ax_.get_ylabel()
         'mean squared error (smaller is better)'
         """
-        found = result if isinstance(result, FeaturePath) else curve_of(result)
+        found = result if isinstance(result, FeaturePath) else inspection.curve_of(result)
         if found is None:
             raise ValueError(
                 f"{type(result).__name__} holds no search and no path. Give the result of "
@@ -180,7 +168,7 @@ class PathDisplay(Display):
         return cls.from_result(model, ax=ax)
 
     def _figure(self) -> Figure:
-        if isinstance(self.result, Curve):
+        if isinstance(self.result, inspection.Curve):
             return fits.curve_figure(self.result)
         draw = {"objective": fits.objectives_figure, "weights": fits.values_figure}
         return draw[self.quantity](self.result)
@@ -191,7 +179,7 @@ class PathDisplay(Display):
 class ConvergenceDisplay(Display):
     """The objective after every iteration, and what is proved of the end."""
 
-    convergence: Convergence
+    convergence: inspection.Convergence
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
@@ -205,7 +193,7 @@ class ConvergenceDisplay(Display):
         >>> cs.plot.convergence(model).ax_.get_title("left")
         'Convergence'
         """
-        return cls(convergence_of(model)).plot(ax)
+        return cls(inspection.convergence_of(model)).plot(ax)
 
     def _figure(self) -> Figure:
         return fits.convergence_figure(self.convergence)
@@ -222,7 +210,7 @@ class ExpertsDisplay(Display):
         What to draw.
     """
 
-    result: ExpertLines | Contrasts
+    result: inspection.ExpertLines | Contrasts
     _: KW_ONLY
     axis: str = "weight"
 
@@ -266,7 +254,7 @@ class ExpertsDisplay(Display):
         'Weights of the experts'
         """
         kind = as_choice(kind, "kind", ("auto", "lines", "weights"))
-        estimator = require_kind(model, "samples")
+        estimator = inspection.require_kind(model, "samples")
         if kind == "auto":
             drawable = estimator.experts_.ndim == 2 and X is not None and y is not None
             kind = "lines" if drawable else "weights"
@@ -275,11 +263,11 @@ class ExpertsDisplay(Display):
             return cls(contrasts, axis=axis).plot(ax)
         if X is None or y is None:
             raise ValueError('kind="lines" needs samples. Give X and y, or kind="weights".')
-        lines = expert_lines(model, X, y, feature=feature, names=feature_names, most=max_samples)
-        return cls(lines).plot(ax)
+        about: dict[str, Any] = {"feature": feature, "names": feature_names}
+        return cls(inspection.expert_lines(model, X, y, most=max_samples, **about)).plot(ax)
 
     def _figure(self) -> Figure:
-        if isinstance(self.result, ExpertLines):
+        if isinstance(self.result, inspection.ExpertLines):
             return maps.experts_figure(self.result)
         return contrasts_figure(self.result, self.axis)
 
@@ -295,7 +283,7 @@ class TasksDisplay(Display):
         Places of the tasks, as `clustruct.inspection.task_map` gives them, or the centroids.
     """
 
-    result: TaskMap | Contrasts
+    result: inspection.TaskMap | Contrasts
     _: KW_ONLY
     max_names: int = 40
     axis: str = "weight"
@@ -331,19 +319,19 @@ class TasksDisplay(Display):
         'weight: prediction per unit'
         """
         if as_choice(kind, "kind", ("map", "weights")) == "map":
-            return cls(task_map(model), max_names=max_names).plot(ax)
+            return cls(inspection.task_map(model), max_names=max_names).plot(ax)
         contrasts, axis = _contrasts(model, X, feature_names)
         return cls(contrasts, axis=axis).plot(ax)
 
     def _figure(self) -> Figure:
-        if isinstance(self.result, TaskMap):
+        if isinstance(self.result, inspection.TaskMap):
             return maps.tasks_figure(self.result, self.max_names)
         return contrasts_figure(self.result, self.axis)
 
 
 def _contrasts(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Contrasts, str]:
     """Weights, and the name of their axis: per standard deviation where there are samples."""
-    axis = f"weight: {outputs_of(model).quantity} per standard deviation"
+    axis = f"weight: {inspection.outputs_of(model).quantity} per standard deviation"
     return contrasts_of(model, X, names), weight_axis(model) if X is None else axis
 
 

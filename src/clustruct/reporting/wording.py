@@ -9,20 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from clustruct import inspection
 from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
 from clustruct.figures.numbers import TIMES, shown, signed
-from clustruct.inspection import (
-    Levels,
-    feature_names,
-    kind_of,
-    levels_of,
-    moments,
-    outputs_of,
-    prepared,
-    thinned,
-    weights_of,
-)
 
 __all__ = ["Wording", "name_list", "tidy"]
 
@@ -45,15 +35,15 @@ class Wording:
     """
 
     def __init__(self, model: Any, X: Any, n_rows: int, names: Sequence[str] | None = None) -> None:
-        self.names = feature_names(model, names)
-        rows = thinned(np.arange(n_rows), SOME_ROWS)
-        self.matrix = check_array(prepared(model, X, rows), accept_sparse=True)
-        self.deviations = moments(self.matrix)[1]
-        self.outputs = outputs_of(model)
-        self.weights = tidy(weights_of(model))
-        self.levels: Levels | None = None
-        if kind_of(model) == "features":
-            found = levels_of(model, names)
+        self.names = inspection.feature_names(model, names)
+        rows = inspection.thinned(np.arange(n_rows), SOME_ROWS)
+        self.matrix = check_array(inspection.prepared(model, X, rows), accept_sparse=True)
+        self.deviations = inspection.moments(self.matrix)[1]
+        self.outputs = inspection.outputs_of(model)
+        self.weights = tidy(inspection.weights_of(model))
+        self.levels: inspection.Levels | None = None
+        if inspection.kind_of(model) == "features":
+            found = inspection.levels_of(model, names)
             self.levels = replace(found, values=tidy(found.values), weights=tidy(found.weights))
         effects = raw_effects(model, self.weights)
         self.origins = effects.origins

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -18,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import _safe_indexing
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from threadpoolctl import threadpool_limits
@@ -211,11 +211,12 @@ def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Prediction
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     options: dict[str, Any] = {"random_state": fold.seed}
     if train.tasks is not None and test.tasks is not None:
-        names = np.unique(train.tasks)
-        if names.size <= MOST_CODES:
+        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        numbers = codes.fit_transform(train.tasks[:, None]), codes.transform(test.tasks[:, None])
+        if codes.categories_[0].size <= MOST_CODES:
             options["categorical_features"] = [d]
-        train = replace(train, X=_with_codes(train, names))
-        test = replace(test, X=_with_codes(test, names))
+        train = replace(train, X=np.column_stack([_dense(train.X), numbers[0]]))
+        test = replace(test, X=np.column_stack([_dense(test.X), numbers[1]]))
     dense = replace(train, X=_dense(train.X))
     grid: dict[str, Any] = {"max_leaf_nodes": LEAVES}
     plain: Any = kind(**options)
@@ -230,11 +231,3 @@ def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Prediction
 
 def _dense(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else np.asarray(X)
-
-
-def _with_codes(data: Data, names: NDArray[Any]) -> Any:
-    """The samples with the number of their task as a last column; NaN for an unknown one."""
-    assert data.tasks is not None
-    codes = np.searchsorted(names, data.tasks).astype(np.float64)
-    found = names[np.minimum(codes.astype(np.intp), names.size - 1)] == data.tasks
-    return np.column_stack([_dense(data.X), np.where(found, codes, np.nan)])
