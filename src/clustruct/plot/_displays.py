@@ -70,9 +70,9 @@ class WeightsDisplay(Display):
         >>> cs.plot.weights(model).ax_.get_title("left")
         '20 weights, 3 levels'
         """
-        about: dict[str, Any] = {"axis": weight_axis(model)}
-        about |= {"outputs": inspection.outputs_of(model).names, "max_features": max_features}
         levels = inspection.levels_of(model, feature_names)
+        about: dict[str, Any] = {"axis": weight_axis(model), "max_features": max_features}
+        about["outputs"] = inspection.outputs_of(model).names
         return cls(levels, reference=reference, **about).plot(ax)
 
     def _figure(self) -> Figure:

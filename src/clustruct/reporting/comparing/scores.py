@@ -131,19 +131,20 @@ def _of_numbers(one: Prediction, data: Data) -> Entry:
 
 def _of_classes(one: Prediction, data: Data, classes: NDArray[Any]) -> Entry:
     """Log losses, errors, accuracy and AUC of predicted classes; tasks are in rows."""
-    truth, weights, chances = data.y, data.weights, one.chances
+    truth, weights, chances = data.y, data.weights, None
     wrong = (np.asarray(one.predicted) != truth).astype(np.float64)
     scores = {"Accuracy": 1.0 - float(np.average(wrong, weights=weights))}
     losses = wrong
-    if chances is not None:
+    if one.chances is not None:
+        chances = np.asarray(one.chances, dtype=np.float64)
         area = _area(truth, chances, classes, data.tasks, weights)
         if area is not None:
             scores["AUC"] = area
         chance = (chances * (truth[:, None] == classes)).sum(axis=1)  # 0 for an unknown class
         losses = -np.log(np.clip(chance, SMALLEST_CHANCE, 1.0))
         scores["Log loss"] = float(np.average(losses, weights=weights))
-    found: dict[str, Any] = {"losses": losses, "scores": scores, "n_wrong": int(wrong.sum())}
-    return Entry(**vars(one), weights=weights, **found)
+    found: dict[str, Any] = {**vars(one), "chances": chances, "n_wrong": int(wrong.sum())}
+    return Entry(**found, losses=losses, scores=scores, weights=weights)
 
 
 def _area(
