@@ -12,15 +12,14 @@ from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.utils import check_array
 
 from clustruct import arrays
 from clustruct.arrays import to_host
-from clustruct.design.local import as_design
-from clustruct.design.protocols import Check, Design, PickingDesign
-
-__all__ = ["Beside", "apply", "average", "computed", "is_partitioned", "load", "place"]
+from clustruct.design.local import Check, DenseDesign, Design, PickingDesign
+from clustruct.design.sparse import SparseDesign
 
 # scikit-learn's checks of a matrix: sparse ones stay sparse, single precision stays single.
 MATRIX_CHECKS: dict[str, Any] = {
@@ -36,6 +35,11 @@ class Beside(NamedTuple):
     values: Any
     name: str
     check: Check
+
+
+def as_design(X: Any, *, in_stretches: bool = False) -> DenseDesign | SparseDesign:
+    """The design of a validated matrix on the host: a NumPy array, or CSR or CSC."""
+    return SparseDesign(X) if issparse(X) else DenseDesign(X, in_stretches=in_stretches)
 
 
 def place(X: Any, validate: Callable[..., Any]) -> Design:
