@@ -93,7 +93,7 @@ class ConditionalGradient:
     def solution(self, state: Relaxed) -> Solution:
         """The groups of the last oracle, or those of the relaxed weights if they are better."""
         P = self.factor.adjoint(state.hull.solve())
-        relaxed_weights = state.hull.mixture.apply(P) / self.factor.alpha
+        relaxed_weights = state.hull.project(P) / self.factor.alpha
         roundings = (state.oracle, self.constraint.project(relaxed_weights))
         solutions = [
             Solution(refit(self.objective, nearest, self.tol), nearest.labels)
