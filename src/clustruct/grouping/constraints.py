@@ -17,18 +17,6 @@ from clustruct.grouping.rows import ZERO, Cluster, group_rows
 from clustruct.kernels import kmeans1d
 from clustruct.results import Projection
 
-__all__ = [
-    "BlockClustered",
-    "Clustered",
-    "Constraint",
-    "FeatureConstraint",
-    "Free",
-    "Places",
-    "ScaledClustered",
-    "SparseClustered",
-    "leading_sum",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Places:

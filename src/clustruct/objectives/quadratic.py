@@ -20,20 +20,6 @@ from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Point, Response
 from clustruct.results import Projection
 
-__all__ = [
-    "Moments",
-    "GRAM_ALWAYS",
-    "QuadraticObjective",
-    "gram_pays",
-    "inverse_roots",
-    "moments_of_parts",
-    "moments_of_weightings",
-    "objective_of",
-    "quadratic_objective",
-    "remaining_objective",
-]
-
-
 # Up to this many columns the Gram matrix is always cheaper than products with X; up to the second
 # number it is if there are at least as many rows as columns.
 GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000

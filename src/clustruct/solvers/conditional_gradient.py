@@ -20,9 +20,6 @@ from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
 from clustruct.solvers.driver import Objective, Solution, refit, require, require_refits
 
-__all__ = ["ConditionalGradient", "Relaxed"]
-
-
 ROOT_TOL = 5e-3
 
 

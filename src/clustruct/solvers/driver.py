@@ -22,30 +22,6 @@ from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.linear import Point
 from clustruct.results import Certificate, Iteration, Projection, Status
 
-__all__ = [
-    "Attempt",
-    "Budget",
-    "Callback",
-    "Foresighted",
-    "Grouped",
-    "Objective",
-    "Outcome",
-    "Run",
-    "Solution",
-    "Solver",
-    "State",
-    "best_of",
-    "certify",
-    "drive",
-    "may_refit",
-    "refit",
-    "require",
-    "require_member",
-    "require_refits",
-    "search",
-    "status_of",
-]
-
 # Called after each iteration; returns True to stop the solver.
 Callback = Callable[[Iteration], bool | None]
 # Relative distance from a set up to which a point counts as one of it: rounding of projections.

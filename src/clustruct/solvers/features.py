@@ -33,17 +33,6 @@ from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.search.soft import Effort, Soft
 
-__all__ = [
-    "FeatureOutcome",
-    "FeatureProblem",
-    "OPTIONS",
-    "RECIPES",
-    "free_minimum",
-    "relaxed",
-    "relaxed_solutions",
-    "solve",
-]
-
 T = TypeVar("T")
 
 # Steps that projected gradient tries. By the Gram matrix a trial is cheap; otherwise it takes a

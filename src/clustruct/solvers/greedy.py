@@ -18,8 +18,6 @@ from clustruct.solvers.driver import (
     require_member,
 )
 
-__all__ = ["Greedy"]
-
 
 @dataclass(eq=False)
 class Greedy:

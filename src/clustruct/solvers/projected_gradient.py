@@ -29,9 +29,6 @@ from clustruct.solvers.driver import (
     require_member,
 )
 
-__all__ = ["ProjectedGradient", "same_groups"]
-
-
 ROUNDING = 1e-12
 TINY = float(np.finfo(np.float64).tiny)
 # Sufficient decrease: without refits a step has to gain this share of what a function without

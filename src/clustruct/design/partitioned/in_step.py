@@ -13,8 +13,6 @@ from typing import Any, Generic, TypeVar
 
 from sklearn import config_context, get_config
 
-__all__ = ["Meeting"]
-
 T = TypeVar("T")
 A = TypeVar("A")
 

@@ -18,23 +18,6 @@ from threadpoolctl import ThreadpoolController
 
 from clustruct.design.local import aligned
 
-__all__ = [
-    "Mapped",
-    "Piece",
-    "Pieces",
-    "added",
-    "available_bytes",
-    "cluster",
-    "compute",
-    "delay",
-    "join",
-    "keep",
-    "piece_by_piece",
-    "sent",
-    "single_threaded",
-    "unfolded",
-]
-
 # How many results are joined at a time.
 FAN = 8
 # Bytes of a function that goes with each of its calls.

@@ -12,24 +12,6 @@ from clustruct._typing import Floats, Labels
 from clustruct.design.local import aligned
 from clustruct.design.partitioned.pieces import Pieces
 
-__all__ = [
-    "Question",
-    "combined",
-    "concatenated",
-    "count_bad",
-    "describe",
-    "fetch_rows",
-    "is_finite",
-    "joined_moments",
-    "kept",
-    "locate_in_piece",
-    "looked_at",
-    "moments",
-    "stacked",
-    "take_masked",
-    "touch",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Question:

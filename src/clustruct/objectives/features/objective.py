@@ -13,9 +13,6 @@ from clustruct.objectives.linear import LinearObjective, Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.objectives.streamed import linear_objective
 
-__all__ = ["FeatureObjective"]
-
-
 # Group sums up to this many entries are formed; larger ones are applied.
 SMALL = 1 << 20
 

@@ -11,9 +11,6 @@ from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.objectives.streamed import ReadingObjective
 from clustruct.results import Projection
 
-__all__ = ["StreamedFeatureObjective", "feature_objective"]
-
-
 # Largest size in bytes of group sums that are computed ahead for trials that may not be made.
 MOST_FORESEEN = 1 << 29
 

@@ -39,9 +39,6 @@ from clustruct.objectives.quadratic import (
 from clustruct.objectives.streamed import linear_objective
 from clustruct.results import Projection
 
-__all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
-
-
 # Samples with less than this share of an expert's largest weight do not change it.
 NEGLIGIBLE = 1e-12
 # Samples without weight are left out only if fewer than this share remains: it takes a copy.

@@ -13,8 +13,6 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import Moments, gram_pays, objective_of
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 
-__all__ = ["StreamedSampleObjective", "sample_objective"]
-
 # Moments of the samples of each expert.
 Gathered = tuple[Moments, ...]
 

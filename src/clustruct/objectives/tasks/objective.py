@@ -25,8 +25,6 @@ from clustruct.objectives.tasks.blocks import (
 from clustruct.objectives.tasks.data import TaskData, times
 from clustruct.results import Projection
 
-__all__ = ["TaskObjective", "TaskPoint"]
-
 
 @dataclass(frozen=True)
 class TaskNewtonSettings:

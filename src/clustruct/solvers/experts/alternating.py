@@ -18,9 +18,6 @@ from clustruct.objectives.linear import Point
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Grouped, Solution, require
 
-__all__ = ["AlternatingMinimisation"]
-
-
 # Precision of the experts that are returned.
 SHARP = 1e-10
 ROUNDING = 1e-12

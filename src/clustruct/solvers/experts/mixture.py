@@ -19,19 +19,6 @@ from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Solution, require
 
-__all__ = [
-    "HEAT",
-    "Blend",
-    "MixtureEM",
-    "bic",
-    "cooling_factors",
-    "log_likelihood",
-    "n_weights",
-    "responsibilities",
-    "settle",
-]
-
-
 # Temperature to begin with, and the factor by which it falls. Hotter or slower, experts become one.
 HEAT, COOLING = 4.0, 0.8
 # Experts with a smaller share have lost their samples.

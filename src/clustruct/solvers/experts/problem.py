@@ -15,8 +15,6 @@ from clustruct.solvers.driver import Budget
 from clustruct.solvers.experts.mixture import HEAT
 from clustruct.solvers.experts.starts import Screening, draw_experts, views
 
-__all__ = ["SETTINGS", "ExpertSettings", "SampleProblem", "draw_rows"]
-
 
 @dataclass(frozen=True)
 class ExpertSettings:

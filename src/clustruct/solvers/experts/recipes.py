@@ -35,8 +35,6 @@ from clustruct.solvers.experts.regression_clustering import RegressionClustering
 from clustruct.solvers.experts.relevance import RelevanceEM
 from clustruct.solvers.projected_gradient import ProjectedGradient
 
-__all__ = ["OPTIONS", "RECIPES", "panel_of", "solve"]
-
 # Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 

@@ -17,9 +17,6 @@ from clustruct._typing import Floats
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.driver import Solution, require
 
-__all__ = ["RegressionClustering", "Soft"]
-
-
 ROUNDING = 1e-12
 # A sample that an expert predicts without error would take all of that expert's weight.
 SMALLEST_COST = 1e-10

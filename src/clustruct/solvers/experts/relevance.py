@@ -33,8 +33,6 @@ from clustruct.solvers.experts.mixture import (
     responsibilities,
 )
 
-__all__ = ["Posterior", "RelevanceEM"]
-
 
 @dataclass(frozen=True)
 class RelevanceSettings:

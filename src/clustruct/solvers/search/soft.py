@@ -26,8 +26,6 @@ from clustruct.solvers.driver import Grouped, Solution, require
 from clustruct.solvers.search.message_passing import MessagePassing
 from clustruct.solvers.search.partition_problem import PartitionProblem
 
-__all__ = ["Effort", "Found", "Soft", "search"]
-
 
 @dataclass(frozen=True)
 class SearchSettings:

@@ -15,9 +15,6 @@ from clustruct.objectives.linear import Point
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.solvers.driver import Grouped, Solution, require
 
-__all__ = ["TaskAlternation", "point_of"]
-
-
 ROUNDING = 1e-12
 # Of all moves, the gains of this many with the least costs are computed, and the best are tried.
 CANDIDATES, TRIALS = 48, 3

@@ -32,9 +32,6 @@ from clustruct.solvers.driver import (
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.tasks.alternation import TaskAlternation, point_of
 
-__all__ = ["OPTIONS", "RECIPES", "TaskProblem", "attempt", "solve"]
-
-
 # Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
 
