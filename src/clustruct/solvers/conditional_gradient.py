@@ -18,29 +18,24 @@ from clustruct._typing import Floats
 from clustruct.grouping.constraints import Constraint
 from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
-from clustruct.solvers.driver import Objective, Solution, refit, require, require_refits
+from clustruct.solvers.driver import Objective, Solution, State, refit, require, require_refits
 
 ROOT_TOL = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
-    """An iterate: a mixture of groupings.
+class Relaxed(State):
+    """An iterate: a mixture of groupings; its objective is ``psi``, that of the relaxation.
 
     number: of groupings that were mixed in.
-    objective: ``psi``, the value of the relaxation.
     oracle: the grouping that minimises the linear model of ``psi``.
     bound: the best lower bound so far.
     """
 
     number: int
     hull: Hull
-    objective: float
     oracle: Projection
     bound: float
-    step: float
-    gain: float
-    done: bool
 
 
 @dataclass(eq=False)
@@ -124,13 +119,4 @@ class ConditionalGradient:
         if before is not None:
             bound = max(bound, before.bound)
             gain = (before.objective - value) / max(value, np.finfo(float).tiny)
-        return Relaxed(
-            number=number,
-            hull=hull,
-            objective=value,
-            oracle=oracle,
-            bound=bound,
-            step=step,
-            gain=gain,
-            done=False,
-        )
+        return Relaxed(number, hull, oracle, bound, objective=value, step=step, gain=gain)

@@ -23,6 +23,7 @@ from clustruct.solvers.driver import (
     Grouped,
     Objective,
     Solution,
+    gain_of,
     may_refit,
     refit,
     require,
@@ -73,7 +74,7 @@ class ProjectedGradient:
     def start(self) -> Grouped:
         """The projection of the start."""
         nearest = self.constraint.project(self.begin)
-        return Grouped(self._trial(nearest, None), nearest.labels, 0.0, np.inf, done=False)
+        return Grouped(self._trial(nearest, None), nearest.labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
         """The longest step that lowers the objective; done if none does."""
@@ -86,12 +87,12 @@ class ProjectedGradient:
             if self.refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
-            gain = (state.objective - trial.value) / max(abs(state.objective), TINY)
+            gain = gain_of(state.objective, trial.value)
             if gain > ROUNDING and self._plain:
                 gain = self._plain_gain(state, trial, nearest.point, step, unit)
             if gain > ROUNDING:
-                return Grouped(trial, nearest.labels, step, gain, done=False)
-        return Grouped(state.point, state.labels, state.step, 0.0, done=True)
+                return Grouped(trial, nearest.labels, step=step, gain=gain)
+        return Grouped(state.point, state.labels, step=state.step, gain=0.0, done=True)
 
     def _unit_step(self, point: Point, gradient: Floats) -> float:
         """The best step without constraint and third derivative, ``||g||^2 / g'Hg``."""

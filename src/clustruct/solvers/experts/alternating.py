@@ -16,7 +16,7 @@ from clustruct.arrays import namespace, totals_by_code
 from clustruct.design import Design, Rows
 from clustruct.objectives.linear import Point
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Grouped, Solution, require
+from clustruct.solvers.driver import Grouped, Solution, gain_of, require
 
 # Precision of the experts that are returned.
 SHARP = 1e-10
@@ -52,19 +52,19 @@ class AlternatingMinimisation:
         begin = self.objective.panel(self.W, self.intercept)
         refitted = self._refit(begin, begin.labels)
         panel = refitted if refitted.value < begin.value else begin
-        return Grouped(panel, panel.labels, 0.0, np.inf, done=False)
+        return Grouped(panel, panel.labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
         """Assign and refit; done when no sample changes its expert."""
         panel = _panel_of(state.point)
         idle = self.n_clusters - np.count_nonzero(panel.demand)
         if idle == 0 and self._is_settled(panel):
-            return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
+            return Grouped(panel, panel.labels, step=0.0, gain=0.0, done=True)
         trial = self._refit(panel, panel.choices)
-        gain = (panel.value - trial.value) / max(abs(panel.value), np.finfo(float).tiny)
+        gain = gain_of(panel.value, trial.value)
         if gain <= ROUNDING:
-            return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
-        return Grouped(trial, trial.labels, 1.0, gain, done=False)
+            return Grouped(panel, panel.labels, step=0.0, gain=0.0, done=True)
+        return Grouped(trial, trial.labels, gain=gain)
 
     def solution(self, state: Grouped) -> Solution:
         """The experts at full precision, and the best one for each sample."""
