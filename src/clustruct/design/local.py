@@ -41,14 +41,9 @@ WORTH_TAKING = 0.7
 class Operator(ABC):
     """A linear map from weights to scores: what gradients and Newton steps need of ``X``.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Rows and columns.
-    single : bool
-        Whether products are of single precision, or may be.
-    streamed : bool
-        Whether passes are dear: reading ``X`` costs more than computing with it.
+    shape: rows and columns.
+    single: whether products are of single precision, or may be.
+    streamed: whether passes are dear: reading ``X`` costs more than computing with it.
     """
 
     shape: tuple[int, int]
@@ -99,14 +94,9 @@ class Operator(ABC):
 class Design(Operator):
     """What the rest of the package may ask of ``X`` (``n x d``).
 
-    Attributes
-    ----------
-    n_entries : int
-        Stored numbers, a measure of the cost of one product.
-    is_sparse : bool
-        Whether zeros are left out.
-    on_host : bool
-        Whether rows are on the host, as NumPy arrays; the design is then a `LocalDesign`.
+    n_entries: stored numbers, a measure of the cost of one product.
+    is_sparse: whether zeros are left out.
+    on_host: whether rows are on the host, as NumPy arrays; the design is then a `LocalDesign`.
     """
 
     n_entries: int

@@ -7,10 +7,10 @@ trace and status live here; solvers know nothing of them.
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -214,14 +214,6 @@ class Objective(Protocol):
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
         """The best weights for given groups."""
-
-
-@runtime_checkable
-class Foresighted(Protocol):
-    """An objective that refits several groupings in one pass over X."""
-
-    def foresee(self, trials: Sequence[Projection]) -> None:
-        """Prepare for refits of these projections, which may come next."""
 
 
 def may_refit(constraint: Constraint) -> bool:

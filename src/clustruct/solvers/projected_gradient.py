@@ -19,7 +19,6 @@ from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.linear import Point
 from clustruct.results import Projection
 from clustruct.solvers.driver import (
-    Foresighted,
     Grouped,
     Objective,
     Solution,
@@ -126,11 +125,12 @@ class ProjectedGradient:
             steps.append(step)
             step *= self.shrink
         projections = ((step, self.constraint.project(rows - step * gradient)) for step in steps)
-        if not (self.refit and isinstance(self.objective, Foresighted)):
+        foresee = getattr(self.objective, "foresee", None)
+        if not self.refit or foresee is None:
             yield from projections
             return
         together = list(projections)
-        self.objective.foresee([nearest for _, nearest in together])
+        foresee([nearest for _, nearest in together])
         yield from together
 
     def solution(self, state: Grouped) -> Solution:

@@ -98,6 +98,7 @@ class BlockDesign(Design):
         self.n_passes = 0
         self.lazy = True  # what users get is computed when they ask for it
         self._blamed = False
+        self._larger: tuple[Piece, ...] = ()
         self._meeting: Meeting[Question] | None = None
 
     def survey(self) -> float:
@@ -117,7 +118,7 @@ class BlockDesign(Design):
     @property
     def _beside(self) -> Sequence[Piece]:
         """What rows are to lie beside."""
-        return self._blocks
+        return self._larger or self._blocks
 
     # ---- Rows
 
@@ -422,11 +423,7 @@ class BlocksAtHand(BlockDesign):
         self, blocks: Sequence[Any], heights: Sequence[int], width: int, beside: Sequence[Piece]
     ) -> None:
         super().__init__(blocks, heights, width)
-        self._others = tuple(beside)
-
-    @property
-    def _beside(self) -> Sequence[Piece]:
-        return self._others
+        self._larger = tuple(beside)
 
     def _answers(self, questions: Sequence[Question]) -> list[tuple[Any, Any]]:
         look, rows = looked_at(questions), [mine for each in questions for mine in each.rows]

@@ -18,14 +18,7 @@ import numpy as np
 
 from clustruct._finite import require_finite
 from clustruct._typing import Floats, Labels
-from clustruct.arrays import (
-    beside,
-    count_true,
-    device_of,
-    look_up,
-    namespace,
-    totals_by_code,
-)
+from clustruct.arrays import beside, count_true, device_of, look_up, namespace, totals_by_code
 from clustruct.design import Design, Rows, as_design
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Point, Response
@@ -106,7 +99,7 @@ class SampleObjective:
         heavy = design.map(lambda w: w > least, weights)
         if int(design.fold(count_true, heavy)) < WORTH_TAKING * design.shape[0]:
             design, (target, weights) = design.only(heavy, target, weights)
-        total = float(design.fold(_total, weights))
+        total = float(design.fold(lambda w: namespace(w).sum(w), weights))
         shares = design.map(lambda w: w / total, weights)
         mine = replace(response, target=target, shares=shares)
         if getattr(response.loss, "coded", False) and response.fit_intercept:
@@ -171,13 +164,9 @@ class SampleObjective:
         response = self.response
         target = np.asarray(response.target, dtype=np.float64)
         penalties = np.full(self.shape[0], self.alpha)
-        best = [
-            objective_of(mine, penalties).minimum(tol)
-            for mine in moments_of_weightings(
-                self.design, target, weigh, centred=response.fit_intercept
-            )
-        ]
-        return np.stack([point.W for point in best]), np.stack([point.intercept for point in best])
+        centred = response.fit_intercept
+        moments = moments_of_weightings(self.design, target, weigh, centred=centred)
+        return stacked([objective_of(mine, penalties).minimum(tol) for mine in moments])
 
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
@@ -418,6 +407,11 @@ def judge(
     return (choices, least, slope), (shares @ own_cost, demand)
 
 
+def stacked(experts: Sequence[Point]) -> tuple[Floats, Floats]:
+    """Weights ``Q x d x K`` and intercepts ``Q x K`` of single experts."""
+    return np.stack([point.W for point in experts]), np.stack([b.intercept for b in experts])
+
+
 def without_negligible(weights: Floats) -> Floats:
     """Weights ``Q x n`` with zeros for samples that do not change an expert."""
     return np.where(weights > NEGLIGIBLE * weights.max(axis=1, keepdims=True), weights, 0.0)
@@ -438,7 +432,3 @@ def _where_label(q: int, labels: Rows, shares: Rows) -> Rows:
 
 def _largest(values: Rows) -> Any:
     return namespace(values).max(values)
-
-
-def _total(values: Rows) -> Any:
-    return namespace(values).sum(values)
