@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import cast as cast_to
 
@@ -254,14 +255,9 @@ class QuadraticObjective:
 
     def with_penalties(self, penalties: Floats) -> "QuadraticObjective":
         """The same loss with another ridge for each row of ``W``."""
-        return QuadraticObjective(
-            self.gram,
-            self.moment,
-            self.constant,
-            penalties=penalties,
-            x_means=self.x_means,
-            y_means=self.y_means,
-        )
+        other = copy(self)
+        other.penalties = penalties
+        return other
 
     @property
     def scale(self) -> float:

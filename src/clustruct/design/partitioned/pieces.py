@@ -4,8 +4,8 @@ A pass hands a function to every piece, where it lies and in any order, and join
 tree of fixed shape: the same pieces give the same bits, whatever workers there are.
 """
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache, cached_property, reduce
 from typing import Any, cast
 
@@ -118,7 +118,7 @@ def delay(function: Callable[..., Any], lists: Sequence[Sequence[Piece]]) -> lis
     itself = delayed(function, pure=False, traverse=False)
     if cluster() is None or len(dumps(function)) <= LIGHT:
         return [itself(*mine) for mine in zip(*lists, strict=True)]
-    call = delayed(_call, pure=False, traverse=False)
+    call = delayed(operator.call, pure=False, traverse=False)
     return [call(itself, *mine) for mine in zip(*lists, strict=True)]
 
 
@@ -217,19 +217,13 @@ def _itself(array: Any) -> Any:
     return array
 
 
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
 def _joined(combine: Callable[[Any, Any], Any], *parts: Any) -> Any:
     return reduce(combine, parts)
 
 
-@contextmanager
-def single_threaded() -> Iterator[None]:
+def single_threaded() -> Any:
     """Linear algebra in one thread: the pieces are what runs side by side, and bits stay put."""
-    with _controller().limit(limits=1):
-        yield
+    return _controller().limit(limits=1)
 
 
 @cache

@@ -229,7 +229,8 @@ class SampleObjective:
         costs = np.empty((self.response.shares.size, W.shape[0]), order="F")
         scores = self.scores(W, intercept)
         for q in range(W.shape[0]):
-            costs[:, q] = self._cost(W[q], scores[:, q])
+            losses = self.response.loss.value(self.response.target, scores[:, q])
+            costs[:, q] = losses + self._ridge(W[q])
         return costs
 
     def least_losses(self, W: Floats, intercept: Floats) -> Rows:
@@ -284,10 +285,6 @@ class SampleObjective:
         rows = (self.response.target, self.response.shares, *labels)
         kept, (value, demand) = self.design.sweep_keeping(judging, *rows)
         return kept, value, demand
-
-    def _cost(self, W: Floats, scores: Floats) -> Floats:
-        """Loss plus ridge of every sample with one expert."""
-        return self.response.loss.value(self.response.target, scores) + self._ridge(W)
 
     def _ridge(self, W: Floats) -> float:
         """The ridge penalty of an expert, part of the cost of each of its samples."""

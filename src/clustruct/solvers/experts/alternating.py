@@ -77,8 +77,11 @@ class AlternatingMinimisation:
 
     def _is_settled(self, panel: Panel) -> bool:
         """Whether every sample is assigned to its best expert."""
-        design = self.objective.design
-        return bool(design.fold(_agree, panel.choices, panel.labels, combine=min))
+        rows = (panel.choices, panel.labels)
+        agree = self.objective.design.fold(
+            lambda a, b: namespace(a).all(a == b), *rows, combine=min
+        )
+        return bool(agree)
 
     def _refit(self, panel: Panel, labels: Rows) -> Panel:
         """The best experts for an assignment, after idle experts have been given samples."""
@@ -144,10 +147,6 @@ def _relabel(idle: Labels, costs: Floats, labels: Rows, least: Rows) -> Rows:
     for q, cost in zip(idle[::-1], costs[::-1], strict=True):
         labels = namespace(labels).where(least >= float(cost), int(q), labels)
     return labels
-
-
-def _agree(a: Rows, b: Rows) -> Any:
-    return namespace(a).all(a == b)
 
 
 def _panel_of(point: Point) -> Panel:
