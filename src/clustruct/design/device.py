@@ -116,35 +116,9 @@ class DeviceDesign(PickingDesign):
         product = self._times(self._transposed(), cast(R, self._X.dtype))
         return to_host(self._double(product))
 
-    @_telling_of_memory
-    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
-        means = self._zeros(self.shape[1])
-        for rows, block in self._blocks():
-            means = means + shares[rows] @ block
-        variances = self._zeros(self.shape[1])
-        for rows, block in self._blocks():
-            variances = variances + shares[rows] @ (block - means) ** 2
-        return finite_moments(to_host(means), to_host(variances))
-
-    @_telling_of_memory
-    def gram(self, shares: Rows, means: Floats) -> Floats:
-        """Weighted Gram matrix of the columns less ``means``."""
-        centre, roots = beside(means, self._near), self._xp.sqrt(shares)
-        gram = self._zeros(self.shape[1], self.shape[1])
-        for rows, block in self._blocks():
-            block = (block - centre) * roots[rows, None]
-            gram = gram + block.T @ block
-        return to_host(gram)
-
-    @_telling_of_memory
-    def cross(self, R: Rows, means: Floats) -> Floats:
-        """``X'R`` of the columns less ``means``, in double precision."""
-        centre = beside(means, self._near)
-        product = self._zeros(self.shape[1], R.shape[1])
-        for rows, block in self._blocks():
-            product = product + (block - centre).T @ R[rows, :]
-        return to_host(product)
+    moments = _telling_of_memory(PickingDesign.moments)
+    gram = _telling_of_memory(PickingDesign.gram)
+    cross = _telling_of_memory(PickingDesign.cross)
 
     # ---- On the device
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from clustruct._finite import finite_moments
 from clustruct._typing import Floats, Labels
-from clustruct.arrays import to_host
+from clustruct.arrays import beside, namespace, to_host
 from clustruct.kernels.kmeans1d import cluster_values
 
 # A NumPy array where ``X`` is one; the array of another library, or of many pieces, elsewhere.
@@ -183,6 +183,42 @@ class PickingDesign(Design):
         self.dtype: Any = X.dtype
         self.single = str(X.dtype).endswith("float32")
 
+    def _zeros(self, *shape: int) -> Any:
+        """Sums to begin with, where ``X`` is."""
+        return np.zeros(shape)
+
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Blocks of rows, dense and in double precision."""
+        raise NotImplementedError
+
+    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
+        means, variances = self._zeros(self.shape[1]), self._zeros(self.shape[1])
+        for rows, block in self._blocks():
+            means += shares[rows] @ block
+        for rows, block in self._blocks():
+            away = block - means
+            away *= away
+            variances += shares[rows] @ away
+        return finite_moments(to_host(means), to_host(variances))
+
+    def gram(self, shares: Rows, means: Floats) -> Floats:
+        """Weighted Gram matrix of the columns less ``means``."""
+        gram = self._zeros(self.shape[1], self.shape[1])
+        centre, roots = beside(means, gram), namespace(shares).sqrt(shares)
+        for rows, block in self._blocks():
+            away = (block - centre) * roots[rows, None]
+            gram += away.T @ away
+        return to_host(gram)
+
+    def cross(self, R: Rows, means: Floats) -> Floats:
+        """``X'R`` of the columns less ``means``, in double precision."""
+        product = self._zeros(self.shape[1], R.shape[1])
+        centre = beside(means, product)
+        for rows, block in self._blocks():
+            product += (block - centre).T @ R[rows, :]
+        return to_host(product)
+
     @abstractmethod
     def rows(self, index: Labels) -> "PickingDesign":
         """A copy of some of the rows, as a design of their own."""
@@ -255,33 +291,6 @@ class DenseDesign(LocalDesign):
         n_rows, width = self.shape
         height = max(1, NEAR_BYTES // max(1, width * self._X.itemsize))
         return (slice(first, first + height) for first in range(0, n_rows, height))
-
-    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
-        means = np.zeros(self.shape[1])
-        for rows, block in self._blocks():
-            means += shares[rows] @ block
-        variances = np.zeros(self.shape[1])
-        for rows, block in self._blocks():
-            block = block - means
-            variances += shares[rows] @ np.square(block, out=block)
-        return finite_moments(means, variances)
-
-    def gram(self, shares: Floats, means: Floats) -> Floats:
-        """Weighted Gram matrix of the columns less ``means``."""
-        gram = np.zeros((self.shape[1], self.shape[1]))
-        roots = np.sqrt(shares)
-        for rows, block in self._blocks():
-            block = (block - means) * roots[rows, None]
-            gram += block.T @ block
-        return gram
-
-    def cross(self, R: Floats, means: Floats) -> Floats:
-        """``X'R`` of the columns less ``means``, in double precision."""
-        product = np.zeros((self.shape[1], R.shape[1]))
-        for rows, block in self._blocks():
-            product += (block - means).T @ R[rows]
-        return product
 
     def weighted_grams(
         self, R: Floats, weigh: Callable[[slice], Floats], *, centred: bool

@@ -38,10 +38,10 @@ class SparseDesign(LocalDesign):
         """Weighted mean and variance of each column, a block of the matrix at a time."""
         means, variances, stored = (np.zeros(self.shape[1]) for _ in range(3))
         counts = np.zeros(self.shape[1], dtype=np.int32)
-        for block, rows, columns in self._blocks():
+        for block, rows, columns in self._lines():
             means[columns] += block.T @ shares[rows]
         # Of the entries stored and of the zeros apart, so that offsets do no harm.
-        for block, rows, columns in self._blocks():
+        for block, rows, columns in self._lines():
             away = block.data - _spread(block, means[columns])
             variances[columns] += _like(block, np.square(away, out=away)).T @ shares[rows]
             away.fill(1.0)
@@ -50,7 +50,7 @@ class SparseDesign(LocalDesign):
         zeros = np.where(counts < self.shape[0], np.maximum(shares.sum() - stored, 0.0), 0.0)
         return finite_moments(means, variances + zeros * means**2)
 
-    def _blocks(self) -> Iterator[tuple[Any, slice, slice]]:
+    def _lines(self) -> Iterator[tuple[Any, slice, slice]]:
         """Blocks of rows or columns in double precision with one entry a place, and where."""
         X = self._X
         by_row = X.format == "csr"
