@@ -116,16 +116,24 @@ class Run(Generic[S]):
         return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Grouped(State):
     """A feasible point and its groups, as an iterate; its objective is that of the point."""
 
     point: Point
     labels: Labels
-    objective: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", self.point.value)
+    def __init__(
+        self,
+        point: Point,
+        labels: Labels,
+        step: float = 1.0,
+        gain: float = np.inf,
+        done: bool = False,
+    ) -> None:
+        super().__init__(objective=point.value, step=step, gain=gain, done=done)
+        object.__setattr__(self, "point", point)
+        object.__setattr__(self, "labels", labels)
 
 
 def gain_of(before: float, after: float) -> float:
