@@ -10,8 +10,7 @@ from scipy import sparse
 
 from clustruct.experiments.catalogue import EXPERIMENTS
 from clustruct.experiments.experiment import Task
-from clustruct.experiments.output.files import make_sections, section_markdown
-from clustruct.experiments.output.page import render_page
+from clustruct.experiments.output.files import make_sections, render_page, section_markdown
 from clustruct.experiments.paper import (
     baselines,
     convergence,

@@ -16,7 +16,7 @@ from clustruct.experiments.comparison import Comparison, Entry, Figure, figure_o
 from clustruct.experiments.environment import environment, environment_line
 from clustruct.experiments.output.document import write_document
 from clustruct.experiments.output.drawings import DRAWINGS
-from clustruct.experiments.output.page import render_page
+from clustruct.experiments.output.files import render_page
 from clustruct.experiments.paper import baselines
 from clustruct.experiments.runner import RunSettings
 
@@ -43,7 +43,7 @@ def test_auto_is_held_against_the_best_of_the_paper():
     paper = {"c": {n: Figure(m, 0.1, 50) for n, m in (("oracle", 1), ("x", 3), ("y", 2))}}
     found = {"c": {"auto": [1.4, 1.5, 1.5, 1.6], "x": [3.0, 3.1]}}
     names = {"oracle": "O", "x": "X", "y": "Y", "auto": "A"}
-    comparison = Comparison.of("t", "q", names, found, paper)
+    comparison = Comparison("t", "q", names, found, paper)
     entry = comparison.entry("auto", "c")
     assert (entry.rival, entry.paper.mean, entry.verdict) == ("y", 2, "better")
     assert comparison.entry("oracle", "c").verdict == "not measured"

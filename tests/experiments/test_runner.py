@@ -25,7 +25,7 @@ from clustruct.experiments.progress import shown_progress
 from clustruct.experiments.runner import Progress, RunSettings, run_experiments
 
 cells = tuple({{**cell, "wait": 0.2}} for cell in CELLS)
-slow = Measurement("slow", measure, lambda: {{"version": 1}})
+slow = Measurement("slow", measure, {{}})
 experiment = Experiment("slow", "t", "a", slow, cells, 20, present, cells)
 outcome = run_experiments([experiment], RunSettings(Path({out!r}), jobs={jobs}))
 print(outcome.computed, outcome.done, outcome.total, outcome.interrupted)

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PACKAGES", "environment", "environment_line"]
+__all__ = ["environment", "environment_line", "installed_version"]
 
 PACKAGES = ("clustruct", "numpy", "scipy", "scikit-learn", "sortedl1")
 
@@ -24,7 +24,7 @@ def environment(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
         "load": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in packages},
+        "packages": {name: installed_version(name) for name in packages},
     }
 
 
@@ -47,7 +47,8 @@ def _cpu() -> str:
     return names[0].strip() if names else platform.processor() or "unknown"
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """The version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

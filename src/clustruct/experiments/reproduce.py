@@ -8,8 +8,12 @@ from typing import Any
 
 from clustruct.experiments.environment import environment
 from clustruct.experiments.experiment import Experiment
-from clustruct.experiments.output.files import Section, make_sections, write_sections
-from clustruct.experiments.output.page import render_page
+from clustruct.experiments.output.files import (
+    Section,
+    make_sections,
+    render_page,
+    write_sections,
+)
 from clustruct.experiments.runner import Outcome, Progress, RunSettings, run_experiments
 from clustruct.experiments.store import locked, write_whole
 
@@ -76,7 +80,7 @@ def _without_oscar(experiments: Sequence[Experiment]) -> list[str]:
     """A remark if the package that fits OSCAR is missing and the tables have a column for it."""
     from clustruct.experiments.paper.baselines import oscar_version
 
-    concerned = [e.name for e in experiments if "oscar" in e.measurement.settings()]
+    concerned = [e.name for e in experiments if "oscar" in e.measurement.settings]
     if not concerned or oscar_version() is not None:
         return []
     return [

@@ -5,7 +5,6 @@ Each tuned fit reports whether its choice was at the end of a grid, which may th
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy import sparse
 from sklearn.linear_model import Lasso, Ridge
 
 from clustruct._typing import Floats
+from clustruct.experiments.environment import installed_version
 
 __all__ = ["Linear", "Tuned", "edge_matters", "lasso", "oscar", "oscar_version", "ridge", "tuned"]
 
@@ -117,10 +117,7 @@ def lasso(X: Any, y: Floats, folds: Sequence[Fold], ratios: Floats) -> Tuned:
 
 def oscar_version() -> str | None:
     """Version of the package that fits OSCAR; None if it is not installed."""
-    try:
-        return version("sortedl1")
-    except PackageNotFoundError:
-        return None
+    return installed_version("sortedl1")
 
 
 def oscar(

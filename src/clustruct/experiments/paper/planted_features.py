@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from clustruct import __version__
 from clustruct._typing import Floats
 from clustruct.datasets.generators import make_clustered_features
 from clustruct.datasets.planted import ClusteredFeatures
@@ -61,23 +60,19 @@ CG_STEPS = 20
 RECOVERED = 1.0
 
 
-def settings() -> dict[str, Any]:
-    """All constants that the results depend on."""
-    return {
-        "clustruct": __version__,
-        "alphas": ALPHAS.tolist(),
-        "oscar": [
-            baselines.oscar_version(),
-            OSCAR_RATIOS.tolist(),
-            OSCAR_SLOPES,
-            OSCAR_FEW,
-            OSCAR_MANY,
-            MANY,
-        ],
-        "auto": AUTO_ALPHA,
-        "cg steps": CG_STEPS,
-        "version": 1,
-    }
+SETTINGS = {
+    "alphas": ALPHAS.tolist(),
+    "oscar": [
+        baselines.oscar_version(),
+        OSCAR_RATIOS.tolist(),
+        OSCAR_SLOPES,
+        OSCAR_FEW,
+        OSCAR_MANY,
+        MANY,
+    ],
+    "auto": AUTO_ALPHA,
+    "cg steps": CG_STEPS,
+}
 
 
 def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
@@ -147,13 +142,12 @@ _SEARCHES: Mapping[str, dict[str, Any]] = {
 }
 
 
-def cost(cell: Cell) -> float:
-    """Estimated seconds of one repetition."""
-    return 4.5 if float(cell["n"]) <= D else 3.0
-
-
-NO_CELLS: Mapping[str, Cell] = {}
-PLANTED = Measurement("planted-features", measure, settings, cost=cost)
+PLANTED = Measurement(
+    "planted-features",
+    measure,
+    SETTINGS,
+    cost=lambda cell: 4.5 if float(cell["n"]) <= D else 3.0,
+)
 
 
 def present_planted(
@@ -163,45 +157,31 @@ def present_planted(
     title: str,
     factor: float,
     axis: str,
-    others: Mapping[str, Cell] = NO_CELLS,
+    others: Mapping[str, Cell] | None = None,
 ) -> Presentation:
     """Present Table 2 or 3; `factor` multiplies the errors as in the paper.
 
     `axis` varies from column to column; `others` are cells for other readings of the paper.
     """
-    found = values_by_method(rows, cells, METHODS, "errors", factor)
+    values = values_by_method(rows, cells, METHODS, "errors", factor)
     quantity = "‖w* - ŵ‖₂" if factor == 1 else f"{factor:g} x ‖w* - ŵ‖₂"
-    comparison = Comparison.of(title, quantity, METHODS, found, paper)
+    comparison = Comparison(title, quantity, METHODS, values, paper)
     tables = [
         shares_table(
             f"Share of the problems recovered (error below {RECOVERED:g}, not multiplied)",
             {**METHODS, PLAIN_PG: "PG to the letter"},
-            found,
+            comparison.columns,
             lambda name, c: [e < RECOVERED for e in values_in(rows, cells[c], "errors", name)],
         ),
         shares_table(
             "Share of the choices at an end of their grid where it matters (0.1 % of the error)",
             {name: METHODS[name] for name in ("ls", "lsk", "pg", "cg", "oscar")},
-            found,
+            comparison.columns,
             lambda name, c: values_in(rows, cells[c], "at edge", name),
         ),
     ]
     if others:
-        title = "Other readings of the set-up"
-        tables.append(readings_table(title, rows, others, METHODS, path="errors", factor=factor))
-    pictures = [errors_picture(comparison, axis)]
-    return Presentation([comparison], tables, pictures, _remarks(comparison))
-
-
-def _remarks(comparison: Comparison) -> list[str]:
-    """Where ``auto`` beats the best of the paper, and by how much."""
-    remarks = []
-    for column in comparison.columns:
-        entry = comparison.entry("auto", column)
-        if entry.verdict == "better" and entry.ours and entry.paper:
-            times = entry.paper.mean / entry.ours.mean
-            remarks.append(
-                f"{column}: `auto` {entry.ours}, the paper's best ({METHODS[entry.rival]}) "
-                f"{entry.paper}: {times:.3g} times less."
-            )
-    return remarks
+        found = values_by_method(rows, others, METHODS, "errors", factor)
+        tables.append(readings_table("Other readings of the set-up", METHODS, found))
+    remarks = [f"{clause}." for clause in comparison.gains().values()]
+    return Presentation([comparison], tables, [errors_picture(comparison, axis)], remarks)

@@ -5,13 +5,13 @@ ten strengths, the number of groups from six, the number of nonzero weights from
 try only the strengths next to the best one of the fast fits.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold
 
-from clustruct import __version__
 from clustruct._typing import Floats
 from clustruct.datasets.reviews import fetch_movie_reviews
 from clustruct.estimators.features.models import FeatureClusterRegressor
@@ -19,9 +19,12 @@ from clustruct.estimators.features.search_models import FeatureClusterRegressorC
 from clustruct.experiments.experiment import Cell, Measurement
 from clustruct.experiments.paper import baselines
 
-__all__ = ["ALPHAS", "N_CLUSTERS", "REVIEWS", "check_reviews", "load_reviews", "scaled_alphas"]
+__all__ = ["CELLS", "REVIEWS", "check_reviews", "load_reviews", "scaled_alphas"]
 
-
+CELLS: Mapping[str, Cell] = {
+    "TF-IDF": {"weighting": "tfidf"},
+    "l2 TF-IDF": {"weighting": "tfidf-l2"},
+}
 N_WORDS = 5623
 N_CLUSTERS = (5, 7, 9, 11, 13, 15)
 NONZERO_SHARES = (5, 3, 2)  # d/5, d/3, d/2
@@ -35,18 +38,14 @@ N_FOLDS = 5
 SPLITS = 6001  # root of the seeds of the splits, which are the same for every weighting
 
 
-def settings() -> dict[str, Any]:
-    """All constants that the results depend on."""
-    return {
-        "clustruct": __version__,
-        "n_clusters": N_CLUSTERS,
-        "nonzero": NONZERO_SHARES,
-        "alphas": ALPHAS.tolist(),
-        "lasso": LASSO_RATIOS.tolist(),
-        "oscar": [baselines.oscar_version(), OSCAR_RATIOS.tolist(), OSCAR_SLOPES, OSCAR_SETTINGS],
-        "cg": [CG_STEPS, CG_FOLD_STEPS],
-        "version": 1,
-    }
+SETTINGS = {
+    "n_clusters": N_CLUSTERS,
+    "nonzero": NONZERO_SHARES,
+    "alphas": ALPHAS.tolist(),
+    "lasso": LASSO_RATIOS.tolist(),
+    "oscar": [baselines.oscar_version(), OSCAR_RATIOS.tolist(), OSCAR_SLOPES, OSCAR_SETTINGS],
+    "cg": [CG_STEPS, CG_FOLD_STEPS],
+}
 
 
 @lru_cache(maxsize=2)
@@ -104,13 +103,15 @@ def _fits(X: Any, y: Floats, seed: int) -> tuple[dict[str, Any], dict[str, Any]]
         model = FeatureClusterRegressorCV(
             n_clusters, alphas=strengths.tolist(), cv=folds, random_state=seed, **extra
         ).fit(X, y)
-        models[name], chosen[name] = model, _choice(model, alphas)
+        at_edge = bool(model.alpha_ in (alphas[0], alphas[-1]))
+        models[name], chosen[name] = model, {**model.best_params_, "at edge": at_edge}
         return model
 
     plain = {"relax": 1.0}
     search("lsk", N_CLUSTERS, alphas, solver="greedy", solver_options={"refit": False}, **plain)
     pg = search("pg", N_CLUSTERS, alphas, solver="pg", search_solver="greedy", **plain)
-    near = _neighbours(alphas, pg.alpha_)
+    place = int(np.argmin(np.abs(np.log(alphas / pg.alpha_))))
+    near = alphas[max(place - 1, 0) : place + 2]  # the best strength and those next to it
     q = pg.best_params_["n_clusters"]
     search("pgs", q, near, n_nonzero=counts, solver="pg", search_solver="greedy", **plain)
     search("iht", None, alphas, n_nonzero=counts, solver="pg", search_solver="greedy", **plain)
@@ -119,34 +120,14 @@ def _fits(X: Any, y: Floats, seed: int) -> tuple[dict[str, Any], dict[str, Any]]
     quick = search("cg", q, near, max_iter=CG_FOLD_STEPS, **classic, **plain)
     cg = FeatureClusterRegressor(q, alpha=quick.alpha_, max_iter=CG_STEPS, **classic).fit(X, y)
     models["cg"] = cg
-    k = chosen["pgs"]["n_nonzero"]
-    for name, limit in (("cgpg", None), ("cgpgs", k)):
-        source = "pg" if limit is None else "pgs"
-        alpha = chosen[source]["alpha"]
-        descent = FeatureClusterRegressor(
-            q, alpha=alpha, n_nonzero=limit, solver="pg", init=cg.coef_
-        )
-        models[name] = descent.fit(X, y)
+    for name, source, limit in (
+        ("cgpg", "pg", None),
+        ("cgpgs", "pgs", chosen["pgs"]["n_nonzero"]),
+    ):
+        how = {"alpha": chosen[source]["alpha"], "n_nonzero": limit, "init": cg.coef_}
+        models[name] = FeatureClusterRegressor(q, solver="pg", **how).fit(X, y)
         chosen[name] = chosen[source]
     return models, chosen
 
 
-def _neighbours(alphas: Floats, best: float) -> Floats:
-    """A strength and those next to it."""
-    place = int(np.argmin(np.abs(np.log(alphas / best))))
-    return alphas[max(place - 1, 0) : place + 2]
-
-
-def _choice(model: Any, alphas: Floats) -> dict[str, Any]:
-    """The best parameters, and whether the strength is an end of the whole grid."""
-    found = dict(model.best_params_)
-    found["at edge"] = bool(found["alpha"] in (alphas[0], alphas[-1]))
-    return found
-
-
-def cost(cell: Cell) -> float:
-    """Estimated seconds of one repetition."""
-    return 30.0
-
-
-REVIEWS = Measurement("reviews", measure, settings, check_reviews, cost)
+REVIEWS = Measurement("reviews", measure, SETTINGS, check_reviews, lambda cell: 30.0)

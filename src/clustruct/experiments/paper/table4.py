@@ -7,14 +7,14 @@ from clustruct.experiments.comparison import Comparison, paper_figures
 from clustruct.experiments.experiment import (
     Cell,
     Experiment,
-    PlainTable,
     Presentation,
     Row,
     readings_table,
     values_by_method,
 )
 from clustruct.experiments.output.pictures import paired_picture
-from clustruct.experiments.paper.reviews import REVIEWS
+from clustruct.experiments.output.tables import Table
+from clustruct.experiments.paper.reviews import CELLS, REVIEWS
 
 __all__ = ["TABLE4"]
 
@@ -30,10 +30,6 @@ METHODS = {
     "iht": "IHT",
     "lasso": "Lasso",
     "auto": "auto (ours)",
-}
-CELLS: Mapping[str, Cell] = {
-    "TF-IDF": {"weighting": "tfidf"},
-    "l2 TF-IDF": {"weighting": "tfidf-l2"},
 }
 OTHERS: Mapping[str, Cell] = {
     "word frequencies": {"weighting": "frequency"},
@@ -57,47 +53,16 @@ PAPER = paper_figures(PRINTED, ["TF-IDF"], count=20)["TF-IDF"]
 
 def present(rows: Sequence[Row]) -> Presentation:
     """The comparison, the choices made on the folds, and the errors split by split."""
-    found = values_by_method(rows, CELLS, METHODS, "errors")
-    comparison = Comparison.of(
-        "Table 4: ratings of movie reviews",
-        "100 x mean squared error",
-        METHODS,
-        found,
-        dict.fromkeys(found, PAPER),
-    )
-    tables = [_choices(rows, column) for column in found]
-    title = "Other readings of the vocabulary and its weights"
-    tables.append(readings_table(title, rows, OTHERS, METHODS, path="errors"))
-    pictures = [paired_picture(comparison, found, "ls", "LS")]
-    return Presentation([comparison], tables, pictures, _remarks(comparison))
-
-
-def _choices(rows: Sequence[Row], column: str) -> PlainTable:
-    """The parameters that each method chose, the most frequent first."""
-    body = []
-    mine = [row for row in rows if row.cell == CELLS[column]]
-    for name, printed in METHODS.items():
-        made = [row.values["chosen"][name] for row in mine if name in row.values["chosen"]]
-        cells = [
-            _counted([choice.get(key) for choice in made]) for key in ("n_clusters", "n_nonzero")
-        ]
-        strengths = [choice.get("alpha", choice.get("strength")) for choice in made]
-        edges = sum(choice["at edge"] for choice in made)
-        body.append([printed, *cells, _counted(strengths), f"{edges} of {len(made)}"])
-    header = ["", "Q", "k", "strength", "at an end of the grid"]
-    return PlainTable(f"Chosen on the folds, {column}", header, body)
-
-
-def _counted(values: Sequence[float | None]) -> str:
-    """The three most frequent values, with their counts."""
-    counts = Counter(f"{value:.3g}" for value in values if value is not None)
-    return ", ".join(f"{value} ({times} times)" for value, times in counts.most_common(3))
-
-
-def _remarks(comparison: Comparison) -> list[str]:
-    """How ``auto`` compares with the paper's best, and with ridge on the same splits."""
+    values = values_by_method(rows, CELLS, METHODS, "errors")
+    title, quantity = "Table 4: ratings of movie reviews", "100 x mean squared error"
+    comparison = Comparison(title, quantity, METHODS, values, dict.fromkeys(values, PAPER))
+    others = values_by_method(rows, OTHERS, METHODS, "errors")
+    tables = [
+        *(_choices(rows, column) for column in values),
+        readings_table("Other readings of the vocabulary and its weights", METHODS, others),
+    ]
     remarks = []
-    for column in comparison.columns:
+    for column in values:
         entry, ridge = comparison.entry("auto", column), comparison.entry("ls", column)
         if entry.ours and entry.paper and ridge.ours:
             remarks.append(
@@ -105,7 +70,28 @@ def _remarks(comparison: Comparison) -> list[str]:
                 f"each word {ridge.ours} on the same splits; the paper's best "
                 f"({METHODS[entry.rival]}) {entry.paper}: {entry.verdict}."
             )
-    return remarks
+    pictures = [paired_picture(comparison, values, "ls", "LS")]
+    return Presentation([comparison], tables, pictures, remarks)
+
+
+def _choices(rows: Sequence[Row], column: str) -> Table:
+    """The parameters that each method chose, the most frequent first."""
+
+    def counted(*names: str) -> str:
+        """The three most frequent values of a parameter, with their counts."""
+        found = (choice[name] for choice in made for name in names if name in choice)
+        counts = Counter(f"{value:.3g}" for value in found if value is not None)
+        return ", ".join(f"{value} ({times} times)" for value, times in counts.most_common(3))
+
+    body = []
+    mine = [row.values["chosen"] for row in rows if row.cell == CELLS[column]]
+    for name, printed in METHODS.items():
+        made = [chosen[name] for chosen in mine if name in chosen]
+        edges = f"{sum(choice['at edge'] for choice in made)} of {len(made)}"
+        strength = counted("alpha", "strength")
+        body.append([printed, counted("n_clusters"), counted("n_nonzero"), strength, edges])
+    header = ["", "Q", "k", "strength", "at an end of the grid"]
+    return Table(f"Chosen on the folds, {column}", header, body)
 
 
 TABLE4 = Experiment(
