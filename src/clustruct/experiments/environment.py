@@ -2,8 +2,10 @@
 
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,12 +41,12 @@ def environment_line(facts: dict[str, Any]) -> str:
 
 
 def _cpu() -> str:
-    try:
+    """The model of the processor."""
+    with suppress(OSError):
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or "unknown"
-    names = [line.partition(":")[2] for line in text.splitlines() if line.startswith("model name")]
-    return names[0].strip() if names else platform.processor() or "unknown"
+        if found := re.search(r"^model name\s*:\s*(.*)$", text, flags=re.MULTILINE):
+            return found[1].strip()
+    return platform.processor() or "unknown"
 
 
 def installed_version(package: str) -> str | None:

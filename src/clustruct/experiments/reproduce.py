@@ -1,7 +1,7 @@
 """The command ``clustruct reproduce``: run experiments and write their tables, pictures, page."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from clustruct.experiments.output.files import (
     render_page,
     write_sections,
 )
-from clustruct.experiments.runner import Outcome, Progress, RunSettings, run_experiments
+from clustruct.experiments.runner import Outcome, RunSettings, Watch, run_experiments
 from clustruct.experiments.store import locked, write_whole
 
 __all__ = ["Reproduction", "reproduce"]
@@ -53,7 +53,7 @@ class Reproduction:
 def reproduce(
     experiments: Sequence[Experiment],
     settings: RunSettings,
-    watch: Callable[[Progress], None] = lambda progress: None,
+    watch: Watch = lambda outcome: None,
 ) -> Reproduction:
     """Run the tasks that have no result yet, and write the files of all results.
 
@@ -61,18 +61,20 @@ def reproduce(
     """
     with locked(settings.out):
         outcome = run_experiments(experiments, settings, watch)
-        _log(outcome, settings)
+        if outcome.computed:
+            _log(outcome, settings)
         named = {experiment.name: experiment for experiment in experiments}
         sections, complaint = make_sections(named, outcome.rows)
         write_sections(sections, settings.out)
         complaints = [f"{name} was left out: {why}" for name, why in outcome.missing.items()]
         complaints += [*outcome.failures, *([complaint] if complaint else [])]
-        page: Path | None = settings.out / "index.html"
+        page = None
         try:
-            write_whole(settings.out / "index.html", render_page(sections, outcome.missing))
+            text = render_page(sections, outcome.missing)
+            page = settings.out / "index.html"
+            write_whole(page, text)
         except ImportError as error:
             complaints.append(str(error))
-            page = None
     return Reproduction(outcome, sections, page, complaints + _without_oscar(experiments))
 
 
@@ -91,8 +93,6 @@ def _without_oscar(experiments: Sequence[Experiment]) -> list[str]:
 
 def _log(outcome: Outcome, settings: RunSettings) -> None:
     """Append a line about this run: how long it took, and on which machine."""
-    if not outcome.computed:
-        return
     line = {
         "computed": outcome.computed,
         "done": outcome.done,
