@@ -10,16 +10,6 @@ from numpy.typing import NDArray
 
 from clustruct._typing import Floats
 
-__all__ = [
-    "REMEDY",
-    "SMALLEST",
-    "NotFinite",
-    "finite_moments",
-    "require_finite",
-    "require_squares",
-    "without_warnings",
-]
-
 REMEDY = (
     "The numbers are too large, too small or too far apart for double precision. Scale the columns "
     "of X (for example with StandardScaler) and the targets to numbers around 1, and give alpha a "

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LEAST_COUNT", "Comparison", "Entry", "Figure", "figure_of", "paper_figures"]
+__all__ = ["Comparison", "Entry", "Figure", "figure_of", "paper_figures", "printed_names"]
 
 LEAST_COUNT = 4  # fewer repetitions give no usable standard deviation
 
@@ -37,6 +37,12 @@ def figure_of(values: Sequence[float]) -> Figure | None:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     return Figure(statistics.fmean(values), deviation, len(values))
+
+
+def printed_names(methods: str) -> dict[str, str]:
+    """The printed name of each method."""
+    special = {"oracle": "Oracle", "lasso": "Lasso", "auto": "auto (ours)"}
+    return {method: special.get(method, method.upper()) for method in methods.split()}
 
 
 def paper_figures(printed: str, columns: Iterable[str], count: int) -> dict[str, dict[str, Figure]]:

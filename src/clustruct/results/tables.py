@@ -12,21 +12,6 @@ from numpy.typing import NDArray
 
 from clustruct._html import MOST_ROWS, number, table
 
-__all__ = [
-    "ClassTable",
-    "GroupTable",
-    "classes_note",
-    "group_rows",
-    "largest",
-    "plain_table",
-    "plural",
-    "plural_word",
-    "scores_table",
-    "shown_weight",
-    "some_of",
-    "table_of",
-]
-
 MOST_MEMBERS = 20  # names of a group that a table shows
 _GAP = "  "
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 from clustruct._typing import Floats
 from clustruct.datasets.generators import make_experts
 from clustruct.estimators.samples.models import SampleClusterRegressor
-from clustruct.experiments.comparison import Comparison, paper_figures
+from clustruct.experiments.comparison import Comparison, paper_figures, printed_names
 from clustruct.experiments.experiment import (
     Cell,
     Experiment,
@@ -26,15 +26,7 @@ from clustruct.experiments.output.pictures import errors_picture
 
 __all__ = ["TABLE1"]
 
-
-METHODS = {
-    "oracle": "Oracle",
-    "am": "AM",
-    "pg": "PG",
-    "cg": "CG",
-    "rc": "RC",
-    "auto": "auto (ours)",
-}
+METHODS = printed_names("oracle am pg cg rc auto")
 Q, N_TRAIN, N_TEST, N_FOLDS = 3, 1000, 100, 5
 NOISE = 0.1
 ALPHAS = np.geomspace(1e-4, 1e-1, 3)

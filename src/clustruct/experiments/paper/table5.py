@@ -9,7 +9,7 @@ from clustruct.estimators.features.search_models import FeatureClusterRegressorC
 from clustruct.experiments.experiment import Cell, Experiment, Measurement, Presentation, Row
 from clustruct.experiments.output.pictures import WordGroup, words_picture
 from clustruct.experiments.output.tables import Table
-from clustruct.experiments.paper.reviews import CELLS, check_reviews, load_reviews, scaled_alphas
+from clustruct.experiments.paper.table4 import CELLS, check_reviews, load_reviews, scaled_alphas
 
 __all__ = ["TABLE5"]
 
