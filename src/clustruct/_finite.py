@@ -24,15 +24,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class NotFinite(ValueError):
-    """A quantity that a fit needs is infinite or not a number.
+    """A quantity that a fit needs, such as "the gradient", is infinite or not a number.
 
-    Parameters
-    ----------
-    quantity : str
-        What it is, such as "the gradient".
-    value : float
-    step : str, default=""
-        Where it arose, such as "solver 'pg', iteration 3".
+    The step is where it arose, such as "solver 'pg', iteration 3".
     """
 
     def __init__(self, quantity: str, value: float, step: str = "") -> None:

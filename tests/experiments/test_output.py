@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import runpy
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +16,6 @@ from clustruct import cli
 from clustruct.experiments import catalogue, reproduce
 from clustruct.experiments.comparison import Comparison, Entry, Figure, figure_of
 from clustruct.experiments.environment import environment, environment_line
-from clustruct.experiments.output.document import write_document
 from clustruct.experiments.output.drawings import DRAWINGS
 from clustruct.experiments.output.files import render_page
 from clustruct.experiments.paper import baselines
@@ -129,6 +130,8 @@ def test_drawings_are_valid_and_always_the_same():
 
 
 def test_document_is_made_from_results(make_experiment, tmp_path):
+    script = Path(__file__).parents[2] / "docs" / "reproduction" / "write_page.py"
+    write_document = runpy.run_path(str(script))["write_document"]
     folder = tmp_path / "reproduction"
     experiment = make_experiment()
     reproduce.reproduce([experiment], RunSettings(folder, jobs=1))

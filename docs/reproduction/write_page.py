@@ -1,12 +1,11 @@
-"""The page of the documentation about the reproduction, made from results on disk.
+"""Write the page of the documentation about the reproduction from the results on disk.
 
-``python -m clustruct.experiments.output.document docs/reproduction`` reads the raw results in
-``results/``, the log of the runs and the explanations in ``notes/``, and writes the page beside
-that folder and the pictures into it.
+``python docs/reproduction/write_page.py`` reads the raw results in ``results/``, the log of the
+runs and the explanations in ``notes/``, and writes the page beside this folder and the pictures
+into it.
 """
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -127,4 +126,4 @@ def _drawn(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(write_document(Path(sys.argv[1])))
+    print(write_document(Path(__file__).parent))
