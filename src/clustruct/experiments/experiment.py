@@ -100,8 +100,7 @@ class Experiment:
     def tasks(self, *, repetitions: int | None, quick: bool) -> list[Task]:
         """The tasks, one repetition of all cells after the other."""
         cells = (quick and self.quick_cells) or self.cells
-        usual = self.quick_repetitions if quick else self.repetitions
-        count = usual if repetitions is None else repetitions
+        count = repetitions or (self.quick_repetitions if quick else self.repetitions)
         if self.repetitions == 1:
             count = 1  # a fit to all data has nothing to repeat
         tasks = [Task(self.measurement, cell, r) for r in range(count) for cell in cells]

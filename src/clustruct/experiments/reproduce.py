@@ -8,12 +8,7 @@ from typing import Any
 
 from clustruct.experiments.environment import environment
 from clustruct.experiments.experiment import Experiment
-from clustruct.experiments.output.files import (
-    Section,
-    make_sections,
-    render_page,
-    write_sections,
-)
+from clustruct.experiments.output.files import Section, make_sections, render_page, write_sections
 from clustruct.experiments.runner import Outcome, RunSettings, Watch, run_experiments
 from clustruct.experiments.store import locked, write_whole
 

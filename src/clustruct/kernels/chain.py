@@ -13,7 +13,7 @@ of **cells**, ranges ``[lo, hi)`` of positions that it may take. One round
 4. splits the cells that are left.
 
 When all cells are single positions the discounts are zero and the chain is the optimum. A cell is
-only dropped when no best chain can use it, so the answer is exact, and the number of cells in use
+only dropped when no best chain can use it, so the result is exact, and the number of cells in use
 stays near ``L^2`` whatever ``n`` is.
 
 The discounts. Let ``t`` be a boundary of the best chain between groups of centres ``c < c'``,

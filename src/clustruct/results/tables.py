@@ -98,14 +98,6 @@ def shown_weight(weight: float | NDArray[Any]) -> float | str:
     return ", ".join(f"{value:.4g}" for value in np.asarray(weight).reshape(-1))
 
 
-def group_rows(
-    values: NDArray[Any], sizes: NDArray[np.intp]
-) -> Iterator[tuple[int | str, float | str, int]]:
-    """Number, value and size of each group."""
-    for q, (value, size) in enumerate(zip(values, sizes, strict=True)):
-        yield q, shown_weight(value), int(size)
-
-
 def some_of(names: Iterable[str]) -> str:
     """The first names, and how many more there are."""
     every = list(names)

@@ -18,8 +18,6 @@ from clustruct.experiments.environment import installed_version
 __all__ = ["Linear", "Tuned", "edge_matters", "lasso", "oscar", "oscar_version", "ridge", "tuned"]
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-
 # Share of the error by which the end of a grid has to be better than its neighbour to matter.
 MARGIN = 1e-3
 
@@ -128,11 +126,9 @@ def oscar(
     slopes: Sequence[float],
     *,
     intercept: bool,
-    solver: str,
-    tol: float,
-    max_iter: int,
+    **how: Any,
 ) -> Tuned:
-    """OSCAR (Bondell and Reich, 2008), by the package sortedl1.
+    """OSCAR (Bondell and Reich, 2008), by the package sortedl1; `how` sets up its solver.
 
     Its penalty is ``sum_j (1 + slope (d - j) / d) |w|_(j)`` over the sorted absolute weights;
     strengths are fractions of the smallest one for which all weights are zero. Small slopes are
@@ -147,9 +143,7 @@ def oscar(
             matrix = sparse.csc_matrix(X) if sparse.issparse(X) else np.asfortranarray(X)
             slack = np.sort(np.abs(np.ravel(matrix.T @ (y - intercept * y.mean()))))[::-1] / y.size
             top = float(np.max(np.cumsum(slack) / np.cumsum(weights)))
-            model = Slope(
-                lam=weights, fit_intercept=intercept, tol=tol, max_iter=max_iter, solver=solver
-            )
+            model = Slope(lam=weights, fit_intercept=intercept, **how)
             # Neither rule may end the path early: every strength is scored.
             found = model.path(
                 matrix,

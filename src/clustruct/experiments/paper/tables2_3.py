@@ -17,12 +17,7 @@ from clustruct.datasets.generators import make_clustered_features
 from clustruct.datasets.planted import ClusteredFeatures
 from clustruct.estimators.features.models import FeatureClusterRegressor
 from clustruct.estimators.features.search_models import FeatureClusterRegressorCV
-from clustruct.experiments.comparison import (
-    Comparison,
-    Figure,
-    paper_figures,
-    printed_names,
-)
+from clustruct.experiments.comparison import Comparison, Figure, paper_figures, printed_names
 from clustruct.experiments.experiment import (
     Cell,
     Experiment,
@@ -55,8 +50,12 @@ OSCAR_FEW: dict[str, Any] = {"solver": "fista", "tol": 1e-4, "max_iter": 1000}
 OSCAR_MANY: dict[str, Any] = {"solver": "hybrid", "tol": 1e-4, "max_iter": 300}
 CG_STEPS = 20
 RECOVERED = 1.0
-
-
+# LSK keeps the means of the weights, as in the paper.
+SEARCHES: Mapping[str, dict[str, Any]] = {
+    "lsk": {"solver": "greedy", "solver_options": {"refit": False}},
+    "pg": {"solver": "pg"},
+    "cg": {"solver": "cg", "solver_options": {"step": "classic"}, "max_iter": CG_STEPS},
+}
 SETTINGS = {
     "alphas": ALPHAS.tolist(),
     "oscar": [
@@ -103,10 +102,10 @@ def _fits(
     weights = {"oracle": oracle, "ls": ridge.model.coef}
     chosen: dict[str, Any] = {"ls": ridge.chosen["strength"]}
     edges = {"ls": ridge.at_edge}
-    for name, extra in _SEARCHES.items():
-        model = FeatureClusterRegressorCV(
-            Q, alphas=ALPHAS.tolist(), cv=folds, fit_intercept=False, random_state=seed, **extra
-        ).fit(X, y)
+    for name, extra in SEARCHES.items():
+        how: dict[str, Any] = {"cv": folds, "random_state": seed, "relax": 1.0, **extra}
+        model = FeatureClusterRegressorCV(Q, alphas=ALPHAS.tolist(), fit_intercept=False, **how)
+        model.fit(X, y)
         weights[name], chosen[name] = model.coef_, model.alpha_
         edges[name] = baselines.edge_matters(-model.cv_results_.mean_scores.ravel())
     # Projected gradient with the ridge chosen for it: from the result of conditional gradient, and
@@ -124,19 +123,6 @@ def _fits(
         weights["oscar"], chosen["oscar"] = best.model.coef, best.chosen
         edges["oscar"] = best.at_edge
     return weights, chosen, edges
-
-
-# LSK keeps the means of the weights, as in the paper.
-_SEARCHES: Mapping[str, dict[str, Any]] = {
-    "lsk": {"solver": "greedy", "solver_options": {"refit": False}, "relax": 1.0},
-    "pg": {"solver": "pg", "relax": 1.0},
-    "cg": {
-        "solver": "cg",
-        "solver_options": {"step": "classic"},
-        "max_iter": CG_STEPS,
-        "relax": 1.0,
-    },
-}
 
 
 PLANTED = Measurement(
