@@ -106,7 +106,8 @@ def run_experiments(
 
 def _stores(every: Iterable[tuple[str, str]], settings: RunSettings) -> dict[str, Store]:
     """The stores of the measurements, given as pairs of name and key."""
-    return {name: Store(settings.out / "results" / f"{name}.jsonl") for name, _ in every}
+    names = {name for name, _ in every}
+    return {name: Store(settings.out / "results" / f"{name}.jsonl") for name in sorted(names)}
 
 
 @contextmanager
