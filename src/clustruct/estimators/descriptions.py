@@ -20,6 +20,9 @@ __all__ = [
     "FITTED",
     "SEARCHED",
     "OF_CLASSES",
+    "OF_NUMBERS",
+    "OF_FEATURES_OF_CLASSES",
+    "OF_FEATURE_SEARCH",
     "OF_FEATURES",
     "OF_SAMPLES",
     "OF_TASKS",
@@ -289,6 +292,27 @@ cv_results_ : dict
 OF_CLASSES = """
 classes_ : ndarray of shape (n_classes,)
     The classes.
+"""
+
+OF_NUMBERS = """
+coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+    Weights.
+intercept_ : float or ndarray of shape (n_outputs,)
+    Intercept.
+"""
+
+OF_FEATURES_OF_CLASSES = """
+coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    Weights.
+intercept_ : ndarray of shape (1,) or (n_classes,)
+    Intercepts.
+"""
+
+OF_FEATURE_SEARCH = """
+alpha_ : float
+    The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
+relax_ : float
+    The fraction chosen.
 """
 
 OF_FEATURES = """

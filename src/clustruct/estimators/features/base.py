@@ -3,23 +3,23 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from clustruct._docs import documented
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, cast
 from clustruct.design import Design, PickingDesign, Rows
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.grid import Method, choose_constraint, choose_objective
-from clustruct.estimators.intake import Samples, apply_model, names_of_features
+from clustruct.estimators.intake import Samples, apply_model, names_of_features, take_samples
 from clustruct.estimators.options import check_options, check_start, conclude, watcher
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
@@ -61,8 +61,18 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
 
-    def _fit_samples(self, samples: Samples) -> None:
-        """Solve for validated samples and set the attributes."""
+    @documented((ARGUMENTS,))
+    @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        samples = take_samples(self, X, y, sample_weight)
         design, response = samples.design, self._respond(samples)
         constraint = self.constraint or choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
@@ -71,6 +81,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
         self._follow(design)
         conclude(self.verbose, self.status_, self.certificate_)
+        return self
 
     def _follow(self, design: Design) -> None:
         """Weights go where the samples are."""
@@ -109,13 +120,9 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         self.n_clusters_ = values.shape[0]
         self._set_linear(solution.point.W, solution.point.intercept)
 
+    @documented((ARGUMENTS,))
     def transform(self, X: ArrayLike) -> Floats:
         """Add up the columns of each group.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
