@@ -209,7 +209,7 @@ class SearchResult(ScoreTable):
     n_clusters: Annotated[tuple[Any, ...], "Largest numbers of groups that were tried."]
     alphas: Annotated[Floats, "Strengths of the ridge that were tried."]
     n_nonzero: Annotated[
-        tuple[int | None, ...], "Largest numbers of nonzero weights that were tried."
+        tuple[int | None, ...], "Largest numbers of nonzero weights, None for no limit."
     ]
     relax: Annotated[Floats, "The fraction of alpha that was best for the values of the groups."]
     fold_scores: Annotated[
