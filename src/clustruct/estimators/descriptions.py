@@ -3,31 +3,6 @@
 Entries of the same name in several tables are for different uses; see `clustruct._docs`.
 """
 
-__all__ = [
-    "ALL",
-    "CLASSES",
-    "SEARCH",
-    "FEATURES",
-    "FEATURE_SEARCH",
-    "SAMPLES",
-    "SAMPLE_SEARCH",
-    "TASKS",
-    "TASK_CLASSES",
-    "TASK_SEARCH",
-    "ARGUMENTS",
-    "CLASS_ARGUMENTS",
-    "TASK_ARGUMENTS",
-    "FITTED",
-    "SEARCHED",
-    "OF_CLASSES",
-    "OF_NUMBERS",
-    "OF_FEATURES_OF_CLASSES",
-    "OF_FEATURE_SEARCH",
-    "OF_FEATURES",
-    "OF_SAMPLES",
-    "OF_TASKS",
-]
-
 # ---- Parameters of constructors
 
 ALL = """

@@ -19,20 +19,9 @@ def score_columns(
 ) -> dict[str, Any]:
     """Parameters and scores of a search as columns, as ``GridSearchCV.cv_results_`` has them.
 
-    Parameters
-    ----------
-    points : sequence of dict
-        The parameters that were tried, all with the same names.
-    folds : ndarray of shape (n_points, n_folds)
-        Scores; larger is better.
-    deviations : ndarray of shape (n_points,), default=None
-        Standard deviations over the folds; None computes them.
-
-    Returns
-    -------
-    dict
-        ``param_*`` for each parameter, ``params``, ``split*_test_score`` for each fold,
-        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
+    Points are the parameters that were tried, all with the same names; scores of the folds, of
+    shape (n_points, n_folds), are larger for the better. Deviations over the folds are computed
+    unless they are given.
     """
     means = folds.mean(axis=1)
     return {
@@ -102,14 +91,12 @@ class ScoreTable(dict[str, Any]):
     @property
     def mean_scores(self) -> Floats:
         """Mean over the folds."""
-        means: Floats = self.fold_scores.mean(axis=-1)
-        return means
+        return np.asarray(self.fold_scores.mean(axis=-1))
 
     @property
     def std_scores(self) -> Floats:
         """Standard deviation over the folds."""
-        deviations: Floats = self.fold_scores.std(axis=-1)
-        return deviations
+        return np.asarray(self.fold_scores.std(axis=-1))
 
     @property
     def standard_errors(self) -> Floats:

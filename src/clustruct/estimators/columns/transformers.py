@@ -24,16 +24,6 @@ from sklearn.utils.validation import (
 
 from clustruct.estimators.columns.written import ISO, read_dates, read_numbers
 
-__all__ = [
-    "DateToDays",
-    "FilledText",
-    "LevelEncoder",
-    "MissingFlag",
-    "WordsOfColumn",
-    "WrittenDates",
-    "WrittenNumbers",
-]
-
 SECONDS = 86_400.0
 
 

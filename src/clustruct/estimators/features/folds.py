@@ -8,7 +8,7 @@ many solutions in one pass. Where sums over rows are enough, one pass makes thos
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,21 +100,6 @@ class Plan:
             )
 
 
-class FoldWork(Protocol):
-    """A fold, wherever its samples live; `travels` says whether another process may do it."""
-
-    travels: ClassVar[bool]
-
-    @property
-    def fold(self) -> Fold: ...  # noqa: D102
-
-    def objective(self, plan: Plan) -> Objective:
-        """The problem to solve on the fold, with some alpha."""
-
-    def scorer(self, plan: Plan) -> tuple[Score, int]:
-        """From solutions to scores, and how many solutions are best scored together."""
-
-
 def _stacked(solutions: Sequence[Solution]) -> tuple[Floats, Floats]:
     """Weights and intercepts of several solutions, side by side."""
     points = [solution.point for solution in solutions]
@@ -159,7 +144,7 @@ class LocalSamples:
         self.response = model._respond(weigh(self.design, self.y, self.weights))
         return choose_objective(self.design, self.response, 0.0)
 
-    def works(self, folds: Sequence[Fold], plan: Plan) -> list["LocalFold"]:
+    def works(self, folds: Sequence[Fold], plan: Plan) -> "list[FoldWork]":
         """The folds; their sums follow from those of all samples where they hold all of them."""
         design, response, everyone = self.design, self.response, np.arange(self.y.shape[0])
         whole = None
@@ -260,7 +245,7 @@ class PlacedSamples:
             return _objective_of_sums(self.sums.whole)
         return choose_objective(self.design, self.response, 0.0)
 
-    def works(self, folds: Sequence[Fold], plan: Plan) -> list[FoldWork]:
+    def works(self, folds: Sequence[Fold], plan: Plan) -> "list[FoldWork]":
         """The folds, where they are known to have all classes and a score that is possible."""
         if plan.measure is None and not is_of_predictions(plan.scoring):
             raise ValueError(
@@ -290,12 +275,6 @@ class PlacedSamples:
         shares = self.design.map(lambda s: s / total, weighed)
         response: Response = model._respond(self._samples._replace(shares=shares))
         return response
-
-    def held_out(self, counts: Counts) -> tuple[NDArray[Any], Floats | None]:
-        """Targets of some rows on the host, and their weights."""
-        mine = counts[self.kept]
-        weights = None if self.weights is None else np.repeat(self.weights, mine)
-        return np.repeat(self.y, mine, axis=0), weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,10 +329,10 @@ class PlacedFold:
 
         To a model with a feature for each output, and weights one, they are.
         """
-        design, n_outputs = self.samples.design, self.samples.response.n_outputs
-        counts = self.fold.test
-        held_out = design.place(counts)
-        y, weights = self.samples.held_out(counts)
+        samples, counts = self.samples, self.fold.test
+        design, n_outputs, mine = samples.design, samples.response.n_outputs, counts[samples.kept]
+        held_out, y = design.place(counts), np.repeat(samples.y, mine, axis=0)
+        weights = None if samples.weights is None else np.repeat(samples.weights, mine)
         score_model = plan.scorer(weights)
         as_it_is = Solution(
             Point(np.eye(n_outputs), 0.0, np.zeros(n_outputs), np.empty(0)), np.arange(n_outputs)
@@ -408,11 +387,18 @@ class SummedFold:
 
     def scorer(self, plan: Plan) -> tuple[Score, int]:
         """One solution after the other."""
-        return lambda solutions: [self._score(solution.point) for solution in solutions], 1
+        test = self.test
 
-    def _score(self, point: Point) -> float:
-        errors = self.test.squared_errors(point.W, point.intercept)
-        return -float(errors.mean()) / self.test.weight
+        def score(solution: Solution) -> float:
+            errors = test.squared_errors(solution.point.W, solution.point.intercept)
+            return -float(errors.mean()) / test.weight
+
+        return lambda solutions: [score(solution) for solution in solutions], 1
+
+
+# A fold, wherever its samples live; `travels` says whether another process may do it. It gives the
+# objective with some alpha, and scores solutions, so many together at least.
+FoldWork = LocalFold | PlacedFold | SummedFold
 
 
 def _objective_of_sums(sums: Moments) -> QuadraticObjective:

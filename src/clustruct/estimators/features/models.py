@@ -1,6 +1,6 @@
 """Linear models whose features share weights in groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -257,7 +257,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._of_scores(X, self._class_loss().probabilities)
+        return self._of_scores(X, "probabilities")
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> Floats:
@@ -268,17 +268,13 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return self._of_scores(X, self._class_loss().log_probabilities)
+        return self._of_scores(X, "log_probabilities")
 
-    def _class_loss(self) -> Loss:
-        """The loss for as many classes as there are."""
-        check_is_fitted(self)
-        return loss_of(self).with_classes(self.classes_.size)
-
-    def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
-        """A function of the scores of all classes."""
+    def _of_scores(self, X: ArrayLike, name: str) -> Floats:
+        """A function of the loss for as many classes as there are, of their scores."""
         check_is_fitted(self)
         width = self.classes_.size
+        function = getattr(loss_of(self).with_classes(width), name)
         return apply_model(self, lambda design: function(self._scores(design)), X, width)
 
     def to_sklearn(self) -> Any:
