@@ -276,14 +276,16 @@ intercept_ : float or ndarray of shape (n_outputs,)
     Intercept.
 """
 
-OF_FEATURES_OF_CLASSES = """
+OF_CLASS_WEIGHTS = """
 coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     Weights.
 intercept_ : ndarray of shape (1,) or (n_classes,)
     Intercepts.
+classes_ : ndarray of shape (n_classes,)
+    The classes.
 """
 
-OF_FEATURE_SEARCH = """
+OF_RIDGE = """
 alpha_ : float
     The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
 relax_ : float

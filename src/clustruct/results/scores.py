@@ -36,10 +36,8 @@ def score_columns(
 
 def _column(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
     """Values as a masked array with nothing masked, which is what scikit-learn has."""
-    if all(isinstance(value, int | float | np.number) for value in values):
-        return np.ma.array(values, mask=np.zeros(len(values), dtype=bool))
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
+    numbers = all(isinstance(value, int | float | np.number) for value in values)
+    column = np.array(values, dtype=None if numbers else object)
     return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))
 
 

@@ -81,7 +81,7 @@ class WrittenDates(DateToDays):
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Count the days of dates, or of text of the form; what is not of it is missing."""
-        columns = [_days(read_dates(_series(column), self.form)) for column in self._columns(X)]
+        columns = [_days(read_dates(column, self.form)) for column in self._columns(X)]
         return np.column_stack(columns)
 
 
@@ -105,7 +105,7 @@ class WrittenNumbers(_ColumnTransform):
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Read numbers, or text; what is neither is missing."""
-        columns = [read_numbers(_series(column), self.decimal) for column in self._columns(X)]
+        columns = [read_numbers(column, self.decimal) for column in self._columns(X)]
         return np.column_stack(columns)
 
 
@@ -228,12 +228,6 @@ def _days(column: Any) -> NDArray[np.float64]:
         values = np.array(dates, dtype="datetime64[us]")
     seconds = values.astype("datetime64[us]").astype(np.float64) / 1e6
     return np.where(np.isnat(values), np.nan, seconds / SECONDS)
-
-
-def _series(column: Any) -> Any:
-    import pandas as pd
-
-    return column if hasattr(column, "iloc") else pd.Series(column)
 
 
 def _with_none(values: Iterable[Any]) -> list[Any]:

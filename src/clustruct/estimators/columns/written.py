@@ -45,6 +45,7 @@ def read_numbers(series: Any, decimal: str = "") -> Any:
     """
     import pandas as pd
 
+    series = pd.Series(series)
     if not decimal or not _is_text(series):
         return pd.to_numeric(series, errors="coerce").astype(np.float64)
     text = series.astype(object)
@@ -72,6 +73,7 @@ def read_dates(series: Any, form: str = ISO) -> Any:
     """
     import pandas as pd
 
+    series = pd.Series(series)
     if _is_text(series) and form != ISO:
         series = series.astype(object).map(lambda value: str(value).strip(), na_action="ignore")
     else:

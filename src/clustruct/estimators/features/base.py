@@ -32,9 +32,6 @@ __all__ = ["FeatureCluster", "ordered_groups"]
 class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     """What regression and classification share."""
 
-    n_clusters: Any  # one value here, a sequence of them for a search
-    n_nonzero: Any
-    constraint: Any
     coef_: Any
     intercept_: Any
     cluster_values_: Any
@@ -168,23 +165,21 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
             label -1. ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
         """
         check_is_fitted(self)
-        names = names_of_features(self)
+        names, weights, many = names_of_features(self), self._weights, self._many_outputs()
         order = np.argsort(self.labels_, kind="stable")
         bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
-        groups = [self._group(members, names) for members in np.split(order, bounds)]
+        groups = [
+            FeatureGroup(
+                label=int(self.labels_[members[0]]),
+                weight=weights[members[0]].copy() if many else float(weights[members[0], 0]),
+                size=members.size,
+                features=tuple(str(name) for name in names[members]),
+            )
+            for members in np.split(order, bounds)
+        ]
         if groups[0].label < 0:
             groups = [*groups[1:], groups[0]]
         return FeatureGroups(groups, map(str, getattr(self, "classes_", ())))
-
-    def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
-        """The group of some features, which share a label."""
-        weight = self._weights[members[0]]
-        return FeatureGroup(
-            label=int(self.labels_[members[0]]),
-            weight=weight.copy() if self._many_outputs() else float(weight[0]),
-            size=members.size,
-            features=tuple(str(name) for name in names[members]),
-        )
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit went through: one that fails leaves the number of features behind."""

@@ -64,11 +64,6 @@ class Grid:
         """Number of entries of each."""
         return len(self.n_clusters), self.alphas.size, len(self.n_nonzero)
 
-    @property
-    def size(self) -> int:
-        """Number of places."""
-        return int(np.prod(self.shape))
-
     def constraints(
         self, n_features: int, blocks: ArrayLike | None, cluster: Cluster = cluster_values
     ) -> dict[tuple[int, int], FeatureConstraint]:

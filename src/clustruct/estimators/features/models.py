@@ -153,7 +153,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
 @documented(
     (tables.ALL, tables.FEATURES, tables.CLASSES),
-    (tables.OF_FEATURES_OF_CLASSES, tables.OF_CLASSES, tables.FITTED, tables.OF_FEATURES),
+    (tables.OF_CLASS_WEIGHTS, tables.FITTED, tables.OF_FEATURES),
     (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
 class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):

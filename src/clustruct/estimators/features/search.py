@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from math import prod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -167,7 +168,7 @@ class Search(SearchFace, FeatureCluster):
                     price += partition_price(outcome)
                 yield Scored(place, -price, int(not outcome.status.converged))
 
-        n_fits, shape, name = grid.size, (*grid.shape, 1, 1), f"neg_{self.criterion}"
+        n_fits, shape, name = prod(grid.shape), (*grid.shape, 1, 1), f"neg_{self.criterion}"
         table = partial(table_of, grid, (1.0,), self.criterion, name)
         return Use("fit", n_fits, n_fits, shape, name, scored(), table)
 
@@ -210,7 +211,7 @@ def by_folds(
     scored = run_jobs(jobs, n_jobs, None if travel else objective.side_by_side)
     shape, name = (*plan.shape, len(works)), name_of(plan.scoring)
     table = partial(table_of, plan.grid, plan.relax, "cv", name)
-    return Use("fold", len(works), plan.grid.size * len(works), shape, name, scored, table)
+    return Use("fold", len(works), prod(plan.grid.shape) * len(works), shape, name, scored, table)
 
 
 def score_fold(work: FoldWork, plan: Plan) -> Scored:

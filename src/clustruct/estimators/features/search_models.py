@@ -24,13 +24,7 @@ RELAX = (1.0, 0.5, 0.25, 0.125)
 
 @documented(
     (tables.ALL, tables.FEATURES, tables.SEARCH, tables.FEATURE_SEARCH),
-    (
-        tables.OF_FEATURE_SEARCH,
-        tables.OF_NUMBERS,
-        tables.SEARCHED,
-        tables.FITTED,
-        tables.OF_FEATURES,
-    ),
+    (tables.OF_RIDGE, tables.OF_NUMBERS, tables.SEARCHED, tables.FITTED, tables.OF_FEATURES),
     (tables.ARGUMENTS,),
 )
 class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
@@ -124,14 +118,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
 
 @documented(
     (tables.ALL, tables.FEATURES, tables.CLASSES, tables.SEARCH, tables.FEATURE_SEARCH),
-    (
-        tables.OF_FEATURE_SEARCH,
-        tables.OF_FEATURES_OF_CLASSES,
-        tables.SEARCHED,
-        tables.OF_CLASSES,
-        tables.FITTED,
-        tables.OF_FEATURES,
-    ),
+    (tables.OF_RIDGE, tables.OF_CLASS_WEIGHTS, tables.SEARCHED, tables.FITTED, tables.OF_FEATURES),
     (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):

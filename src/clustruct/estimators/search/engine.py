@@ -119,10 +119,6 @@ def check_counts(n_clusters: Any, things: str) -> list[int]:
 class SearchFace:
     """The attributes of a finished search that are derived from its table of scores."""
 
-    cv_results_: Any
-    best_params_: Any
-    best_score_: Any
-
     def _set_search(self, found: Any) -> None:
         """Keep the table of scores, and what was chosen."""
         self.cv_results_ = found
