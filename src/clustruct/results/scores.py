@@ -64,13 +64,7 @@ class ScoreTable(dict[str, Any]):
 
     @abstractmethod
     def points(self) -> list[dict[str, Any]]:
-        """The parameters at every point of the grid, in the order of its last axis first.
-
-        Returns
-        -------
-        list of dict
-            The column ``params``.
-        """
+        """The column ``params``: every point of the grid, in the order of its last axis first."""
 
     def fill(self) -> None:
         """Derive the columns from the attributes."""

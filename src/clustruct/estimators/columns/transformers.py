@@ -62,12 +62,7 @@ class DateToDays(_ColumnTransform):
 
 
 class WrittenDates(DateToDays):
-    """The same for text with dates that are written in one way.
-
-    Parameters
-    ----------
-    form : str, default="ISO8601"
-        As `datetime.strptime` takes it, or "ISO8601".
+    """The same for text with dates of a form, as `datetime.strptime` takes it, or "ISO8601".
 
     Examples
     --------
@@ -88,10 +83,7 @@ class WrittenDates(DateToDays):
 class WrittenNumbers(_ColumnTransform):
     """Numbers of text with signs of currency, percent signs or marks between thousands.
 
-    Parameters
-    ----------
-    decimal : {".", ","}, default="."
-        The decimal mark.
+    The decimal mark is "." or ",".
 
     Examples
     --------

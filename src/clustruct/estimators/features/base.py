@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, is_classifier
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -19,8 +19,15 @@ from clustruct.arrays import beside, cast
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.grid import Method, choose_constraint, choose_objective
-from clustruct.estimators.intake import Samples, apply_model, names_of_features, take_samples
+from clustruct.estimators.intake import (
+    Samples,
+    apply_model,
+    names_of_features,
+    take_samples,
+    with_features_of,
+)
 from clustruct.estimators.options import check_options, check_start, conclude, watcher
+from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Budget, Solution
@@ -180,6 +187,20 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         if groups[0].label < 0:
             groups = [*groups[1:], groups[0]]
         return FeatureGroups(groups, map(str, getattr(self, "classes_", ())))
+
+    def to_sklearn(self) -> Any:
+        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
+
+        Returns
+        -------
+        LinearRegression, LogisticRegression or RidgeClassifier
+            Fitted, with the same predictions; a model of another class if the loss says so.
+        """
+        check_is_fitted(self)
+        loss, linear = loss_of(self), (self.coef_, self.intercept_, self.fit_intercept)
+        if is_classifier(self):
+            return with_features_of(self, loss.to_classifier(*linear, self.classes_))
+        return with_features_of(self, loss.to_regressor(*linear))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit went through: one that fails leaves the number of features behind."""

@@ -24,7 +24,6 @@ from clustruct.estimators.intake import (
     class_response,
     named,
     number_response,
-    with_features_of,
 )
 from clustruct.estimators.search.engine import set_parameters
 from clustruct.grouping.constraints import Constraint
@@ -125,18 +124,6 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         """Predictions for placed samples."""
         predicted = loss_of(self).predictions(self._scores(design))
         return predicted[:, 0] if self._single else predicted
-
-    def to_sklearn(self) -> Any:
-        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
-
-        Returns
-        -------
-        LinearRegression
-            Fitted, with the same predictions; another regressor if the loss says so.
-        """
-        check_is_fitted(self)
-        model = loss_of(self).to_regressor(self.coef_, self.intercept_, self.fit_intercept)
-        return with_features_of(self, model)
 
     def _many_outputs(self) -> bool:
         return not self._single
@@ -276,18 +263,6 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         width = self.classes_.size
         function = getattr(loss_of(self).with_classes(width), name)
         return apply_model(self, lambda design: function(self._scores(design)), X, width)
-
-    def to_sklearn(self) -> Any:
-        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
-
-        Returns
-        -------
-        LogisticRegression or RidgeClassifier
-            Fitted, with the same predictions; the first for logistic loss.
-        """
-        check_is_fitted(self)
-        linear = self.coef_, self.intercept_, self.fit_intercept
-        return with_features_of(self, loss_of(self).to_classifier(*linear, self.classes_))
 
     def _many_outputs(self) -> bool:
         return bool(self.classes_.size > 2)

@@ -133,12 +133,13 @@ class Search(SearchFace, FeatureCluster):
     def _plan(self, grid: Grid, method: Method) -> Plan:
         """What is done on every fold."""
         model, classes = self._as_plain(), getattr(self, "classes_", None)
-        relax = check_values(
+        fractions = check_values(
             "relax",
             self.relax,
             lambda value: isinstance(value, Real) and 0.0 < float(value) <= 1.0,
             "Give numbers above 0 and up to 1.",
         )
+        relax = tuple(float(value) for value in fractions)
         if self.constraint is not None and not may_refit(self.constraint):
             relax = (1.0,)  # values of groups have to stay as they are
         scoring = self.scoring
