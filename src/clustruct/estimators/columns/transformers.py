@@ -47,14 +47,7 @@ class _ColumnTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class DateToDays(_ColumnTransform):
-    """Dates as days since the beginning of 1970; NaN where there is none.
-
-    Examples
-    --------
-    >>> from clustruct.estimators.columns.transformers import DateToDays
-    >>> DateToDays().fit_transform([["1970-01-02"], ["1970-01-03T12:00"]]).tolist()
-    [[1.0], [2.5]]
-    """
+    """Dates as days since the beginning of 1970; NaN where there is none."""
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Count the days, with fractions, of dates or of text in the form of ISO 8601."""
@@ -119,16 +112,7 @@ class _PartsOfColumns:
 
 
 class MissingFlag(_PartsOfColumns, MissingIndicator):
-    """scikit-learn's `MissingIndicator`, with features called ``column: missing``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from clustruct.estimators.columns.transformers import MissingFlag
-    >>> flag = MissingFlag(features="all").fit(pd.DataFrame({"age": [31.0, None]}))
-    >>> flag.get_feature_names_out().tolist()
-    ['age: missing']
-    """
+    """scikit-learn's `MissingIndicator`, with features called ``column: missing``."""
 
     def transform(self, X: Any) -> Any:
         """1 where values are missing, 0 elsewhere: numbers, so that matrices stay numeric."""
@@ -174,17 +158,7 @@ class LevelEncoder(_PartsOfColumns, OneHotEncoder):
 
 
 class WordsOfColumn(TfidfVectorizer):
-    """scikit-learn's `TfidfVectorizer`, with features called ``column: word``.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from clustruct.estimators.columns.transformers import FilledText, WordsOfColumn
-    >>> import pandas as pd
-    >>> steps = make_pipeline(FilledText(), WordsOfColumn())
-    >>> steps.fit(pd.DataFrame({"review": ["good"]})).get_feature_names_out().tolist()
-    ['review: good']
-    """
+    """scikit-learn's `TfidfVectorizer`, with features called ``column: word``."""
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the words, with the name of the column before them if it is given."""
@@ -196,14 +170,7 @@ class WordsOfColumn(TfidfVectorizer):
 
 
 class FilledText(_ColumnTransform):
-    """One column of text, empty where it is missing, as vectorizers take it.
-
-    Examples
-    --------
-    >>> from clustruct.estimators.columns.transformers import FilledText
-    >>> FilledText().fit_transform([["good"], [None]]).tolist()
-    ['good', '']
-    """
+    """One column of text, empty where it is missing, as vectorizers take it."""
 
     def transform(self, X: Any) -> NDArray[np.object_]:
         """Fill what is missing."""

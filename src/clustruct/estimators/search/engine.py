@@ -128,5 +128,4 @@ class SearchFace:
     @property
     def best_index_(self) -> int:
         """Index of the point chosen into the columns of `cv_results_`."""
-        index: int = self.cv_results_.flat_index
-        return index
+        return int(self.cv_results_.flat_index)
