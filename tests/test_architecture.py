@@ -32,7 +32,7 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The same inside of rooms that have rooms of their own.
 INNER_FLOORS = {
-    "design": ({"local"}, {"device", "partitioned"}),
+    "design": ({"local"}, {"sparse"}, {"device", "partitioned"}),
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
     "estimators": ({"intake", "options", "columns"}, {"search"}, {"features", "samples", "tasks"}),

@@ -56,44 +56,26 @@ __version__ = "0.1.0.dev0"
 
 # Public name -> the module that defines it; for a public module, the package it is in.
 _HOMES = {
-    "FeatureClusterRegressor": "clustruct.estimators.features.models",
-    "FeatureClusterClassifier": "clustruct.estimators.features.models",
-    "FeatureClusterRegressorCV": "clustruct.estimators.features.search_models",
-    "FeatureClusterClassifierCV": "clustruct.estimators.features.search_models",
-    "feature_cluster_path": "clustruct.estimators.features.path",
-    "column_blocks": "clustruct.estimators.features.blocks",
-    "SampleClusterRegressor": "clustruct.estimators.samples.models",
-    "SampleClusterClassifier": "clustruct.estimators.samples.models",
-    "SampleClusterRegressorCV": "clustruct.estimators.samples.search_models",
-    "SampleClusterClassifierCV": "clustruct.estimators.samples.search_models",
-    "TaskClusterRegressor": "clustruct.estimators.tasks.models",
-    "TaskClusterClassifier": "clustruct.estimators.tasks.models",
-    "TaskClusterRegressorCV": "clustruct.estimators.tasks.search_models",
-    "TaskClusterClassifierCV": "clustruct.estimators.tasks.search_models",
-    "task_scorer": "clustruct.estimators.tasks.scoring",
-    "kmeans_1d": "clustruct.grouping.projections",
-    "project_clustered": "clustruct.grouping.projections",
-    "Clustering1D": "clustruct.results",
-    "Projection": "clustruct.results",
-    "FeatureGroup": "clustruct.results",
-    "FeatureGroups": "clustruct.results",
-    "FeaturePath": "clustruct.results",
-    "SearchResult": "clustruct.results",
-    "GateScore": "clustruct.results",
-    "CountSelection": "clustruct.results",
-    "ExpertGroup": "clustruct.results",
-    "ExpertGroups": "clustruct.results",
-    "Certificate": "clustruct.results",
-    "Iteration": "clustruct.results",
-    "Status": "clustruct.results",
-    "TaskGroup": "clustruct.results",
-    "TaskGroups": "clustruct.results",
-    "TaskSelection": "clustruct.results",
-    "save": "clustruct.persistence.model_files",
-    "load": "clustruct.persistence.model_files",
-    "datasets": "clustruct",
-    "plot": "clustruct",
-    "report": "clustruct.reporting.build",
+    name: f"{__name__}.{module}".rstrip(".")
+    for module, names in {
+        "": "datasets plot",
+        "estimators.features.blocks": "column_blocks",
+        "estimators.features.models": "FeatureClusterRegressor FeatureClusterClassifier",
+        "estimators.features.path": "feature_cluster_path",
+        "estimators.features.search_models": "FeatureClusterRegressorCV FeatureClusterClassifierCV",
+        "estimators.samples.models": "SampleClusterRegressor SampleClusterClassifier",
+        "estimators.samples.search_models": "SampleClusterRegressorCV SampleClusterClassifierCV",
+        "estimators.tasks.models": "TaskClusterRegressor TaskClusterClassifier",
+        "estimators.tasks.scoring": "task_scorer",
+        "estimators.tasks.search_models": "TaskClusterRegressorCV TaskClusterClassifierCV",
+        "grouping.projections": "kmeans_1d project_clustered",
+        "persistence.model_files": "save load",
+        "reporting.build": "report",
+        "results": "Certificate Clustering1D CountSelection ExpertGroup ExpertGroups FeatureGroup "
+        "FeatureGroups FeaturePath GateScore Iteration Projection SearchResult Status TaskGroup "
+        "TaskGroups TaskSelection",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

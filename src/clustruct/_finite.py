@@ -10,16 +10,6 @@ from numpy.typing import NDArray
 
 from clustruct._typing import Floats
 
-__all__ = [
-    "REMEDY",
-    "SMALLEST",
-    "NotFinite",
-    "finite_moments",
-    "require_finite",
-    "require_squares",
-    "without_warnings",
-]
-
 REMEDY = (
     "The numbers are too large, too small or too far apart for double precision. Scale the columns "
     "of X (for example with StandardScaler) and the targets to numbers around 1, and give alpha a "
@@ -34,15 +24,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class NotFinite(ValueError):
-    """A quantity that a fit needs is infinite or not a number.
+    """A quantity that a fit needs, such as "the gradient", is infinite or not a number.
 
-    Parameters
-    ----------
-    quantity : str
-        What it is, such as "the gradient".
-    value : float
-    step : str, default=""
-        Where it arose, such as "solver 'pg', iteration 3".
+    The step is where it arose, such as "solver 'pg', iteration 3".
     """
 
     def __init__(self, quantity: str, value: float, step: str = "") -> None:

@@ -12,31 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-__all__ = [
-    "beside",
-    "blend",
-    "cast",
-    "column_dots",
-    "concatenated",
-    "count_true",
-    "device_of",
-    "expit",
-    "indicator",
-    "like",
-    "log_softmax",
-    "logsumexp",
-    "look_up",
-    "namespace",
-    "row_dots",
-    "segment_sums",
-    "softmax",
-    "softplus",
-    "take",
-    "to_host",
-    "totals_by_code",
-    "xlogy",
-]
-
 Array = Any
 NUMPY = (np.ndarray, np.generic)
 

@@ -224,7 +224,7 @@ def test_squared_loss_takes_one_pass_for_all_folds(passes, problem):
 
 def test_many_columns_and_folds_take_a_few_passes(passes, problem, monkeypatch):
     X, y = problem
-    monkeypatch.setattr("clustruct.estimators.features.fold_sums.MOST_SUMS", 2 * 8 * D**2)
+    monkeypatch.setattr("clustruct.estimators.features.folds.MOST_SUMS", 2 * 8 * D**2)
     made("squared", cv=5).fit(in_pieces(X), y)
     assert passes() == 3
 
@@ -254,7 +254,7 @@ def test_folds_are_scored_in_one_pass(passes, problem, monkeypatch):
     y = answers_for("logistic", y)
     made("logistic").fit(in_pieces(X), y)
     together = passes()
-    monkeypatch.setattr("clustruct.estimators.features.fold_placed.MOST_WEIGHTS", 1)
+    monkeypatch.setattr("clustruct.estimators.features.folds.MOST_WEIGHTS", 1)
     made("logistic").fit(in_pieces(X), y)
     apart = passes() - together
     assert apart - together == 4 - 1  # four points of the grid, of all folds together
@@ -263,7 +263,7 @@ def test_folds_are_scored_in_one_pass(passes, problem, monkeypatch):
 def test_samples_never_come_to_the_host(library, problem, watch_moves):
     X, y = problem
     y = answers_for("logistic", y)
-    moved = watch_moves("clustruct.design.device", "clustruct.estimators.features.fold_placed")
+    moved = watch_moves("clustruct.design.device", "clustruct.estimators.features.folds")
     for name in ("logistic", "logistic, area", "logistic, by squares"):
         made(name).fit(library.asarray(X), y)
     assert 0 < max(moved) <= max(N, D**2)  # at most a column of rows, or a Gram matrix

@@ -28,7 +28,7 @@ def lack():
 def present(rows):
     found = {f"n = {c['n']}": {"a": values_in(rows, c, "errors", "a")} for c in CELLS}
     paper = {"n = 1": {"a": Figure(1.5, 0.3, 50)}, "n = 2": {"a": Figure(9.0, 0.1, 50)}}
-    comparison = Comparison.of("title <i>", "error", {"a": "A & B"}, found, paper)
+    comparison = Comparison("title <i>", "error", {"a": "A & B"}, found, paper)
     return Presentation([comparison], remarks=["a remark"])
 
 
@@ -38,7 +38,7 @@ def make_experiment():
 
     def make(name="small", *, wait=0.0, settings=None, run=measure, check=lambda: None):
         cells = tuple({**cell, "wait": wait} if wait else cell for cell in CELLS)
-        measurement = Measurement(name, run, lambda: settings or {"version": 1}, check)
+        measurement = Measurement(name, run, settings or {}, check)
         return Experiment(name, "A title <b>", "About", measurement, cells, 4, present, cells[:1])
 
     return make

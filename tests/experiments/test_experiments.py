@@ -10,14 +10,11 @@ from scipy import sparse
 
 from clustruct.experiments.catalogue import EXPERIMENTS
 from clustruct.experiments.experiment import Task
-from clustruct.experiments.output.files import make_sections, section_markdown
-from clustruct.experiments.output.page import render_page
+from clustruct.experiments.output.files import make_sections, render_page, section_markdown
 from clustruct.experiments.paper import (
     baselines,
     convergence,
     phase,
-    planted_features,
-    reviews,
     table1,
     table4,
     table5,
@@ -80,11 +77,11 @@ def test_table1_scale_changes_the_weights_and_not_the_noise(small_experts):
 
 @pytest.fixture
 def small_features(monkeypatch):
-    monkeypatch.setattr(planted_features, "D", 20)
-    monkeypatch.setattr(planted_features, "N_FOLDS", 2)
-    monkeypatch.setattr(planted_features, "ALPHAS", np.geomspace(1.0, 1e-4, 3))
-    monkeypatch.setattr(planted_features, "OSCAR_RATIOS", np.geomspace(1.0, 1e-4, 4))
-    monkeypatch.setattr(planted_features, "CG_STEPS", 3)
+    monkeypatch.setattr(tables2_3, "D", 20)
+    monkeypatch.setattr(tables2_3, "N_FOLDS", 2)
+    monkeypatch.setattr(tables2_3, "ALPHAS", np.geomspace(1.0, 1e-4, 3))
+    monkeypatch.setattr(tables2_3, "OSCAR_RATIOS", np.geomspace(1.0, 1e-4, 4))
+    monkeypatch.setattr(tables2_3, "CG_STEPS", 3)
 
 
 def test_tables_2_and_3(small_features):
@@ -121,12 +118,12 @@ def small_reviews(monkeypatch):
     words = np.array([f"<w{j}>" for j in range(60)], dtype=object)
     y = 0.5 + 0.2 * (X @ w) + 0.05 * rng.standard_normal(200)
     bunch = SimpleNamespace(data=X, target=y, feature_names=words)
-    for module in (reviews, table5):
+    for module in (table4, table5):
         monkeypatch.setattr(module, "load_reviews", lambda *args: bunch)
-    monkeypatch.setattr(reviews, "N_CLUSTERS", (3, 5))
-    monkeypatch.setattr(reviews, "N_FOLDS", 2)
+    monkeypatch.setattr(table4, "N_CLUSTERS", (3, 5))
+    monkeypatch.setattr(table4, "N_FOLDS", 2)
     monkeypatch.setattr(table5, "N_CLUSTERS", 5)
-    monkeypatch.setattr(reviews, "ALPHAS", np.geomspace(1e-1, 1e-5, 5))
+    monkeypatch.setattr(table4, "ALPHAS", np.geomspace(1e-1, 1e-5, 5))
 
 
 def test_table4(small_reviews):

@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import runpy
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,9 +16,8 @@ from clustruct import cli
 from clustruct.experiments import catalogue, reproduce
 from clustruct.experiments.comparison import Comparison, Entry, Figure, figure_of
 from clustruct.experiments.environment import environment, environment_line
-from clustruct.experiments.output.document import write_document
 from clustruct.experiments.output.drawings import DRAWINGS
-from clustruct.experiments.output.page import render_page
+from clustruct.experiments.output.files import render_page
 from clustruct.experiments.paper import baselines
 from clustruct.experiments.runner import RunSettings
 
@@ -43,7 +44,7 @@ def test_auto_is_held_against_the_best_of_the_paper():
     paper = {"c": {n: Figure(m, 0.1, 50) for n, m in (("oracle", 1), ("x", 3), ("y", 2))}}
     found = {"c": {"auto": [1.4, 1.5, 1.5, 1.6], "x": [3.0, 3.1]}}
     names = {"oracle": "O", "x": "X", "y": "Y", "auto": "A"}
-    comparison = Comparison.of("t", "q", names, found, paper)
+    comparison = Comparison("t", "q", names, found, paper)
     entry = comparison.entry("auto", "c")
     assert (entry.rival, entry.paper.mean, entry.verdict) == ("y", 2, "better")
     assert comparison.entry("oracle", "c").verdict == "not measured"
@@ -129,6 +130,8 @@ def test_drawings_are_valid_and_always_the_same():
 
 
 def test_document_is_made_from_results(make_experiment, tmp_path):
+    script = Path(__file__).parents[2] / "docs" / "reproduction" / "write_page.py"
+    write_document = runpy.run_path(str(script))["write_document"]
     folder = tmp_path / "reproduction"
     experiment = make_experiment()
     reproduce.reproduce([experiment], RunSettings(folder, jobs=1))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from clustruct.experiments.progress import shown_progress
-from clustruct.experiments.runner import Progress, RunSettings, run_experiments
+from clustruct.experiments.runner import Outcome, RunSettings, run_experiments
 from clustruct.experiments.store import Store, locked, write_whole
 
 SCRIPT = """
@@ -21,11 +21,10 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import CELLS, measure, present
 from clustruct.experiments.experiment import Experiment, Measurement
-from clustruct.experiments.progress import shown_progress
-from clustruct.experiments.runner import Progress, RunSettings, run_experiments
+from clustruct.experiments.runner import RunSettings, run_experiments
 
 cells = tuple({{**cell, "wait": 0.2}} for cell in CELLS)
-slow = Measurement("slow", measure, lambda: {{"version": 1}})
+slow = Measurement("slow", measure, {{}})
 experiment = Experiment("slow", "t", "a", slow, cells, 20, present, cells)
 outcome = run_experiments([experiment], RunSettings(Path({out!r}), jobs={jobs}))
 print(outcome.computed, outcome.done, outcome.total, outcome.interrupted)
@@ -192,6 +191,6 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
 def test_progress_is_shown_on_a_terminal_only(stream, shown):
     with shown_progress(stream) as update:
-        update(Progress(done=3, total=10, cost_done=2.0, cost=8.0, name="phase"))
+        update(Outcome(done=3, total=10, cost_done=2.0, cost=8.0, latest="phase"))
     assert ("3/10" in stream.getvalue()) is shown
     assert ("phase" in stream.getvalue()) is shown

@@ -29,9 +29,7 @@ def make(loss=None, n_tasks=5, d=3, fit_intercept=True, seed=0, sizes=(1, 8), **
     means = np.full(d, 0.5) if fit_intercept else np.zeros(d)
     rows = OwnRows.of(designs)
     part = Part(rows, target, shares / shares.sum(), loss, means, fit_intercept)
-    return TaskObjective(
-        task_data(part, loss, fit_intercept), strengths(d, fit_intercept, **prices)
-    )
+    return TaskObjective(task_data(part, loss), strengths(d, fit_intercept, **prices))
 
 
 def partitions(n_tasks, n_groups):

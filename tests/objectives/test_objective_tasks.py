@@ -129,19 +129,19 @@ def test_rows_in_common_or_not(loss):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((6, 3)), np.sign(rng.standard_normal((4, 6)))
     shares = np.full(24, 1 / 24)
-    shares[3] = 0.0  # a missing answer
+    shares[3] = 0.0  # a missing target
     design, means = as_design(X), X.mean(axis=0)
     common = Part(SharedRows(design, 4), Y.reshape(-1), shares, loss, means, True)
     own = Part(OwnRows.of([design] * 4), Y.reshape(-1), shares, loss, means, True)
     W = rng.standard_normal((4, 4))
     one, other = common.expand(W), own.expand(W)
     np.testing.assert_allclose(one.values, other.values)
-    np.testing.assert_allclose(common.values(W[None])[0], other.values)
-    np.testing.assert_allclose(one.model.G, other.model.G, atol=1e-14)
-    np.testing.assert_allclose(one.model.h, other.model.h, atol=1e-14)
+    np.testing.assert_allclose(common.losses(W), other.values)
+    np.testing.assert_allclose(one.G, other.G, atol=1e-14)
+    np.testing.assert_allclose(one.h, other.h, atol=1e-14)
 
 
-def test_singular_systems_have_the_shortest_answer():
+def test_singular_systems_have_the_shortest_solution():
     A = np.array([[[2.0, 0.0], [0.0, 0.0]]])
     np.testing.assert_allclose(solve(A, np.array([[4.0, 0.0]])), [[2.0, 0.0]], atol=1e-12)
 

@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-from clustruct.relaxations import features as relaxations
-from clustruct.relaxations.features import (
-    DenseHull,
-    IterativeHull,
-    Mixture,
-    factor_of,
-    hull_of,
-)
+from clustruct.relaxations import hull as relaxations
+from clustruct.relaxations.features import factor_of
 from clustruct.relaxations.hull import RelaxationSettings, dual_bound
 from tests import brute_force as bf
 from tests.objectives.problems import QUADRATIC, problem
@@ -34,7 +28,7 @@ def hull_kind(request, monkeypatch):
     """Both ways to solve, whatever the number of rows."""
     most = 10**9 if request.param == "dense" else -1
     monkeypatch.setattr(relaxations, "SETTINGS", RelaxationSettings(dense_rows=most))
-    return DenseHull if request.param == "dense" else IterativeHull
+    return request.param
 
 
 @every_kind
@@ -67,8 +61,8 @@ def test_psi_at_a_grouping_is_the_value_of_its_refit(kind, form, intercept, hull
     objective = getattr(made, form)
     factor = factor_of(objective)
     for labels in LABELS:
-        hull = hull_of(factor, np.array(labels), max(labels) + 1)
-        assert isinstance(hull, hull_kind)
+        hull = factor.hull(np.array(labels), max(labels) + 1)
+        assert (hull.matrix is None) == (hull_kind == "iterative")
         assert psi(factor, hull) == pytest.approx(made.least(labels)[0], rel=1e-7)
 
 
@@ -78,12 +72,12 @@ def test_solve_is_that_of_the_full_matrices(form, hull_kind):
     factor = factor_of(getattr(made, form))
     R = factor.scores(np.eye(6))
     first, second, third = (np.array(labels) for labels in LABELS[:3])
-    hull = hull_of(factor, first, 2).toward(second, 1)(0.3).toward(third, 3)(0.6)
+    hull = factor.hull(first, 2).toward(second, 1)(0.3).toward(third, 3)(0.6)
     M = 0.4 * (0.7 * projector(first) + 0.3 * projector(second)) + 0.6 * projector(third)
     expected = np.linalg.solve(np.eye(len(R)) + R @ M @ R.T / made.alpha, factor.target)
     np.testing.assert_allclose(hull.solve(), expected, atol=1e-6)
-    np.testing.assert_allclose(hull.mixture.apply(np.eye(6)), M, atol=1e-14)
-    assert hull.mixture.shares.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(hull.project(np.eye(6)), M, atol=1e-14)
+    assert hull.shares.sum() == pytest.approx(1.0)
 
 
 @every_kind
@@ -92,7 +86,7 @@ def test_gradient_along_segments(kind, form, hull_kind):
     made = problem(kind)
     factor = factor_of(getattr(made, form))
     first, other = np.array(LABELS[0]), np.array(LABELS[2])
-    toward = hull_of(factor, first, 2).toward(other, 3)
+    toward = factor.hull(first, 2).toward(other, 3)
     share, h = 0.4, 1e-4
     P = factor.adjoint(toward(share).solve())
     way = projector(other) - projector(first)
@@ -113,7 +107,7 @@ def test_any_b_gives_a_bound(kind, seed):
     for form in (made.by_gram, made.by_rows):
         factor = factor_of(form)
         rng = np.random.default_rng(seed)
-        solved = hull_of(factor, np.array(LABELS[0]), 2).solve()
+        solved = factor.hull(np.array(LABELS[0]), 2).solve()
         for B in (solved, 3 * solved, factor.target, rng.standard_normal(factor.target.shape)):
             explained = bf.most_explained(factor.adjoint(B), choices)
             assert dual_bound(factor, B, explained) <= least * (1 + 1e-10)
@@ -130,20 +124,22 @@ def test_columns_in_small_units_are_part_of_the_root():
     value += 0.5 * made.alpha * np.square(W).sum()
     assert value == pytest.approx(least, rel=1e-3)
     # No warning of ill-conditioned systems, and a bound that is one.
-    B = hull_of(factor, np.array([0, 0, 1, 2]), 3).solve()
+    B = factor.hull(np.array([0, 0, 1, 2]), 3).solve()
     choices = bf.groupings(4, 3)
     explained = bf.most_explained(factor.adjoint(B), choices)
     assert dual_bound(factor, B, explained) <= made.best(choices) * (1 + 1e-6)
 
 
 def test_mixture_holds_many_groups():
+    factor = factor_of(problem("squared").by_gram)
     # Labels are kept in few bytes; these numbers of groups are where one byte more is needed.
     for n_groups in (1, 127, 128, 129, 300):
         labels = np.arange(2 * n_groups) % n_groups
-        mixture = Mixture((), (), np.empty(0)).with_grouping(labels, n_groups, 1.0)
+        grouping = factor.grouping(labels, n_groups)
         P = np.random.default_rng(0).standard_normal((2 * n_groups, 1))
         expected = 0.5 * (P[:n_groups] + P[n_groups:])
-        np.testing.assert_allclose(mixture.apply(P), np.vstack([expected, expected]), rtol=1e-14)
+        projected = factor.project(grouping, P)
+        np.testing.assert_allclose(projected, np.vstack([expected, expected]), rtol=1e-14)
 
 
 def test_zero_targets_have_a_bound_of_zero():
@@ -151,5 +147,5 @@ def test_zero_targets_have_a_bound_of_zero():
     made.target[:] = 2.0
     for form in (made.by_gram, made.by_rows):
         factor = factor_of(form)
-        B = hull_of(factor, np.array(LABELS[0]), 2).solve()
+        B = factor.hull(np.array(LABELS[0]), 2).solve()
         assert dual_bound(factor, B, 0.0) <= 1e-25

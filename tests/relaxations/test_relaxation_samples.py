@@ -10,8 +10,9 @@ from clustruct.grouping.constraints import ScaledClustered
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.relaxations import samples
+from clustruct.relaxations import hull
 from clustruct.relaxations.hull import RelaxationSettings, dual_bound
+from clustruct.relaxations.samples import SampleFactor
 
 N, D = 7, 2
 
@@ -32,7 +33,7 @@ def groupings(n_groups):
 
 
 def test_psi_of_a_grouping_is_its_best_value(objective):
-    factor = samples.SampleFactor(objective)
+    factor = SampleFactor(objective)
     for labels in itertools.islice(groupings(2), 1, None, 5):
         B = factor.hull(labels, 2).solve()
         value = 0.5 * float(np.vdot(factor.target, B))
@@ -40,7 +41,7 @@ def test_psi_of_a_grouping_is_its_best_value(objective):
 
 
 def test_negative_gradient_is_made_of_the_rows(objective):
-    factor = samples.SampleFactor(objective)
+    factor = SampleFactor(objective)
     first, second = np.array([0, 1] * 3 + [0]), np.array([0] * 4 + [1] * 3)
     toward = factor.hull(first, 2).toward(second, 2)
 
@@ -48,14 +49,14 @@ def test_negative_gradient_is_made_of_the_rows(objective):
         return 0.5 * float(np.vdot(factor.target, toward(share).solve()))
 
     P = factor.adjoint(toward(0.3).solve())
-    A, C = factor.columns(first, 2).toarray(), factor.columns(second, 2).toarray()
+    A, C = factor.grouping(first, 2).toarray(), factor.grouping(second, 2).toarray()
     change = C @ C.T - A @ A.T
     slope = -np.trace(change @ P @ P.T) / (2 * factor.alpha)
     assert (psi(0.3 + 1e-6) - psi(0.3 - 1e-6)) / 2e-6 == pytest.approx(slope, rel=1e-4)
 
 
 def test_bound_is_below_the_best_grouping_and_oracle_is_bounded(objective):
-    factor = samples.SampleFactor(objective)
+    factor = SampleFactor(objective)
     best = min(objective.fit_groups(labels, 1e-12).value for labels in groupings(2))
     constraint = ScaledClustered(2, objective.roots)
     rng = np.random.default_rng(0)
@@ -63,7 +64,7 @@ def test_bound_is_below_the_best_grouping_and_oracle_is_bounded(objective):
         rng.standard_normal((N, 1)) for _ in range(5)
     ]:
         P = factor.adjoint(B)
-        held = max(np.square(factor.columns(labels, 2).T @ P).sum() for labels in groupings(2))
+        held = max(np.square(factor.grouping(labels, 2).T @ P).sum() for labels in groupings(2))
         assert held <= constraint.explained(P) * (1 + 1e-9)
         nearest = constraint.project(P)
         assert np.vdot(P, P) - nearest.sq_distance <= held * (1 + 1e-9)
@@ -74,9 +75,9 @@ def test_bound_is_below_the_best_grouping_and_oracle_is_bounded(objective):
 def test_iterative_and_dense_hulls_agree(objective, fit_intercept, monkeypatch):
     response = objective.response
     other = Response(response.target, response.loss, 1, response.shares, fit_intercept)
-    factor = samples.SampleFactor(SampleObjective(objective.design, other, 0.05))
+    factor = SampleFactor(SampleObjective(objective.design, other, 0.05))
     first, second = np.array([0, 1] * 3 + [0]), np.array([0] * 4 + [1] * 3)
     dense = factor.hull(first, 2).toward(second, 2)(0.4).solve()
-    monkeypatch.setattr(samples, "SETTINGS", RelaxationSettings(dense_rows=0))
+    monkeypatch.setattr(hull, "SETTINGS", RelaxationSettings(dense_rows=0))
     iterative = factor.hull(first, 2).toward(second, 2)(0.4).solve()
     assert iterative == pytest.approx(dense, rel=1e-5, abs=1e-7)

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 
 import clustruct as cs
 from clustruct.grouping.constraints import BlockClustered, Clustered, Free, SparseClustered
-from clustruct.relaxations import features as relaxations
+from clustruct.relaxations import hull as relaxations
 from clustruct.relaxations.features import factor_of
 from clustruct.relaxations.hull import RelaxationSettings
 from clustruct.solvers.conditional_gradient import ConditionalGradient

@@ -102,7 +102,7 @@ def test_planted_groups(seed, solver):
     rows = OwnRows.of([as_design(X[tasks == t]) for t in range(24)])
     shares = np.full(y.size, 1 / y.size)
     part = Part(rows, y, shares, SquaredLoss(), np.zeros(6), False)
-    data = task_data(part, SquaredLoss(), False)
+    data = task_data(part, SquaredLoss())
     prices = Strengths(*(np.full(6, price) for price in (0.0, 0.05, 0.05, 5.0)))
     outcome = solve(problem_of(TaskObjective(data, prices), 3), solver)
     assert adjusted_rand_score(outcome.solution.labels, planted.labels) == 1.0

@@ -9,19 +9,15 @@ from clustruct.design.grouped import GroupedDesign
 from clustruct.design.local import (
     CHUNK_BYTES,
     DenseDesign,
-    SparseDesign,
-    as_design,
-    one_by_one,
-)
-from clustruct.design.protocols import (
     Design,
     LocalDesign,
     Operator,
     PickingDesign,
     Rows,
-    StreamedDesign,
+    one_by_one,
 )
-from clustruct.design.sources import Beside, apply, average, computed, load, place
+from clustruct.design.sources import Beside, apply, as_design, average, computed, load, place
+from clustruct.design.sparse import SparseDesign
 from clustruct.grouping.rows import assignment
 
 __all__ = [
@@ -35,7 +31,6 @@ __all__ = [
     "PickingDesign",
     "Rows",
     "SparseDesign",
-    "StreamedDesign",
     "apply",
     "as_design",
     "assignment",

@@ -10,13 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from clustruct._finite import finite_moments
+from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, cast, device_of, like, namespace, take, to_host
-from clustruct.design.local import WholeRows, locate
-from clustruct.design.protocols import Floats, Labels, Rows, T
+from clustruct.design.local import Combine, PickingDesign, Rows, T
 from clustruct.grouping.device_kmeans import cluster_on_device
 from clustruct.kernels.kmeans1d import cluster_values
-
-__all__ = ["DeviceDesign", "SparseDeviceDesign", "as_rows"]
 
 # Rows are taken in double precision by blocks of this size: a GPU wants larger ones than a cache.
 BLOCK_BYTES = 1 << 28
@@ -46,38 +44,26 @@ def _telling_of_memory(method: Method) -> Method:
     return cast_to("Method", told)
 
 
-class DeviceDesign(WholeRows):
+class DeviceDesign(PickingDesign):
     """An array that speaks the array API; it is never copied, and never leaves its device."""
 
-    is_sparse = False
-    on_host = False
-
     def __init__(self, X: Any) -> None:
-        self._X = X
+        super().__init__(X, int(X.shape[0]) * int(X.shape[1]))
+        self._near = X  # other arrays are placed beside this one
         self._xp = namespace(X)
-        self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
-        self.n_entries = self.shape[0] * self.shape[1]
 
     # ---- Rows
 
     def place(self, rows: Any) -> Rows:
         """On the device of ``X``."""
-        return beside(to_host(rows), self._X)
+        return beside(to_host(rows), self._near)
 
-    def fold(
-        self,
-        function: Callable[..., T],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
+    def fold(self, function: Callable[..., T], *rows: Rows, combine: Combine[T] = None) -> T:
         """The function, and its result on the host."""
         return _on_host(function(*rows))
 
     def sweep_keeping(
-        self,
-        function: Callable[..., tuple[Rows, T]],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
+        self, function: Callable[..., tuple[Rows, T]], *rows: Rows, combine: Combine[T] = None
     ) -> tuple[Rows, T]:
         """The function of this design: new rows stay, their sum goes to the host."""
         kept, total = function(self, *rows)
@@ -90,32 +76,23 @@ class DeviceDesign(WholeRows):
         some = tuple(self._xp.take(mine, index, axis=0) for mine in rows)
         return type(self)(self._some_rows(index)), some
 
-    def locate(self, shares: Rows, positions: Floats) -> Labels:
-        """By the cumulative sum of the shares, on the host."""
-        return locate(to_host(shares), positions)
-
     def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
         """Some rows, and what belongs to them, brought to the host."""
-        mine = beside(index, self._X)
-        some = tuple(to_host(take(x, index)) for x in rows)
-        return self._matrix_on_host(self._some_rows(mine)), some
+        mine = self._some_rows(beside(index, self._near))
+        return self._matrix_on_host(mine), tuple(to_host(take(x, index)) for x in rows)
 
     def weights(self, values: Floats) -> Any:
         """On the device, in the precision of ``X``."""
-        return self._mine(values)
+        return like(values, self._near)
 
     def over(self, rows: Rows) -> "DeviceDesign":
         """An array is a design already."""
         return DeviceDesign(rows)
 
-    def by_rows(self) -> "DeviceDesign":
-        """It is by rows."""
-        return self
-
     @_telling_of_memory
     def rows(self, index: Labels) -> "DeviceDesign":
         """A copy of some rows, on the device."""
-        return type(self)(self._some_rows(self._index(index)))
+        return type(self)(self._some_rows(beside(index, self._near)))
 
     @_telling_of_memory
     def cluster(
@@ -124,14 +101,14 @@ class DeviceDesign(WholeRows):
         """On the device, where there are many numbers of equal weight."""
         if weights is not None or values.size < DEVICE_VALUES:
             return cluster_values(values, weights, n_clusters)
-        return cluster_on_device(beside(values, self._X), n_clusters)
+        return cluster_on_device(beside(values, self._near), n_clusters)
 
     # ---- The matrix
 
     @_telling_of_memory
     def scores(self, W: Floats) -> Rows:
         """``X W``, in double precision."""
-        return self._double(self._times(self._X, self._mine(W)))
+        return self._double(self._times(self._X, self.weights(W)))
 
     @_telling_of_memory
     def adjoint(self, R: Rows) -> Floats:
@@ -139,45 +116,11 @@ class DeviceDesign(WholeRows):
         product = self._times(self._transposed(), cast(R, self._X.dtype))
         return to_host(self._double(product))
 
-    @_telling_of_memory
-    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
-        means = self._zeros(self.shape[1])
-        for rows, block in self._blocks():
-            means = means + shares[rows] @ block
-        variances = self._zeros(self.shape[1])
-        for rows, block in self._blocks():
-            variances = variances + shares[rows] @ (block - means) ** 2
-        return finite_moments(to_host(means), to_host(variances))
-
-    @_telling_of_memory
-    def gram(self, shares: Rows, means: Floats) -> Floats:
-        """Weighted Gram matrix of the columns less ``means``."""
-        centre, roots = beside(means, self._X), self._xp.sqrt(shares)
-        gram = self._zeros(self.shape[1], self.shape[1])
-        for rows, block in self._blocks():
-            block = (block - centre) * roots[rows, None]
-            gram = gram + block.T @ block
-        return to_host(gram)
-
-    @_telling_of_memory
-    def cross(self, R: Rows, means: Floats) -> Floats:
-        """``X'R`` of the columns less ``means``, in double precision."""
-        centre = beside(means, self._X)
-        product = self._zeros(self.shape[1], R.shape[1])
-        for rows, block in self._blocks():
-            product = product + (block - centre).T @ R[rows, :]
-        return to_host(product)
-
-    def group_sums(self, labels: Labels, n_groups: int) -> Rows:
-        """``X Z``."""
-        return self.scores((labels[:, None] == np.arange(n_groups)).astype(np.float64))
+    moments = _telling_of_memory(PickingDesign.moments)
+    gram = _telling_of_memory(PickingDesign.gram)
+    cross = _telling_of_memory(PickingDesign.cross)
 
     # ---- On the device
-
-    def _index(self, index: Labels) -> Any:
-        """Numbers of rows beside ``X``."""
-        return beside(index, self._X)
 
     def _some_rows(self, index: Any) -> Any:
         """A copy of the rows with these numbers."""
@@ -190,11 +133,7 @@ class DeviceDesign(WholeRows):
         return self._X.T
 
     def _n_bytes(self) -> int:
-        return self.n_entries * _size_of(self._X)
-
-    def _mine(self, values: Floats) -> Any:
-        """Numbers of the host beside ``X``, in its precision."""
-        return like(values, self._X)
+        return self.n_entries * _size_of(self._near)
 
     def _times(self, X: Any, W: Any) -> Any:
         """A product; one column takes the routine for vectors, which is much the faster."""
@@ -204,7 +143,7 @@ class DeviceDesign(WholeRows):
         return cast(values, self._xp.float64)
 
     def _zeros(self, *shape: int) -> Any:
-        return self._xp.zeros(shape, dtype=self._xp.float64, device=device_of(self._X))
+        return self._xp.zeros(shape, dtype=self._xp.float64, device=device_of(self._near))
 
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
         """Blocks of rows in double precision."""
@@ -239,10 +178,9 @@ class SparseDeviceDesign(DeviceDesign):
     is_sparse = True
 
     def __init__(self, X: Any) -> None:
-        self._X = X
-        self._xp = namespace(X.values())
-        self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
-        self.n_entries = int(X.values().shape[0])
+        PickingDesign.__init__(self, X, int(X.values().shape[0]))
+        self._near = X.values()
+        self._xp = namespace(self._near)
         by_column = X.to_sparse_csc()
         self._columns = _csr(
             by_column.ccol_indices(), by_column.row_indices(), by_column.values(), self.shape[::-1]
@@ -285,9 +223,6 @@ class SparseDeviceDesign(DeviceDesign):
 
     # ---- On the device
 
-    def _index(self, index: Labels) -> Any:
-        return beside(index, self._X.values())
-
     def _some_rows(self, index: Any) -> Any:
         xp, bounds = self._xp, self._X.crow_indices()
         first, counts = bounds[index], bounds[index + 1] - bounds[index]
@@ -306,15 +241,9 @@ class SparseDeviceDesign(DeviceDesign):
     def _transposed(self) -> Any:
         return self._columns
 
-    def _mine(self, values: Floats) -> Any:
-        return cast(beside(values, self._X.values()), self._X.dtype)
-
-    def _zeros(self, *shape: int) -> Any:
-        return self._xp.zeros(shape, dtype=self._xp.float64, device=self._X.device)
-
     def _n_bytes(self) -> int:
         index = self._X.col_indices()
-        return self.n_entries * (_size_of(self._X.values()) + index.element_size())
+        return self.n_entries * (_size_of(self._near) + index.element_size())
 
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
         """Blocks of rows, dense: for Gram matrices, which are small."""

@@ -1,59 +1,35 @@
 """Groups of columns as the columns of a design."""
 
 from collections.abc import Callable
-from typing import Any
 
-from clustruct.design.protocols import Design, Floats, Labels, Rows, T
+from clustruct._typing import Floats, Labels
+from clustruct.design.local import Combine, Design, Operator, Rows, T
 from clustruct.grouping.rows import assignment
 
-__all__ = ["GroupedDesign"]
 
-
-class GroupedDesign:
+class GroupedDesign(Operator):
     """``X Z`` as a design of its own, without forming it: ``Z`` gathers, ``Z'`` adds up.
 
-    `labels` are the groups of the columns, -1 for none.
+    `labels` are the groups of the columns, -1 for none. Rows are handled as those of ``X``.
     """
 
     def __init__(self, design: Design, labels: Labels, n_groups: int) -> None:
         self._design = design
         self._labels = labels
         self._assignment = assignment(labels, n_groups)
-        self.shape: tuple[int, int] = (design.shape[0], n_groups)
+        self.shape = (design.shape[0], n_groups)
         self.streamed = design.streamed
         self.single = design.single
+        self.place = design.place  # type: ignore[method-assign]
+        self.map = design.map  # type: ignore[method-assign]
+        self.fold = design.fold  # type: ignore[method-assign]
 
-    def place(self, rows: Any) -> Rows:
-        """As of ``X``."""
-        return self._design.place(rows)
-
-    def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
-        """As of ``X``."""
-        return self._design.map(function, *rows)
-
-    def fold(
-        self,
-        function: Callable[..., T],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
-        """As of ``X``."""
-        return self._design.fold(function, *rows, combine=combine)
-
-    def sweep(
-        self,
-        function: Callable[..., T],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
+    def sweep(self, function: Callable[..., T], *rows: Rows, combine: Combine[T] = None) -> T:
         """As of ``X``, with the same groups everywhere."""
         return self._design.sweep(self._grouped(function), *rows, combine=combine)
 
     def sweep_keeping(
-        self,
-        function: Callable[..., tuple[Rows, T]],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
+        self, function: Callable[..., tuple[Rows, T]], *rows: Rows, combine: Combine[T] = None
     ) -> tuple[Rows, T]:
         """As of ``X``, with the same groups everywhere."""
         return self._design.sweep_keeping(self._grouped(function), *rows, combine=combine)

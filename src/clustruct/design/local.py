@@ -1,30 +1,33 @@
-"""Matrices in memory, dense and sparse, as designs."""
+"""What the rest of the package may ask of ``X``, and how arrays with a row a sample are handled.
+
+Arrays with a row for each sample (scores, targets, shares) are *rows*: they live where the rows of
+``X`` live, and only the design knows how to reach them. Arrays with an entry for each feature
+(weights, means, Gram matrices) are on the host, in double precision.
+
+A design says what it can do (whether passes are dear, whether rows are on the host); nobody asks
+what it is. The plainest one is here as well: a dense matrix in memory. What `Operator` and `Design`
+do by default is right for it.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from clustruct._finite import finite_moments
-from clustruct.arrays import to_host
-from clustruct.design.protocols import Check, Floats, Labels, Rows, T
-from clustruct.kernels.group_sums import sum_columns_by_column, sum_columns_by_row
+from clustruct._typing import Floats, Labels
+from clustruct.arrays import beside, namespace, to_host
 from clustruct.kernels.kmeans1d import cluster_values
 
-__all__ = [
-    "CHUNK_BYTES",
-    "DenseDesign",
-    "SparseDesign",
-    "WholeRows",
-    "aligned",
-    "as_design",
-    "local_matrix",
-    "locate",
-    "one_by_one",
-]
+# A NumPy array where ``X`` is one; the array of another library, or of many pieces, elsewhere.
+Rows = Any
+T = TypeVar("T")
+# Brings what users pass for so many rows to the host, validates it, and returns an array.
+Check = Callable[[Any, int], NDArray[Any]]
+# Puts two results of a function together; None to add them up.
+Combine: TypeAlias = Callable[[T, T], T] | None
 
 CHUNK_BYTES = 1 << 23
 # Blocks that are read for several weightings one after the other stay in the nearer cache.
@@ -33,170 +36,234 @@ NEAR_BYTES = 1 << 19
 FEW_COLUMNS = 8
 # Where fewer rows are left out than this, leaving them out costs more than it saves.
 WORTH_TAKING = 0.7
-# Stored entries of a sparse matrix that are treated at once.
-CHUNK_ENTRIES = 1 << 20
 
 
-def as_design(X: Any, *, in_stretches: bool = False) -> "DenseDesign | SparseDesign":
-    """The design of a validated matrix on the host: a NumPy array, or CSR or CSC."""
-    return SparseDesign(X) if sparse.issparse(X) else DenseDesign(X, in_stretches=in_stretches)
+class Operator(ABC):
+    """A linear map from weights to scores: what gradients and Newton steps need of ``X``.
 
-
-def local_matrix(X: Any) -> Any:
-    """A piece of a matrix as a design wants it: single or double precision, CSR or CSC."""
-    if sparse.issparse(X):
-        X = X if X.format in ("csr", "csc") else X.tocsr()
-        X = X if all(part.flags.aligned for part in (X.data, X.indices, X.indptr)) else X.copy()
-    else:
-        X = aligned(np.asarray(X))
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-
-
-def aligned(x: Any) -> Any:
-    """The same array where numbers may lie.
-
-    What comes over a network may begin at any byte. NumPy then multiplies by another routine, whose
-    last bits differ.
+    shape: rows and columns.
+    single: whether products are of single precision, or may be.
+    streamed: whether passes are dear: reading ``X`` costs more than computing with it.
     """
-    return np.require(x, requirements="A") if isinstance(x, np.ndarray) else x
 
-
-# ---- Rows
-
-
-def one_by_one(jobs: Sequence[Callable[[], T]]) -> Iterator[T]:
-    """Run jobs one after the other, each when its result is asked for."""
-    return (job() for job in jobs)
-
-
-class WholeRows:
-    """Rows that are one array each: all of them are treated at once, where they are."""
-
-    streamed = False
     shape: tuple[int, int]
-    _X: Any
+    single: bool
+    streamed: bool = False
 
-    @property
-    def dtype(self) -> Any:
-        """Precision of the entries."""
-        return self._X.dtype
+    @abstractmethod
+    def scores(self, W: Floats) -> Rows:
+        """``X W`` for a ``d x K`` matrix."""
 
-    @property
-    def single(self) -> bool:
-        """Whether products are of single precision."""
-        return str(self._X.dtype).endswith("float32")
+    @abstractmethod
+    def adjoint(self, R: Rows) -> Floats:
+        """``X' R`` for an ``n x K`` matrix."""
 
-    def keep(self, rows: Rows) -> Rows:
-        """They are there."""
+    @abstractmethod
+    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column."""
+
+    def place(self, rows: Any) -> Rows:
+        """Bring rows on the host, or attached ones, to where those of ``X`` are."""
         return rows
 
     def map(self, function: Callable[..., Any], *rows: Rows) -> Rows:
-        """The function itself."""
+        """New rows from others: the function treats each row by itself."""
         return function(*rows)
 
-    def sweep(
-        self,
-        function: Callable[..., T],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
-        """The function of this design."""
+    def fold(self, function: Callable[..., T], *rows: Rows, combine: Combine[T] = None) -> T:
+        """A sum over rows: the function returns an array, or a tuple of them, for those given.
+
+        What it returns for different rows is added up, or put together by `combine`.
+        """
+        return function(*rows)
+
+    def sweep(self, function: Callable[..., T], *rows: Rows, combine: Combine[T] = None) -> T:
+        """The same for functions that take the design of these rows first: one pass over ``X``."""
         return function(self, *rows)
 
-    def side_by_side(self, jobs: Sequence[Callable[[], T]]) -> Iterator[T]:
-        """One after the other."""
-        return one_by_one(jobs)
+    def sweep_keeping(
+        self, function: Callable[..., tuple[Rows, T]], *rows: Rows, combine: Combine[T] = None
+    ) -> tuple[Rows, T]:
+        """A sweep by a function that returns new rows as well, which stay where ``X`` is.
 
-    def attach(self, values: Any, name: str = "rows", check: Check | None = None) -> NDArray[Any]:
-        """On the host, where it stays until it is placed."""
+        It returns an array of rows, or a tuple of them, and what is to be added up.
+        """
+        return function(self, *rows)
+
+
+class Design(Operator):
+    """What the rest of the package may ask of ``X`` (``n x d``).
+
+    n_entries: stored numbers, a measure of the cost of one product.
+    is_sparse: whether zeros are left out.
+    on_host: whether rows are on the host, as NumPy arrays; the design is then a `LocalDesign`.
+    """
+
+    n_entries: int
+    is_sparse: bool = False
+    on_host: bool = False
+
+    def attach(self, values: Any, name: str = "rows", check: Check | None = None) -> Rows:
+        """What users pass for the rows, validated, as `map` and `fold` take it.
+
+        It is on the host, also where ``X`` is on a device, or in the pieces of ``X``. The check
+        sees whole arrays; it is not applied to Dask collections, which have to be folded for it.
+        """
         return np.asarray(values) if check is None else check(values, self.shape[0])
 
     def gather(self, rows: Rows) -> NDArray[Any]:
-        """They are one array."""
+        """Rows as one array on the host."""
         return to_host(rows)
 
-    def hand_out(self, codes: Rows) -> Any:
-        """As they are."""
-        return codes
-
-
-class LocalRows(WholeRows, ABC):
-    """Rows that are NumPy arrays: all of them are treated at once."""
-
-    on_host = True
-    _X: Any
-
-    def place(self, rows: Any) -> Rows:
-        """They are there."""
+    def keep(self, rows: Rows) -> Rows:
+        """The same rows, computed once, where `map` would leave that to every pass."""
         return rows
 
-    def fold(
-        self,
-        function: Callable[..., T],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
-        """The function itself."""
-        return function(*rows)
-
-    def sweep_keeping(
-        self,
-        function: Callable[..., tuple[Rows, T]],
-        *rows: Rows,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> tuple[Rows, T]:
-        """The function of this design."""
-        return function(self, *rows)
+    @abstractmethod
+    def gram(self, shares: Rows, means: Floats) -> Floats:
+        """``(X - 1 m')' diag(shares) (X - 1 m')`` for given ``m``, ``d x d``."""
 
     @abstractmethod
-    def rows(self, index: Labels) -> Any:
-        """A design of some rows, which are copied."""
+    def cross(self, R: Rows, means: Floats) -> Floats:
+        """``(X - 1 m')' R`` for given ``m``, as exact as `gram` whatever the precision of ``X``."""
 
-    def only(self, mask: Rows, *rows: Rows) -> tuple[Any, tuple[Rows, ...]]:
-        """A design of some rows, and what belongs to them."""
-        index = np.flatnonzero(mask)
-        return self.rows(index), tuple(mine[index] for mine in rows)
+    def group_sums(self, labels: Labels, n_groups: int) -> Rows:
+        """``X Z``: the columns of each group added up, those with label -1 left out."""
+        return self.scores((labels[:, None] == np.arange(n_groups)).astype(np.float64))
+
+    def group_sums_together(self, groupings: Sequence[tuple[Labels, int]]) -> list[Rows]:
+        """`group_sums` of several groupings, in one pass."""
+        return [self.group_sums(*grouping) for grouping in groupings]
+
+    def weights(self, values: Floats) -> Any:
+        """Weights as users get them: where ``X`` is, and in its precision if that is elsewhere."""
+        return values
+
+    def hand_out(self, codes: Rows) -> Any:
+        """Integers of the rows as users get them: beside ``X``, lazily for Dask."""
+        return codes
+
+    def side_by_side(self, jobs: Sequence[Callable[[], T]]) -> Iterable[T]:
+        """Run independent jobs and return their results; concurrent jobs share passes."""
+        return one_by_one(jobs)
+
+    @abstractmethod
+    def only(self, mask: Rows, *rows: Rows) -> tuple["Design", tuple[Rows, ...]]:
+        """The design of the rows where the mask is true, and what belongs to these rows."""
 
     def locate(self, shares: Rows, positions: Floats) -> Labels:
-        """By their cumulative sum."""
-        return locate(shares, positions)
+        """Numbers of the rows at which shares, added up from the first, pass the positions."""
+        totals = to_host(shares).cumsum()
+        totals /= totals[-1]
+        return totals.searchsorted(positions, side="right")
+
+    @abstractmethod
+    def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
+        """Rows of ascending numbers as a matrix of the host, and what belongs to them."""
+
+    def by_rows(self) -> "Design":
+        """The same design, of which rows are cheap to take."""
+        return self
+
+    @abstractmethod
+    def over(self, rows: Rows) -> "Design":
+        """The design whose matrix is the given rows, ``n x Q``."""
+
+    # Exact k-means of numbers of the host, made where it takes least time.
+    cluster = staticmethod(cluster_values)
+
+
+class PickingDesign(Design):
+    """A design all of whose rows are at hand, on the host or on a device."""
+
+    def __init__(self, X: Any, n_entries: int) -> None:
+        self._X = X
+        self.shape = (int(X.shape[0]), int(X.shape[1]))
+        self.n_entries = n_entries
+        self.dtype: Any = X.dtype
+        self.single = str(X.dtype).endswith("float32")
+
+    def _zeros(self, *shape: int) -> Any:
+        """Sums to begin with, where ``X`` is."""
+        return np.zeros(shape)
+
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Blocks of rows, dense and in double precision."""
+        raise NotImplementedError
+
+    def moments(self, shares: Rows) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
+        means, variances = self._zeros(self.shape[1]), self._zeros(self.shape[1])
+        for rows, block in self._blocks():
+            means += shares[rows] @ block
+        for rows, block in self._blocks():
+            away = block - means
+            away *= away
+            variances += shares[rows] @ away
+        return finite_moments(to_host(means), to_host(variances))
+
+    def gram(self, shares: Rows, means: Floats) -> Floats:
+        """Weighted Gram matrix of the columns less ``means``."""
+        gram = self._zeros(self.shape[1], self.shape[1])
+        centre, roots = beside(means, gram), namespace(shares).sqrt(shares)
+        for rows, block in self._blocks():
+            away = (block - centre) * roots[rows, None]
+            gram += away.T @ away
+        return to_host(gram)
+
+    def cross(self, R: Rows, means: Floats) -> Floats:
+        """``X'R`` of the columns less ``means``, in double precision."""
+        product = self._zeros(self.shape[1], R.shape[1])
+        centre = beside(means, product)
+        for rows, block in self._blocks():
+            product += (block - centre).T @ R[rows, :]
+        return to_host(product)
+
+    @abstractmethod
+    def rows(self, index: Labels) -> "PickingDesign":
+        """A copy of some of the rows, as a design of their own."""
+
+
+class LocalDesign(PickingDesign):
+    """A design whose rows are arrays of the host."""
+
+    on_host = True
+
+    def matrix(self) -> Any:
+        """``X`` itself, a NumPy array or a sparse matrix."""
+        return self._X
+
+    @abstractmethod
+    def rows(self, index: Labels) -> "LocalDesign":
+        """A copy of some of the rows, as a design of their own."""
+
+    @abstractmethod
+    def row_products(self, B: Rows) -> Rows:
+        """``[b_i1 x_i, ..., b_iK x_i]`` for each row ``b_i`` of an ``n x K`` matrix, dense."""
+
+    def only(self, mask: Rows, *rows: Rows) -> tuple["LocalDesign", tuple[Rows, ...]]:
+        """A copy of some rows, and of what belongs to them."""
+        index = np.flatnonzero(mask)
+        return self.rows(index), tuple(mine[index] for mine in rows)
 
     def fetch(self, index: Labels, *rows: Rows) -> tuple[Any, tuple[Any, ...]]:
         """A copy of some rows, and of what belongs to them."""
         return self._X[index], tuple(mine[index] for mine in rows)
 
-    def matrix(self) -> Any:
-        """It is on the host."""
-        return self._X
-
-    def by_rows(self) -> Any:
-        """Rows of an array are cheap to take."""
-        return self
-
-    def weights(self, values: Floats) -> Floats:
-        """As they are."""
-        return values
-
     def over(self, rows: Floats) -> "DenseDesign":
         """An array is a design already."""
         return DenseDesign(rows)
 
-    cluster = staticmethod(cluster_values)
 
-
-class DenseDesign(LocalRows):
+class DenseDesign(LocalDesign):
     """An array of single or double precision; it is never copied.
 
     With `in_stretches`, products with a few columns are made of some rows after the other. By one
     thread they take half the time then; several threads share large products only.
     """
 
-    is_sparse = False
-
     def __init__(self, X: NDArray[np.floating], *, in_stretches: bool = False) -> None:
-        self._X = X
-        self.shape: tuple[int, int] = X.shape
-        self.n_entries = X.size
+        super().__init__(X, X.size)
         self._in_stretches = in_stretches and X.flags.c_contiguous
 
     def scores(self, W: Floats) -> Floats:
@@ -225,33 +292,6 @@ class DenseDesign(LocalRows):
         height = max(1, NEAR_BYTES // max(1, width * self._X.itemsize))
         return (slice(first, first + height) for first in range(0, n_rows, height))
 
-    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of each column, in two passes so that offsets do no harm."""
-        means = np.zeros(self.shape[1])
-        for rows, block in self._blocks():
-            means += shares[rows] @ block
-        variances = np.zeros(self.shape[1])
-        for rows, block in self._blocks():
-            block = block - means
-            variances += shares[rows] @ np.square(block, out=block)
-        return finite_moments(means, variances)
-
-    def gram(self, shares: Floats, means: Floats) -> Floats:
-        """Weighted Gram matrix of the columns less ``means``."""
-        gram = np.zeros((self.shape[1], self.shape[1]))
-        roots = np.sqrt(shares)
-        for rows, block in self._blocks():
-            block = (block - means) * roots[rows, None]
-            gram += block.T @ block
-        return gram
-
-    def cross(self, R: Floats, means: Floats) -> Floats:
-        """``X'R`` of the columns less ``means``, in double precision."""
-        product = np.zeros((self.shape[1], R.shape[1]))
-        for rows, block in self._blocks():
-            product += (block - means).T @ R[rows]
-        return product
-
     def weighted_grams(
         self, R: Floats, weigh: Callable[[slice], Floats], *, centred: bool
     ) -> tuple[Floats, Floats, Floats]:
@@ -276,10 +316,6 @@ class DenseDesign(LocalRows):
             for q, mine in enumerate(weigh(rows)):
                 grams[q] += _gram_about(means[q], joined, mine)
         return totals, means, grams
-
-    def group_sums(self, labels: Labels, n_groups: int) -> Floats:
-        """``X Z``."""
-        return self.scores((labels[:, None] == np.arange(n_groups)).astype(self._X.dtype))
 
     def rows(self, index: Labels) -> "DenseDesign":
         """A copy of some rows."""
@@ -310,141 +346,15 @@ def _gram_about(means: Floats, rows: Floats, weights: Floats) -> Floats:
     return gram
 
 
-def locate(shares: Floats, positions: Floats) -> Labels:
-    """Numbers of the rows at which the cumulative shares, of all together, pass the positions."""
-    totals = shares.cumsum()
-    totals /= totals[-1]
-    return totals.searchsorted(positions, side="right")
+def one_by_one(jobs: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """Run jobs one after the other, each when its result is asked for."""
+    return (job() for job in jobs)
 
 
-# ---- Sparse matrices
+def aligned(x: Any) -> Any:
+    """The same array where numbers may lie.
 
-
-class SparseDesign(LocalRows):
-    """A CSR or CSC matrix; it is never made dense, centred or converted."""
-
-    is_sparse = True
-
-    def __init__(self, X: sparse.csr_matrix | sparse.csc_matrix) -> None:
-        self._X = X
-        self.shape: tuple[int, int] = X.shape
-        self.n_entries = int(X.nnz)
-
-    def scores(self, W: Floats) -> Floats:
-        """``X W``."""
-        return _sparse_product(self._X, W)
-
-    def adjoint(self, R: Floats) -> Floats:
-        """``X' R``."""
-        return _sparse_product(self._X.T, R)
-
-    def moments(self, shares: Floats) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of each column, a block of the matrix at a time."""
-        means, variances, stored = (np.zeros(self.shape[1]) for _ in range(3))
-        counts = np.zeros(self.shape[1], dtype=np.int32)
-        for block, rows, columns in self._blocks():
-            means[columns] += block.T @ shares[rows]
-        # Of the entries stored and of the zeros apart, so that offsets do no harm.
-        for block, rows, columns in self._blocks():
-            away = block.data - _spread(block, means[columns])
-            variances[columns] += _like(block, np.square(away, out=away)).T @ shares[rows]
-            away.fill(1.0)
-            stored[columns] += _like(block, away).T @ shares[rows]
-            counts[columns] += _column_counts(block).astype(np.int32, copy=False)
-        zeros = np.where(counts < self.shape[0], np.maximum(shares.sum() - stored, 0.0), 0.0)
-        return finite_moments(means, variances + zeros * means**2)
-
-    def _blocks(self) -> Iterator[tuple[Any, slice, slice]]:
-        """Blocks of rows or columns in double precision with one entry a place, and where."""
-        X = self._X
-        by_row = X.format == "csr"
-        lines = X.shape[0] if by_row else X.shape[1]
-        height = max(1, CHUNK_ENTRIES * lines // max(1, X.nnz))
-        for first in range(0, lines, height):
-            part, whole = slice(first, first + height), slice(None)
-            rows, columns = (part, whole) if by_row else (whole, part)
-            block = X if height >= lines else X[rows, columns]
-            if not block.has_canonical_format:
-                block = block.copy()
-                block.sum_duplicates()
-            yield block.astype(np.float64, copy=False), rows, columns
-
-    def gram(self, shares: Floats, means: Floats) -> Floats:
-        """Weighted Gram matrix of the columns less ``means``."""
-        X = self._summed().astype(np.float64, copy=False)
-        full = _like(X, np.ones(X.nnz)).T @ np.ones(X.shape[0]) == X.shape[0]
-        if full.any():  # a column without zeros stays as it is when centred, and offsets are gone
-            shift = np.where(full, means, 0.0)
-            X, means = _like(X, X.data - _spread(X, shift)), means - shift
-        mine = X.T @ shares
-        weighted = sparse.diags(np.sqrt(shares)) @ X
-        gram: Floats = (weighted.T @ weighted).toarray()
-        total = shares.sum()
-        return gram - np.outer(mine, means) - np.outer(means, mine) + total * np.outer(means, means)
-
-    def cross(self, R: Floats, means: Floats) -> Floats:
-        """``X'R`` of the columns less ``means``, in double precision."""
-        product: Floats = self._X.T.astype(np.float64, copy=False) @ R
-        return product - np.outer(means, R.sum(axis=0))
-
-    def group_sums(self, labels: Labels, n_groups: int) -> Floats:
-        """``X Z``, adding each entry to its row and group."""
-        X = self._X
-        add = sum_columns_by_row if X.format == "csr" else sum_columns_by_column
-        sums = np.zeros((X.shape[0], n_groups))
-        add(X.data, X.indices, X.indptr, labels.astype(np.intp, copy=False), sums)
-        return sums
-
-    def rows(self, index: Labels) -> "SparseDesign":
-        """A copy of some rows."""
-        return SparseDesign(self._X[index])
-
-    def by_rows(self) -> "SparseDesign":
-        """CSR slices rows cheaply."""
-        return SparseDesign(self._X.tocsr())
-
-    def row_products(self, B: Floats) -> Floats:
-        """Each row times each of its numbers; the only thing here that is made dense."""
-        products: Floats = B[:, :, None] * self._X.toarray()[:, None, :]
-        return products.reshape(self.shape[0], -1)
-
-    def _summed(self) -> sparse.csr_matrix | sparse.csc_matrix:
-        """The matrix with one entry a place: what squares and counts of entries rely on."""
-        if self._X.has_canonical_format:
-            return self._X
-        # To turn rows into columns sorts them in linear time; sorting in place takes longer.
-        X = self._X.tocsc() if self._X.format == "csr" else self._X.tocsr()
-        X.sum_duplicates()
-        return X
-
-
-def _spread(X: sparse.csr_matrix | sparse.csc_matrix, values: Floats) -> Floats:
-    """The value of its column for each entry, without indices of another width on the way."""
-    if X.format == "csc":
-        return np.repeat(values, np.diff(X.indptr))
-    spread = np.empty(X.nnz)
-    height = CHUNK_BYTES // 8
-    for first in range(0, X.nnz, height):
-        spread[first : first + height] = values[X.indices[first : first + height]]
-    return spread
-
-
-def _column_counts(X: sparse.csr_matrix | sparse.csc_matrix) -> NDArray[np.integer]:
-    """How many entries each column has."""
-    if X.format == "csc":
-        return np.diff(X.indptr)
-    return np.bincount(X.indices, minlength=X.shape[1])
-
-
-def _like(
-    X: sparse.csr_matrix | sparse.csc_matrix, data: Floats
-) -> sparse.csr_matrix | sparse.csc_matrix:
-    """A matrix with other entries at the same places, which it shares."""
-    return type(X)((data, X.indices, X.indptr), shape=X.shape)
-
-
-def _sparse_product(X: sparse.spmatrix, W: Floats) -> Floats:
-    """``X W`` in the precision of ``X``; a single column takes SciPy's faster way."""
-    W = W.astype(X.dtype, copy=False)
-    product = (X @ W[:, 0])[:, None] if W.shape[1] == 1 else X @ W
-    return np.asarray(product, dtype=np.float64)
+    What comes over a network may begin at any byte. NumPy then multiplies by another routine, whose
+    last bits differ.
+    """
+    return np.require(x, requirements="A") if isinstance(x, np.ndarray) else x

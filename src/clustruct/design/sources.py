@@ -12,15 +12,14 @@ from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.utils import check_array
 
 from clustruct import arrays
 from clustruct.arrays import to_host
-from clustruct.design.local import as_design
-from clustruct.design.protocols import Check, Design, PickingDesign
-
-__all__ = ["Beside", "apply", "average", "computed", "is_partitioned", "load", "place"]
+from clustruct.design.local import Check, DenseDesign, Design, PickingDesign
+from clustruct.design.sparse import SparseDesign
 
 # scikit-learn's checks of a matrix: sparse ones stay sparse, single precision stays single.
 MATRIX_CHECKS: dict[str, Any] = {
@@ -38,19 +37,16 @@ class Beside(NamedTuple):
     check: Check
 
 
+def as_design(X: Any, *, in_stretches: bool = False) -> DenseDesign | SparseDesign:
+    """The design of a validated matrix on the host: a NumPy array, or CSR or CSC."""
+    return SparseDesign(X) if issparse(X) else DenseDesign(X, in_stretches=in_stretches)
+
+
 def place(X: Any, validate: Callable[..., Any]) -> Design:
     """Validate what users pass as ``X`` and return its design.
 
-    Parameters
-    ----------
-    X : array-like, sparse matrix, Dask collection or array of another library
-    validate : callable
-        scikit-learn's `validate_data` for an estimator: takes a matrix and its checks, returns the
-        matrix. For a Dask collection it checks the names and the number of features only.
-
-    Returns
-    -------
-    Design
+    validate: scikit-learn's `validate_data` for an estimator: takes a matrix and its checks,
+        returns the matrix. For a Dask collection it checks names and number of features only.
     """
     if not (is_partitioned(X) or _is_large_map(X)):
         return _place_whole(X, validate)
@@ -74,24 +70,12 @@ def apply(
 ) -> Any:
     """Apply a row-wise function to what users pass as ``X``, lazily for Dask.
 
-    Parameters
-    ----------
-    function : callable
-        From a `PickingDesign`, and from what is beside its rows, to an array with as many rows.
-    X : array-like, sparse matrix, Dask collection or array of another library
-    validate : callable
-        As in `place`; pieces are validated when they are computed.
-    axes : tuple of int
-        Shape of what the function returns, without the rows.
-    dtype : dtype or None
-        Of what the function returns; None for that of ``X``.
-    beside : Beside, default=None
-        What belongs to the rows, such as ids.
-
-    Returns
-    -------
-    array
-        A Dask array for a Dask collection.
+    function: from a `PickingDesign`, and from what is beside its rows, to an array with as many
+        rows.
+    validate: as in `place`; pieces are validated when they are computed.
+    axes: shape of what the function returns, without the rows.
+    dtype: of what the function returns; None for that of ``X``.
+    beside: what belongs to the rows, such as ids.
     """
     if not is_partitioned(X):
         design = _place_whole(X, validate)

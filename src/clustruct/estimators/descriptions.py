@@ -3,28 +3,6 @@
 Entries of the same name in several tables are for different uses; see `clustruct._docs`.
 """
 
-__all__ = [
-    "ALL",
-    "CLASSES",
-    "SEARCH",
-    "FEATURES",
-    "FEATURE_SEARCH",
-    "SAMPLES",
-    "SAMPLE_SEARCH",
-    "TASKS",
-    "TASK_CLASSES",
-    "TASK_SEARCH",
-    "ARGUMENTS",
-    "CLASS_ARGUMENTS",
-    "TASK_ARGUMENTS",
-    "FITTED",
-    "SEARCHED",
-    "OF_CLASSES",
-    "OF_FEATURES",
-    "OF_SAMPLES",
-    "OF_TASKS",
-]
-
 # ---- Parameters of constructors
 
 ALL = """
@@ -289,6 +267,29 @@ cv_results_ : dict
 OF_CLASSES = """
 classes_ : ndarray of shape (n_classes,)
     The classes.
+"""
+
+OF_NUMBERS = """
+coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+    Weights.
+intercept_ : float or ndarray of shape (n_outputs,)
+    Intercept.
+"""
+
+OF_CLASS_WEIGHTS = """
+coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    Weights.
+intercept_ : ndarray of shape (1,) or (n_classes,)
+    Intercepts.
+classes_ : ndarray of shape (n_classes,)
+    The classes.
+"""
+
+OF_RIDGE = """
+alpha_ : float
+    The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
+relax_ : float
+    The fraction chosen.
 """
 
 OF_FEATURES = """

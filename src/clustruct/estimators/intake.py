@@ -23,46 +23,12 @@ from clustruct.design import Beside, Design, Rows, apply, average, load, place
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 
-__all__ = [
-    "Samples",
-    "apply_model",
-    "beside_targets",
-    "check_classes",
-    "check_groups",
-    "check_targets",
-    "check_weights",
-    "class_response",
-    "class_weights",
-    "is_missing",
-    "mean_over_samples",
-    "named",
-    "names_of_features",
-    "number_response",
-    "place_matrix",
-    "require_finite_targets",
-    "require_targets",
-    "take_samples",
-    "validate",
-    "weigh",
-    "with_features_of",
-]
-
 # Times that each class is shown to scikit-learn, which takes values that all differ for numbers.
 SHOWN = 3
 
 
 class Samples(NamedTuple):
-    """Samples to fit.
-
-    Attributes
-    ----------
-    design : Design
-    targets : rows of shape (n,) or (n, K)
-    shares : rows of shape (n,)
-        Weights, which sum to one.
-    total : float
-        What the weights summed to before.
-    """
+    """Samples to fit; the shares are their weights, divided by their sum, `total`."""
 
     design: Design
     targets: Rows

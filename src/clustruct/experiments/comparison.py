@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LEAST_COUNT", "Comparison", "Entry", "Figure", "figure_of", "paper_figures"]
+__all__ = ["Comparison", "Entry", "Figure", "figure_of", "paper_figures", "printed_names"]
 
 LEAST_COUNT = 4  # fewer repetitions give no usable standard deviation
 
@@ -37,6 +37,12 @@ def figure_of(values: Sequence[float]) -> Figure | None:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     return Figure(statistics.fmean(values), deviation, len(values))
+
+
+def printed_names(methods: str) -> dict[str, str]:
+    """The printed name of each method."""
+    special = {"oracle": "Oracle", "lasso": "Lasso", "auto": "auto (ours)"}
+    return {method: special.get(method, method.upper()) for method in methods.split()}
 
 
 def paper_figures(printed: str, columns: Iterable[str], count: int) -> dict[str, dict[str, Figure]]:
@@ -76,48 +82,51 @@ class Entry:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table of the paper beside ours."""
+    """A table of the paper beside ours.
+
+    The method ``auto``, which the paper does not have, is compared with the best of the paper's
+    figures in its column, the oracle's left out.
+    """
 
     title: str
     quantity: str  # what the figures measure
     methods: Mapping[str, str]  # key and printed name of each row, in order
-    columns: Sequence[str]
-    entries: Sequence[Entry]
+    values: Mapping[str, Mapping[str, Sequence[float]]]  # of all repetitions, by column and method
+    paper: Mapping[str, Mapping[str, Figure]]
 
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        quantity: str,
-        methods: Mapping[str, str],
-        ours: Mapping[str, Mapping[str, Sequence[float]]],
-        paper: Mapping[str, Mapping[str, Figure]],
-        *,
-        against_best: str = "auto",
-        not_best: Sequence[str] = ("oracle",),
-    ) -> "Comparison":
-        """Compare the values of all repetitions with the paper, both by column and method.
-
-        The method `against_best`, which the paper does not have, is compared with the best of the
-        paper's figures in its column; methods in `not_best` do not count as best.
-        """
-        entries = []
-        for column, found in ours.items():
-            known = paper.get(column, {})
-            for method in methods:
-                figure, rival = known.get(method), ""
-                if method == against_best and known:
-                    rivals = {known[name].mean: name for name in known if name not in not_best}
-                    rival = rivals[min(rivals)]
-                    figure = known[rival]
-                mine = figure_of(found.get(method, ()))
-                entries.append(Entry(method, column, mine, figure, rival))
-        return cls(title, quantity, methods, tuple(ours), entries)
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.values)
 
     def entry(self, method: str, column: str) -> Entry:
         """The entry of a method in a column."""
-        return next(e for e in self.entries if (e.method, e.column) == (method, column))
+        ours = figure_of(self.values[column].get(method, ()))
+        known = self.paper.get(column, {})
+        rival = ""
+        if method == "auto" and known:
+            rivals = {known[name].mean: name for name in known if name != "oracle"}
+            rival = rivals[min(rivals)]
+        return Entry(method, column, ours, known.get(rival or method), rival)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries of all methods, column by column."""
+        return [self.entry(method, column) for column in self.values for method in self.methods]
 
     def count(self, verdict: str) -> int:
         """The number of entries with a verdict."""
         return sum(entry.verdict == verdict for entry in self.entries)
+
+    def gains(self) -> dict[str, str]:
+        """A clause for each column in which ``auto`` is better than the best of the paper."""
+        clauses = {}
+        for column in self.values:
+            entry = self.entry("auto", column)
+            if entry.verdict == "better" and entry.ours and entry.paper:
+                clauses[column] = (
+                    f"{column}: `auto` {entry.ours}, the paper's best "
+                    f"({self.methods[entry.rival]}) {entry.paper}: "
+                    f"{entry.paper.mean / entry.ours.mean:.3g} times less"
+                )
+        return clauses

@@ -2,14 +2,16 @@
 
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PACKAGES", "environment", "environment_line"]
+__all__ = ["environment", "environment_line", "installed_version"]
 
 PACKAGES = ("clustruct", "numpy", "scipy", "scikit-learn", "sortedl1")
 
@@ -24,7 +26,7 @@ def environment(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
         "load": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in packages},
+        "packages": {name: installed_version(name) for name in packages},
     }
 
 
@@ -39,15 +41,16 @@ def environment_line(facts: dict[str, Any]) -> str:
 
 
 def _cpu() -> str:
-    try:
+    """The model of the processor."""
+    with suppress(OSError):
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or "unknown"
-    names = [line.partition(":")[2] for line in text.splitlines() if line.startswith("model name")]
-    return names[0].strip() if names else platform.processor() or "unknown"
+        if found := re.search(r"^model name\s*:\s*(.*)$", text, flags=re.MULTILINE):
+            return found[1].strip()
+    return platform.processor() or "unknown"
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """The version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

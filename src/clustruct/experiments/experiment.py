@@ -2,28 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from clustruct import __version__
 from clustruct.experiments.comparison import Comparison, figure_of
 from clustruct.experiments.output.pictures import Picture
+from clustruct.experiments.output.tables import Table
 
-__all__ = [
-    "Cell",
-    "Experiment",
-    "Measurement",
-    "PlainTable",
-    "Presentation",
-    "Row",
-    "Task",
-    "readings_table",
-    "shares_table",
-    "values_by_method",
-    "values_in",
-]
+__all__ = ["Cell", "Experiment", "Measurement", "Presentation", "Row", "Task"]
 
 Cell = Mapping[str, float | int | str]
 
@@ -37,15 +27,15 @@ class Measurement:
     name: str  # of the file of results
     # Returns what JSON can hold. A module-level function, since it is sent to other processes.
     measure: Callable[[Cell, np.random.SeedSequence], dict[str, Any]]
-    settings: Callable[[], dict[str, Any]]  # all constants that the results depend on
+    settings: Mapping[str, Any]  # the constants that the results depend on
     # Raises OSError or ImportError, with the remedy, if data or packages are missing.
     check: Callable[[], None] = lambda: None
     cost: Callable[[Cell], float] = lambda cell: 1.0  # estimated processor seconds a repetition
 
     @property
     def digest(self) -> str:
-        """A digest of the settings, computed at each call since packages may be installed."""
-        return _digest(self.settings())
+        """A digest of the settings and of the version of this package."""
+        return _digest({"clustruct": __version__, "version": 1, **self.settings})
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +71,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class PlainTable:
-    """A table without figures of the paper."""
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
 class Presentation:
     """The tables, pictures and remarks of an experiment."""
 
     comparisons: Sequence[Comparison] = ()
-    tables: Sequence[PlainTable] = ()
+    tables: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
     remarks: Sequence[str] = ()  # sentences computed from the figures
 
@@ -110,7 +91,7 @@ class Experiment:
     cells: Sequence[Cell]
     repetitions: int  # as many as in the paper
     present: Callable[[Sequence[Row]], Presentation]
-    quick_cells: Sequence[Cell]
+    quick_cells: Sequence[Cell] = ()  # by default all cells
     quick_repetitions: int = 2
     readings: Sequence[str] = ()  # how we read the paper where it is ambiguous
     other_cells: Sequence[Cell] = ()  # other readings of the paper; not in a quick run
@@ -118,9 +99,8 @@ class Experiment:
 
     def tasks(self, *, repetitions: int | None, quick: bool) -> list[Task]:
         """The tasks, one repetition of all cells after the other."""
-        cells = self.quick_cells if quick else self.cells
-        usual = self.quick_repetitions if quick else self.repetitions
-        count = usual if repetitions is None else repetitions
+        cells = (quick and self.quick_cells) or self.cells
+        count = repetitions or (self.quick_repetitions if quick else self.repetitions)
         if self.repetitions == 1:
             count = 1  # a fit to all data has nothing to repeat
         tasks = [Task(self.measurement, cell, r) for r in range(count) for cell in cells]
@@ -132,16 +112,10 @@ class Experiment:
 
 def values_in(rows: Sequence[Row], cell: Cell, *path: str) -> list[float]:
     """The values of all repetitions of a cell under a path of keys, without those that are None."""
-    found = []
-    for row in rows:
-        if row.cell != cell:
-            continue
-        value: Any = row.values
-        for name in path:
-            value = value.get(name) if isinstance(value, Mapping) else None
-        if value is not None:
-            found.append(float(value))
-    return found
+    found: list[Any] = [row.values for row in rows if row.cell == cell]
+    for name in path:
+        found = [value.get(name) if isinstance(value, Mapping) else None for value in found]
+    return [float(value) for value in found if value is not None]
 
 
 def values_by_method(
@@ -163,43 +137,35 @@ def values_by_method(
 
 
 def readings_table(
-    title: str,
-    rows: Sequence[Row],
-    cells: Mapping[str, Cell],
-    methods: Mapping[str, str],
-    *,
-    path: str,
-    factor: float = 1.0,
-) -> PlainTable:
-    """Means and deviations for other readings of the paper, one cell each."""
+    title: str, methods: Mapping[str, str], values: Mapping[str, Mapping[str, Sequence[float]]]
+) -> Table:
+    """Means and deviations for other readings of the paper, a row for each."""
     body = []
-    for name, found in values_by_method(rows, cells, methods, path, factor).items():
-        figures = [figure_of(values) for values in found.values()]
+    for name, found in values.items():
+        figures = [figure_of(mine) for mine in found.values()]
         if any(figures):
             count = max(figure.count for figure in figures if figure)
             body.append([name, str(count), *("-" if f is None else str(f) for f in figures)])
-    return PlainTable(title, ["", "repetitions", *methods.values()], body)
+    return Table(title, ["", "repetitions", *methods.values()], body)
 
 
 def shares_table(
     title: str,
     methods: Mapping[str, str],
-    columns: Iterable[str],
+    columns: Sequence[str],
     values: Callable[[str, str], Sequence[float | bool]],
-) -> PlainTable:
+) -> Table:
     """The mean of ``values(method, column)`` in percent, "-" if there are none."""
-    header = list(columns)
     body = [
-        [printed, *(f"{np.mean(v):.0%}" if (v := values(name, c)) else "-" for c in header)]
+        [printed, *(f"{np.mean(v):.0%}" if (v := values(name, c)) else "-" for c in columns)]
         for name, printed in methods.items()
     ]
-    return PlainTable(title, ["", *header], body)
+    return Table(title, ["", *columns], body)
 
 
-def _text(cell: Cell) -> str:
-    return json.dumps(dict(cell), sort_keys=True, separators=(",", ":"))
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(_text(value).encode()).hexdigest()[:12]

@@ -1,39 +1,34 @@
 """The progress bar of a run, on standard error if that is a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from clustruct.experiments.runner import Progress
+from clustruct.experiments.runner import Outcome, Watch
 
 __all__ = ["shown_progress"]
 
 
 @contextmanager
-def shown_progress(stream: TextIO | None = None) -> Iterator[Callable[[Progress], None]]:
+def shown_progress(stream: TextIO | None = None) -> Iterator[Watch]:
     """Show a progress bar while the block runs; yields the callback that updates it."""
-    stream = sys.stderr if stream is None else stream
+    stream = stream or sys.stderr
     if stream is None or not stream.isatty():
-        yield lambda progress: None
+        yield lambda outcome: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
     console = Console(file=stream)
-    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         job = bar.add_task("starting", total=None, count="")
 
-        def update(progress: Progress) -> None:
-            bar.update(
-                job,
-                description=progress.name,
-                # Repetitions differ in their cost: the bar and the time left follow the cost.
-                completed=progress.cost_done,
-                total=progress.cost,
-                count=f"{progress.done}/{progress.total}",
-            )
+        def update(outcome: Outcome) -> None:
+            # Repetitions differ in their cost: the bar and the time left follow the cost.
+            bar.update(job, completed=outcome.cost_done, total=outcome.cost)
+            count = f"{outcome.done}/{outcome.total}"
+            bar.update(job, description=outcome.latest, count=count)
 
         yield update

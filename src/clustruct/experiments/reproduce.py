@@ -1,16 +1,15 @@
 """The command ``clustruct reproduce``: run experiments and write their tables, pictures, page."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clustruct.experiments.environment import environment
 from clustruct.experiments.experiment import Experiment
-from clustruct.experiments.output.files import Section, make_sections, write_sections
-from clustruct.experiments.output.page import render_page
-from clustruct.experiments.runner import Outcome, Progress, RunSettings, run_experiments
+from clustruct.experiments.output.files import Section, make_sections, render_page, write_sections
+from clustruct.experiments.runner import Outcome, RunSettings, Watch, run_experiments
 from clustruct.experiments.store import locked, write_whole
 
 __all__ = ["Reproduction", "reproduce"]
@@ -49,7 +48,7 @@ class Reproduction:
 def reproduce(
     experiments: Sequence[Experiment],
     settings: RunSettings,
-    watch: Callable[[Progress], None] = lambda progress: None,
+    watch: Watch = lambda outcome: None,
 ) -> Reproduction:
     """Run the tasks that have no result yet, and write the files of all results.
 
@@ -57,18 +56,20 @@ def reproduce(
     """
     with locked(settings.out):
         outcome = run_experiments(experiments, settings, watch)
-        _log(outcome, settings)
+        if outcome.computed:
+            _log(outcome, settings)
         named = {experiment.name: experiment for experiment in experiments}
         sections, complaint = make_sections(named, outcome.rows)
         write_sections(sections, settings.out)
         complaints = [f"{name} was left out: {why}" for name, why in outcome.missing.items()]
         complaints += [*outcome.failures, *([complaint] if complaint else [])]
-        page: Path | None = settings.out / "index.html"
+        page = None
         try:
-            write_whole(settings.out / "index.html", render_page(sections, outcome.missing))
+            text = render_page(sections, outcome.missing)
+            page = settings.out / "index.html"
+            write_whole(page, text)
         except ImportError as error:
             complaints.append(str(error))
-            page = None
     return Reproduction(outcome, sections, page, complaints + _without_oscar(experiments))
 
 
@@ -76,7 +77,7 @@ def _without_oscar(experiments: Sequence[Experiment]) -> list[str]:
     """A remark if the package that fits OSCAR is missing and the tables have a column for it."""
     from clustruct.experiments.paper.baselines import oscar_version
 
-    concerned = [e.name for e in experiments if "oscar" in e.measurement.settings()]
+    concerned = [e.name for e in experiments if "oscar" in e.measurement.settings]
     if not concerned or oscar_version() is not None:
         return []
     return [
@@ -87,8 +88,6 @@ def _without_oscar(experiments: Sequence[Experiment]) -> list[str]:
 
 def _log(outcome: Outcome, settings: RunSettings) -> None:
     """Append a line about this run: how long it took, and on which machine."""
-    if not outcome.computed:
-        return
     line = {
         "computed": outcome.computed,
         "done": outcome.done,

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from clustruct.experiments.experiment import Experiment, Row, Task
 from clustruct.experiments.store import Store
 
-__all__ = ["Outcome", "Progress", "RunSettings", "perform", "run_experiments"]
+__all__ = ["Outcome", "RunSettings", "Watch", "perform", "run_experiments"]
 
 
 @dataclass(frozen=True)
@@ -42,43 +42,37 @@ class RunSettings:
         return cpu_count() if self.jobs is None else self.jobs
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The state of a run after a repetition."""
-
-    done: int  # repetitions, earlier runs included
-    total: int
-    cost_done: float  # estimated processor seconds of this run so far
-    cost: float  # and of all that this run has to do
-    name: str  # measurement of the last result
-
-
 @dataclass
 class Outcome:
-    """The results of a run, by the name of the experiment."""
+    """The state of a run after a repetition, and in the end its results."""
 
-    rows: dict[str, list[Row]] = field(default_factory=dict)
+    rows: dict[str, list[Row]] = field(default_factory=dict)  # by the name of the experiment
     missing: dict[str, str] = field(default_factory=dict)  # what an experiment lacks, and a remedy
     failures: list[str] = field(default_factory=list)  # tracebacks of repetitions that failed
     done: int = 0  # repetitions, earlier runs included
     total: int = 0
     computed: int = 0  # repetitions of this run
     seconds: float = 0.0  # processor time of these
+    cost_done: float = 0.0  # estimated processor time of these and of failures
+    cost: float = 0.0  # and of all that this run has to do
     wall: float = 0.0
     interrupted: bool = False
+    latest: str = ""  # measurement of the last repetition
+
+
+Watch = Callable[[Outcome], None]
 
 
 def run_experiments(
     experiments: Sequence[Experiment],
     settings: RunSettings,
-    watch: Callable[[Progress], None] = lambda progress: None,
+    watch: Watch = lambda outcome: None,
 ) -> Outcome:
     """Run the tasks that have no result yet; `watch` is called after every repetition.
 
     Ctrl-C ends the run; the outcome then holds the results so far.
     """
-    outcome = Outcome()
-    begin = time.perf_counter()
+    outcome, begin = Outcome(), time.perf_counter()
     tasks: dict[str, list[Task]] = {}
     for experiment in experiments:
         try:
@@ -86,21 +80,20 @@ def run_experiments(
         except (OSError, ImportError) as error:
             outcome.missing[experiment.name] = str(error)
             continue
-        tasks[experiment.name] = experiment.tasks(
-            repetitions=settings.repetitions, quick=settings.quick
-        )
+        count, quick = settings.repetitions, settings.quick
+        tasks[experiment.name] = experiment.tasks(repetitions=count, quick=quick)
     every = {(t.measurement.name, t.key): t for mine in tasks.values() for t in mine}
-    stores = _open(every, settings)
+    stores = _stores(every, settings)
     pending = [task for (name, key), task in every.items() if key not in stores[name].rows]
     # All first repetitions come first, so that a run cut short has results for every cell.
     pending.sort(key=lambda task: task.repetition)
     outcome.total, outcome.done = len(every), len(every) - len(pending)
     try:
         with _sigterm_as_interrupt():
-            _work(pending, stores, settings, outcome, watch)
+            _work(pending, stores, settings.n_jobs, outcome, watch)
     except KeyboardInterrupt:
         outcome.interrupted = True
-        stores = _open(every, settings)  # what is on disk counts, wherever the interrupt struck
+        stores = _stores(every, settings)  # what is on disk counts, wherever the interrupt struck
         kept = sum(key in stores[name].rows for name, key in every)
         outcome.computed += kept - outcome.done
         outcome.done = kept
@@ -111,7 +104,7 @@ def run_experiments(
     return outcome
 
 
-def _open(every: Iterable[tuple[str, str]], settings: RunSettings) -> dict[str, Store]:
+def _stores(every: Iterable[tuple[str, str]], settings: RunSettings) -> dict[str, Store]:
     """The stores of the measurements, given as pairs of name and key."""
     names = {name for name, _ in every}
     return {name: Store(settings.out / "results" / f"{name}.jsonl") for name in sorted(names)}
@@ -131,18 +124,15 @@ def _sigterm_as_interrupt() -> Iterator[None]:
 
 
 def _work(
-    pending: Sequence[Task],
-    stores: dict[str, Store],
-    settings: RunSettings,
-    outcome: Outcome,
-    watch: Callable[[Progress], None],
+    pending: Sequence[Task], stores: dict[str, Store], n_jobs: int, outcome: Outcome, watch: Watch
 ) -> None:
     """Run the tasks and store each row as it arrives."""
     costs = {(t.measurement.name, t.key): t.measurement.cost(t.cell) for t in pending}
-    spent = 0.0
-    with closing(_results(pending, settings.n_jobs)) as results:
+    outcome.cost = sum(costs.values())
+    with closing(_results(pending, n_jobs)) as results:
         for name, key, row, error in results:
-            spent += costs[name, key]
+            outcome.latest = name
+            outcome.cost_done += costs[name, key]
             if row is None:
                 outcome.failures.append(f"{name} {key}: {error}")
             else:
@@ -150,7 +140,7 @@ def _work(
                 outcome.done += 1
                 outcome.computed += 1
                 outcome.seconds += row.seconds
-            watch(Progress(outcome.done, outcome.total, spent, sum(costs.values()), name))
+            watch(outcome)
 
 
 def _results(

@@ -7,17 +7,14 @@ crash is dropped when the file is opened, and its repetition is computed again.
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from clustruct._atomic import replacing
 from clustruct.experiments.experiment import Row
 
 __all__ = ["Store", "locked", "write_whole"]
-
-_FIELDS = {"key", "cell", "repetition", "seconds", "values"}
 
 
 class Store:
@@ -28,8 +25,8 @@ class Store:
         self.rows: dict[str, Row] = {}
         text = path.read_bytes() if path.exists() else b""
         for line in text.split(b"\n")[:-1]:  # the last one is empty, or torn
-            row = _row(line)
-            if row is not None:
+            with suppress(ValueError, TypeError):  # a damaged line, or one of something else
+                row = Row(**json.loads(line))
                 self.rows[row.key] = row
         kept = b"".join(_line(row) for row in self.rows.values())
         if kept != text:
@@ -76,11 +73,3 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _line(row: Row) -> bytes:
     return json.dumps(asdict(row), sort_keys=True, separators=(",", ":")).encode() + b"\n"
-
-
-def _row(line: bytes) -> Row | None:
-    try:
-        found: Any = json.loads(line)
-    except ValueError:
-        return None
-    return Row(**found) if isinstance(found, dict) and set(found) == _FIELDS else None

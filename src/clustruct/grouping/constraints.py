@@ -17,18 +17,6 @@ from clustruct.grouping.rows import ZERO, Cluster, group_rows
 from clustruct.kernels import kmeans1d
 from clustruct.results import Projection
 
-__all__ = [
-    "BlockClustered",
-    "Clustered",
-    "Constraint",
-    "FeatureConstraint",
-    "Free",
-    "Places",
-    "ScaledClustered",
-    "SparseClustered",
-    "leading_sum",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Places:
@@ -116,8 +104,8 @@ class Clustered:
             _, centers, sizes, _ = self._cluster(column, None, self.n_clusters)
             by_column += float(sizes @ np.square(centers))
         mean = P.mean(axis=0)
-        common = P.shape[0] * float(mean @ mean)
-        return min(by_column, common + _leading_energy(P - mean, self.n_clusters - 1))
+        away, common = P - mean, P.shape[0] * float(mean @ mean)
+        return min(by_column, common + leading_sum(away.T @ away, self.n_clusters - 1))
 
     def places(self, W: Floats) -> Places:
         """Every row may be in every group."""
@@ -149,7 +137,8 @@ class ScaledClustered:
 
     def explained(self, P: Floats) -> float:
         """The sum of the largest eigenvalues, as many as there are groups."""
-        return _leading_energy(P if P.shape[1] <= P.shape[0] else P.T, self.n_clusters)
+        gram = P.T @ P if P.shape[1] <= P.shape[0] else P @ P.T
+        return leading_sum(gram, self.n_clusters)
 
 
 class SparseClustered:
@@ -178,7 +167,7 @@ class SparseClustered:
         if self.n_clusters is None:
             sizes = np.sort(np.square(P).sum(axis=1))
             return float(sizes[sizes.size - min(self.n_nonzero, sizes.size) :].sum())
-        return min(held, _leading_energy(P, self.n_clusters))
+        return min(held, leading_sum(P.T @ P, self.n_clusters))
 
     def places(self, W: Floats) -> Places | None:
         """Every row may be in every group, or zero."""
@@ -290,11 +279,6 @@ def _thresholded(W: Floats, kept: NDArray[np.bool_]) -> Projection:
     labels = np.full(W.shape[0], ZERO, dtype=np.intp)
     labels[kept] = np.arange(int(kept.sum()))
     return _projection(W, labels, W[kept], exact=True)
-
-
-def _leading_energy(P: Floats, n_clusters: int) -> float:
-    """Sum of the largest eigenvalues of ``P P'``, as many as there are groups."""
-    return leading_sum(P.T @ P, n_clusters)
 
 
 def leading_sum(gram: Floats, n_clusters: int) -> float:

@@ -18,8 +18,6 @@ from clustruct.kernels.intervals import BLOCK, NO_WEIGHTS
 from clustruct.kernels.kmeans1d import Sorted, choose_origin, cut, ldexp
 from clustruct.kernels.sorting import scale_factors
 
-__all__ = ["cluster_on_device"]
-
 Array = Any
 
 # Four integers of 31 bits hold a number.

@@ -17,8 +17,6 @@ from clustruct._typing import Floats, Labels
 from clustruct.kernels import kmeans1d, sparse1d
 from clustruct.kernels.sorting import scale_down
 
-__all__ = ["Cluster", "Grouping", "assignment", "group_rows"]
-
 # Exact k-means of numbers: from values, weights and a number of groups to labels, centres, sizes
 # and inertia.
 Cluster = Callable[[Floats, Floats | None, int], tuple[Labels, Floats, Labels, float]]

@@ -31,7 +31,7 @@ class UncompiledKernelsWarning(RuntimeWarning):
 
 
 class _SourceLoader(SourceFileLoader):
-    """Load a kernel from its source, with something that answers to ``import cython``."""
+    """Load a kernel from its source, with a module to import as ``cython``."""
 
     def exec_module(self, module: ModuleType) -> None:
         from clustruct.kernels._stand_in import importable_cython

@@ -25,13 +25,7 @@ _OPTIONS = (
 
 
 class CType:
-    """A C type: called it converts a value, subscripted it becomes an array type.
-
-    Parameters
-    ----------
-    convert : callable
-        What makes a Python value one of this type; arrays and pointers stay what they are.
-    """
+    """A C type: called it converts a value, subscripted it becomes an array type."""
 
     def __init__(self, convert: Callable[[Any], Any]) -> None:
         self._convert = convert

@@ -13,7 +13,7 @@ of **cells**, ranges ``[lo, hi)`` of positions that it may take. One round
 4. splits the cells that are left.
 
 When all cells are single positions the discounts are zero and the chain is the optimum. A cell is
-only dropped when no best chain can use it, so the answer is exact, and the number of cells in use
+only dropped when no best chain can use it, so the result is exact, and the number of cells in use
 stays near ``L^2`` whatever ``n`` is.
 
 The discounts. Let ``t`` be a boundary of the best chain between groups of centres ``c < c'``,
@@ -83,29 +83,11 @@ def cheapest_chain(
 ):
     """Boundaries and cost of the cheapest chain, or None if none costs at most ``bound``.
 
-    Parameters
-    ----------
-    values, weights, origin, table, block
-        Sorted values and their running moments, see ``intervals.running_moments``.
-    n_groups : int
-        Number of groups, the zero group included; at least 2.
-    zero_group : int
-        Index of the zero group, or -1 for none.
-    middle : int
-        Index of a value that belongs to the zero group. Not used without a zero group.
-    gap : float
-        Least weight of the zero group.
-    bound : float
-        Cost of a chain already known, infinity if there is none.
-    cost_error : float
-        Error of a cost in plain double precision, see ``intervals.fast_cost_error``.
-    max_states : int
-        Raise ``MemoryError`` rather than hold more states than this.
-
-    Returns
-    -------
-    boundaries : ndarray of int64, shape (n_groups - 1,)
-    cost : float
+    The sorted values come with their running moments (``intervals.running_moments``) and the error
+    of a cost in plain double precision (``intervals.fast_cost_error``). ``n_groups``, at least 2,
+    counts the zero group, which has index ``zero_group`` (-1 for none), holds the value ``middle``
+    and has at least the weight ``gap``. ``bound`` is the cost of a chain already known, or
+    infinity. Raises ``MemoryError`` rather than hold more than ``max_states`` states.
     """
     n_layers: cython.Py_ssize_t = n_groups - 1
     noise: cython.double = SEARCH_NOISE * n_groups * cost_error

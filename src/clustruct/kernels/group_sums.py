@@ -16,14 +16,7 @@ def sum_columns_by_row(
 ):
     """Add to ``sums[i, q]`` the entries of row ``i`` whose column has label ``q``.
 
-    Parameters
-    ----------
-    data, indices, pointers : ndarray
-        A matrix in compressed rows.
-    labels : ndarray of intp
-        Group of each column, -1 for none.
-    sums : ndarray of float64, shape (n, q)
-        Changed in place.
+    The matrix is in compressed rows; the label -1 is for no group.
     """
     i: cython.Py_ssize_t
     place: cython.Py_ssize_t
@@ -43,17 +36,7 @@ def sum_columns_by_column(
     labels: cython.const[cython.Py_ssize_t][::1],
     sums: cython.double[:, ::1],
 ):
-    """Do the same for a matrix in compressed columns.
-
-    Parameters
-    ----------
-    data, indices, pointers : ndarray
-        A matrix in compressed columns.
-    labels : ndarray of intp
-        Group of each column, -1 for none.
-    sums : ndarray of float64, shape (n, q)
-        Changed in place.
-    """
+    """Do the same for a matrix in compressed columns."""
     j: cython.Py_ssize_t
     place: cython.Py_ssize_t
     label: cython.Py_ssize_t

@@ -47,22 +47,10 @@ def running_moments(
     origin: cython.double,
     block: cython.Py_ssize_t,
 ):
-    """Moments of ``[0, i)`` for every ``i`` that is a multiple of ``block``.
+    """Moments about ``origin`` of ``[0, i)`` for every ``i`` that is a multiple of ``block``.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Sorted values, scaled so that none exceeds 1 in size.
-    weights : ndarray of float64, shape (n,) or (0,)
-        Their weights; empty stands for weights of one.
-    origin : float
-        The point that the moments are taken about.
-    block : int
-        Distance between the positions that are tabulated.
-
-    Returns
-    -------
-    table : ndarray of float64, shape (n // block + 1, 6)
+    The values are sorted and scaled so that none exceeds 1 in size; empty weights stand for weights
+    of one. The table has a row of six numbers for each position.
     """
     table_array = np.zeros((values.shape[0] // block + 1, N_MOMENTS))
     table: cython.double[:, ::1] = table_array

@@ -39,24 +39,10 @@ Sorted = namedtuple("Sorted", "values weights firsts origin table exponent")
 def cluster_values(values, weights, n_clusters):
     """Exact weighted k-means of numbers in any order.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Finite and contiguous; left as they are.
-    weights : ndarray of float64, shape (n,), or None
-        Not negative, not all zero. Values of zero weight get the label of the nearest centre.
-    n_clusters : int
-        At least 1.
-
-    Returns
-    -------
-    labels : ndarray of intp, shape (n,)
-        In the order of the centres.
-    centers : ndarray of float64, shape (q,)
-    sizes : ndarray of intp, shape (q,)
-        Number of values in each group.
-    inertia : float
-        Infinite if it exceeds the largest double.
+    The values are finite and contiguous, and left as they are. Weights (or None) are not negative
+    and not all zero; values of zero weight get the label of the nearest centre. Returns labels in
+    the order of the centres, the centres, the number of values in each group, and the inertia,
+    which is infinite if it exceeds the largest double.
     """
     counted = None if weights is None or weights.all() else weights > 0
     if counted is None:
@@ -99,19 +85,8 @@ def choose_origin(least, middle, largest):
 def cut(ordered, n_clusters):
     """The best partition of sorted values.
 
-    Parameters
-    ----------
-    ordered : Sorted
-    n_clusters : int
-
-    Returns
-    -------
-    starts : ndarray of int64, shape (q - 1,)
-        Where the second and later groups start, among all values.
-    centers : ndarray of float64, shape (q,)
-    cost : float
-        As a mantissa and an exponent of two.
-    exponent : int
+    Returns where the second and later groups start, among all values, the centres, and the cost as
+    a mantissa and an exponent of two.
     """
     values, weights, firsts, origin, table, exponent = ordered
     n = values.shape[0]

@@ -27,30 +27,12 @@ def best_zero_group(
 ):
     """Where the zero group of the best chain with ``n_groups`` other groups begins and ends.
 
-    Parameters
-    ----------
-    table : ndarray of float64, shape (m, 6)
-        Moments at the positions that are considered, see ``intervals.running_moments``.
-    positions : ndarray of int64, shape (m,)
-        Those positions, ascending, the first and the last one among them.
-    low, high : ndarray of int32, shape (m,)
-        The least and the largest number of groups that may lie before each position.
-    n_left : int
-        So many positions lie to the left of the zero group, the others to its right.
-    gap : float
-        Least weight of the zero group.
-    n_groups : int
-    noise : float
-        Error of a cost in plain double precision, see ``intervals.fast_cost_error``.
-
-    Returns
-    -------
-    cost : float
-        Infinite if the windows leave no chain.
-    begin, end : int
-        The zero group, as positions.
-    n_before : int
-        Number of groups to the left of it.
+    The moments in ``table`` are those at ``positions``, ascending, the first and the last one among
+    them; ``low`` and ``high`` are the least and the largest number of groups before each.
+    ``n_left`` positions lie to the left of the zero group, whose weight is at least ``gap``;
+    ``noise`` is the error of a cost in plain double precision. Returns the cost, infinite if the
+    windows leave no chain, both ends of the zero group as positions, and the number of groups to
+    the left of it.
     """
     m: cython.Py_ssize_t = positions.shape[0]
     # Both layers share the arrays: one has the first half, the next the other, and so on in turn.

@@ -21,18 +21,7 @@ def with_ends(inner: cython.longlong[::1], n: cython.longlong):
 
 
 def label_by_threshold(values: cython.const[cython.double][::1], thresholds: cython.double[::1]):
-    """Number of thresholds at or below each value.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-    thresholds : ndarray of float64, shape (m,)
-        Ascending.
-
-    Returns
-    -------
-    labels : ndarray of intp, shape (n,)
-    """
+    """Number of thresholds, which ascend, at or below each value."""
     labels_array = np.empty(values.shape[0], dtype=np.intp)
     labels: cython.Py_ssize_t[::1] = labels_array
     with cython.nogil:

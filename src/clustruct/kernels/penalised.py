@@ -62,22 +62,8 @@ class Trial(NamedTuple):
 def best_partition(values, weights, origin, n_groups):
     """Inner boundaries of the best partition into exactly ``n_groups`` groups, and its price.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Ascending, distinct, none larger than 1 in size.
-    weights : ndarray of float64, shape (n,) or (0,)
-        Their weights; empty stands for weights of one.
-    origin : float
-        The point that the moments are taken about.
-    n_groups : int
-        From 1 to n.
-
-    Returns
-    -------
-    boundaries : ndarray of int64, shape (n_groups - 1,)
-    price : float
-        What a group must cost for this number of groups to be best.
+    The values ascend, are distinct and at most 1 in size; empty weights stand for weights of one.
+    The price is what a group must cost for this number of groups to be best.
     """
     n = values.shape[0]
     check_size(n, n_groups)
@@ -144,24 +130,12 @@ class Bracket(NamedTuple):
 
 
 def search_price(solve, few, many, n_groups, price, overshoot):
-    """Search for a price at which ``n_groups`` groups are best.
+    """Search for a price at which ``n_groups`` groups are best, beginning at ``price``.
 
-    Parameters
-    ----------
-    solve : callable
-        Gives the ``Trial`` that is best at a price.
-    few, many : Trial
-        Best ones with fewer and with more groups; their prices may be unknown.
-    n_groups : int
-    price : float
-        Where to begin.
-    overshoot : float
-        How far to go until there are prices on both sides, as a power of the ratio of the numbers
-        of groups; twice as far after a step that changed nothing.
-
-    Returns
-    -------
-    Bracket
+    ``solve`` gives the ``Trial`` that is best at a price; ``few`` and ``many`` are best ones with
+    fewer and with more groups, whose prices may be unknown. ``overshoot`` is how far to go until
+    there are prices on both sides, as a power of the ratio of the numbers of groups; twice as far
+    after a step that changed nothing.
     """
     secant = False
     for number in itertools.count():
@@ -194,24 +168,11 @@ def search_price(solve, few, many, n_groups, price, overshoot):
 
 
 def guess_price(values, mass, sums, origin, n_groups):
-    """Price at which about ``n_groups`` groups are best.
+    """Price at which about ``n_groups`` groups are best, and the overshoot for `search_price`.
 
-    That of the same number of groups on a sample, when there are many values for each group.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Ascending.
-    mass, sums : ndarray of float64, shape (n + 1,)
-        Their running weights and first moments about the origin.
-    origin : float
-    n_groups : int
-
-    Returns
-    -------
-    price : float
-    overshoot : float
-        How far to go from there for one group more or less, see ``search_price``.
+    The price is that of the same number of groups on a sample, when there are many values for each
+    group. The values ascend; ``mass`` and ``sums`` are their running weights and first moments
+    about the origin.
     """
     edges = _sample(values, mass, n_groups)
     if edges is None:

@@ -21,20 +21,7 @@ NO_LOADS = np.empty(0)
 
 
 def sort_values(values, weights=None):
-    """Return fresh arrays: the values in ascending order and their weights (or None).
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Finite values; left as they are.
-    weights : ndarray of float64, shape (n,), or None
-        Weights that follow their values.
-
-    Returns
-    -------
-    sorted_values : ndarray of float64, shape (n,)
-    sorted_weights : ndarray of float64, shape (n,), or None
-    """
+    """Fresh arrays of the finite values in ascending order and of their weights (or None)."""
     n = values.shape[0]
     if not cython.compiled or n < SMALL:
         if weights is None:
@@ -63,14 +50,7 @@ def radix_sort(
 ):
     """Sort the bit patterns of doubles with their loads, if there are any.
 
-    Parameters
-    ----------
-    bits, loads
-        What is to be sorted.
-    sorted_values, sorted_bits, sorted_loads
-        For the result; the first two share their memory.
-    spare_bits, spare_loads
-        Work space.
+    ``sorted_values`` and ``sorted_bits`` share their memory; the spare arrays are work space.
     """
     n: cython.Py_ssize_t = bits.shape[0]
     bit: cython.int
@@ -283,13 +263,8 @@ def scale_and_merge(
 ):
     """Distinct ones of sorted values times two factors, with the sums of their weights.
 
-    Returns
-    -------
-    distinct : ndarray of float64, shape (m,)
-    sums : ndarray of float64, shape (m,), or None
-        Empty ``weights`` stand for weights of one. None when all values are distinct.
-    starts : ndarray of int64, shape (m,), or None
-        Where each distinct value occurs first; None when all values are distinct.
+    Also returns where each distinct value occurs first. Empty weights stand for weights of one.
+    Sums and places are None when all values are distinct.
     """
     n: cython.Py_ssize_t = values.shape[0]
     weighted: cython.bint = weights.shape[0] > 0

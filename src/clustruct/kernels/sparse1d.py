@@ -38,21 +38,9 @@ N_SAMPLED = 2000
 def project_sparse(values, n_clusters, n_nonzero):
     """Groups of the nearest vector with few nonzero entries of few distinct values.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (d,)
-        Finite and contiguous; left as they are.
-    n_clusters : int
-        Largest number of distinct nonzero values, at least 1.
-    n_nonzero : int
-        Largest number of nonzero entries.
-
-    Returns
-    -------
-    labels : ndarray of intp, shape (d,)
-        Group of each value in the order of the centres, -1 for the zero group.
-    centers : ndarray of float64, shape (q,)
-        Ascending, none of them zero.
+    The values are finite and contiguous, and left as they are; ``n_clusters``, at least 1, is the
+    largest number of distinct nonzero values. Returns the group of each value in the order of the
+    centres, -1 for the zero group, and the centres, ascending, none of them zero.
     """
     kept, n_left = _extremes(values, n_nonzero)
     if kept.shape[0] == 0:

@@ -40,23 +40,11 @@ TOLERANCE = 1e-13
 
 
 def best_two_sided(items, counts, gap, n_groups):
-    """Edges of the groups on both sides of the zero group.
+    """Edges of the groups of negative and of those of positive items, as positions.
 
-    Parameters
-    ----------
-    items : ndarray of float64, shape (n,)
-        Ascending, none larger than 1 in size, just one of them zero.
-    counts : ndarray of float64, shape (n,) or (0,)
-        How often each occurs; empty stands for once.
-    gap : float
-        Least size of the zero group.
-    n_groups : int
-        Number of groups besides the zero group; the values that may be kept must be more.
-
-    Returns
-    -------
-    left, right : ndarray of int64
-        Edges of the groups of negative and of those of positive items, as positions.
+    The items ascend, are at most 1 in size, and just one of them is zero; ``counts`` is how often
+    each occurs, empty for once. ``gap`` is the least size of the zero group, and ``n_groups`` the
+    number of the others, fewer than the values that may be kept.
     """
     check_size(items.shape[0], n_groups)
     return _TwoSided(items, counts, gap).best_edges(n_groups)

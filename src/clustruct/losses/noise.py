@@ -17,11 +17,7 @@ LEAST_SCALE = 1e-12
 class Noise:
     """Normal noise of one variance on every output; other families differ from it.
 
-    Parameters
-    ----------
-    n_outputs : int
-    mean_loss : float
-        That of a constant prediction, which sets the scale below which noise counts as none.
+    mean_loss: that of a constant prediction, which sets the scale below which noise counts as none.
     """
 
     n_parameters = 1  # 0 if the scale is given and not fitted

@@ -16,11 +16,8 @@ from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
 from clustruct.losses import Loss, best_intercept, least_mean, mean_hessian
-from clustruct.objectives.newton import Expansion, minimise
+from clustruct.objectives.newton import Expansion, Line, minimise
 from clustruct.results import Projection
-
-__all__ = ["ROUNDING", "SINGLE", "LinearObjective", "Point", "Response", "inverse"]
-
 
 # A hundred times the rounding of a number, in units of what `Certificate.of` takes for rounding.
 ROUNDED = 2e-6
@@ -204,7 +201,10 @@ class LinearObjective:
 
         left = 0.0
         if response.fit_intercept:
-            left = float(self.design.fold(_column_sums, point.slope) @ point.intercept)
+            left = float(
+                self.design.fold(lambda g: namespace(g).sum(g, axis=0), point.slope)
+                @ point.intercept
+            )
 
         def bound(tau: float) -> float:
             conjugate = self.design.fold(lambda y, g, s: s @ loss.conjugate(y, tau * g), *rows)
@@ -223,7 +223,7 @@ class LinearObjective:
         return minimise(self, start, near, tol=tol)
 
 
-class RowsExpansion:
+class RowsExpansion(Expansion):
     """Second-order expansion by products with ``X``, see `newton`.
 
     With ``r`` and ``H`` its derivatives by the scores, ``u = 1'r``, ``T = 1'H 1`` and
@@ -260,7 +260,7 @@ class RowsExpansion:
         self.value = float(mean) + objective.ridge(W)
 
     @cached_property
-    def gradient(self) -> Floats:
+    def gradient(self) -> Floats:  # type: ignore[override]
         """``X'(r - H 1 T^-1 u) + penalty W``."""
         objective, loss = self._objective, self._objective.response.loss
         behind = self._inner @ self._slope
@@ -285,12 +285,19 @@ class RowsExpansion:
         )
         return objective.design.adjoint(bent) + objective.penalties[:, None] * direction
 
-    def along(self, move: Floats) -> "RowsLine":
-        """The line along a move of the weights; the intercept moves by ``-T^-1 (u + C'D)``."""
-        moved = self._objective.design.scores(move)
+    def along(self, move: Floats) -> Line:
+        """The line along a move: its points take no further product with ``X``."""
+        objective, design = self._objective, self._objective.design
+        moved = design.scores(move)
         behind = self._inner @ self._slope
-        slope = float(np.vdot(self.gradient, move)) - float(self._slope @ behind)
-        return RowsLine(self, move, moved, -behind - self._inner @ self._tilt(moved), slope)
+        shift = -behind - self._inner @ self._tilt(moved)
+
+        def at(length: float) -> RowsExpansion:
+            scores = design.map(lambda z, m: z + length * m, self._scores, moved)
+            intercept = self._intercept + length * shift
+            return RowsExpansion(objective, self._W + length * move, intercept, scores)
+
+        return Line(float(np.vdot(self.gradient, move)) - float(self._slope @ behind), at)
 
     def settled(self) -> Point:
         """The point with the best intercept, by the scores alone."""
@@ -306,33 +313,6 @@ class RowsExpansion:
         )
         return tilt
 
-    def moved(self, line: "RowsLine", length: float) -> "RowsExpansion":
-        """The expansion at another point of a line, without a product with ``X``."""
-        design = self._objective.design
-        scores = design.map(lambda z, m: z + length * m, self._scores, line.moved)
-        intercept = self._intercept + length * line.shift
-        return RowsExpansion(self._objective, self._W + length * line.move, intercept, scores)
-
-
-@dataclass(frozen=True, eq=False)
-class RowsLine:
-    """Expansions along a move of known scores.
-
-    Shapes: move (d, K).
-    moved (n, K): ``X`` times the move.
-    shift (K,): move of the intercept.
-    """
-
-    begin: RowsExpansion
-    move: Floats
-    moved: Rows
-    shift: Floats
-    slope: float
-
-    def at(self, length: float) -> RowsExpansion:
-        """The expansion after this fraction of the move."""
-        return self.begin.moved(self, length)
-
 
 def inverse(bends: Floats) -> Floats:
     """Pseudo-inverse of the second derivative by the intercept.
@@ -343,11 +323,6 @@ def inverse(bends: Floats) -> Floats:
     if not np.abs(bends).max(initial=0.0) > FLAT:
         return np.zeros_like(bends)
     return np.asarray(np.linalg.pinv(bends, rcond=ROUNDING), dtype=np.float64)
-
-
-def _column_sums(rows: Rows) -> Rows:
-    """Sum of each column."""
-    return namespace(rows).sum(rows, axis=0)
 
 
 def _per_share(slope: Rows, shares: Rows) -> Rows:

@@ -14,9 +14,10 @@ columns of ``X`` had been centred. One pass over ``X`` computes all of it; the b
 takes several passes over the scores, is found at the end.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,9 +25,7 @@ from clustruct._finite import require_finite
 from clustruct._typing import Floats
 
 if TYPE_CHECKING:
-    from clustruct.objectives.linear import Point
-
-__all__ = ["Expansion", "Line", "minimise"]
+    from clustruct.objectives.linear import LinearObjective, Point
 
 
 @dataclass(frozen=True)
@@ -50,59 +49,34 @@ class NewtonSettings:
 SETTINGS = NewtonSettings()
 
 
-class Expansion(Protocol):
-    """Second-order expansion of a function at given weights and an intercept."""
+class Expansion(ABC):
+    """Second-order expansion of an objective at given weights and an intercept."""
 
-    @property
-    def value(self) -> float:
-        """Value of the function."""
+    value: float
+    gradient: Floats  # by the weights, with the intercept at its best for them
 
-    @property
-    def gradient(self) -> Floats:
-        """Gradient by the weights, with the intercept at its best for them."""
-
+    @abstractmethod
     def product(self, direction: Floats) -> Floats:
         """Second derivative times a direction, with the intercept at its best."""
 
+    @abstractmethod
     def along(self, move: Floats) -> "Line":
-        """The line along a move of the weights and the intercept."""
+        """The line along a move of the weights; the intercept moves by ``-T^-1 (u + C'D)``."""
 
+    @abstractmethod
     def settled(self) -> "Point":
         """The point with these weights and the best intercept."""
 
 
-class Line(Protocol):
-    """Expansions along a move of the weights."""
+class Line(NamedTuple):
+    """Derivative at the start of a move, and the expansion after a fraction of the move."""
 
-    @property
-    def slope(self) -> float:
-        """Derivative of the function at the start of the move."""
-
-    def at(self, length: float) -> Expansion:
-        """The expansion after this fraction of the move."""
-
-
-class SmoothObjective(Protocol):
-    """An objective for Newton's method."""
-
-    quadratic: bool
-
-    def at(self, W: Floats, near: "Point | None" = None) -> "Point":
-        """The point at ``W``."""
-
-    def around(self, W: Floats, near: "Point") -> Expansion:
-        """Second-order expansion at ``W`` and the intercept of a point."""
-
-    def curvatures(self) -> Floats:
-        """Rough upper bounds of the diagonal of the second derivative, by rows of ``W``."""
+    slope: float
+    at: Callable[[float], Expansion]
 
 
 def minimise(
-    objective: SmoothObjective,
-    start: Floats,
-    near: "Point | None" = None,
-    *,
-    tol: float,
+    objective: "LinearObjective", start: Floats, near: "Point | None" = None, *, tol: float
 ) -> "Point":
     """Minimise until the gradient is at most ``tol`` times as large as at zero weights.
 

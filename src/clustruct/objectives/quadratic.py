@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import cast as cast_to
 
@@ -19,20 +20,6 @@ from clustruct.design import DenseDesign, Design, LocalDesign, Rows, assignment,
 from clustruct.kernels.kmeans1d import cluster_values
 from clustruct.objectives.linear import Point, Response
 from clustruct.results import Projection
-
-__all__ = [
-    "Moments",
-    "GRAM_ALWAYS",
-    "QuadraticObjective",
-    "gram_pays",
-    "inverse_roots",
-    "moments_of_parts",
-    "moments_of_weightings",
-    "objective_of",
-    "quadratic_objective",
-    "remaining_objective",
-]
-
 
 # Up to this many columns the Gram matrix is always cheaper than products with X; up to the second
 # number it is if there are at least as many rows as columns.
@@ -268,14 +255,9 @@ class QuadraticObjective:
 
     def with_penalties(self, penalties: Floats) -> "QuadraticObjective":
         """The same loss with another ridge for each row of ``W``."""
-        return QuadraticObjective(
-            self.gram,
-            self.moment,
-            self.constant,
-            penalties=penalties,
-            x_means=self.x_means,
-            y_means=self.y_means,
-        )
+        other = copy(self)
+        other.penalties = penalties
+        return other
 
     @property
     def scale(self) -> float:

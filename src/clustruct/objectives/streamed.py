@@ -13,9 +13,7 @@ from clustruct._typing import Floats
 from clustruct.design import Design, GroupedDesign, Operator, Rows
 from clustruct.losses import Loss, mean_hessian
 from clustruct.objectives.linear import ROUNDING, LinearObjective, Point, Response, inverse
-
-__all__ = ["ReadExpansion", "ReadPoint", "Reading", "ReadingObjective", "linear_objective"]
-
+from clustruct.objectives.newton import Expansion, Line
 
 # Second derivatives are formed as a matrix for up to this many features.
 FORMED = 300
@@ -100,17 +98,9 @@ class ReadingObjective(LinearObjective):
             if centre is not None:
                 apart = tilts[0] - bends * centre[:, None]
                 bent = bent - apart @ inner @ apart.T
+        formed = None if centre is None else bent
         return Reading(
-            response,
-            W,
-            intercept,
-            scores,
-            float(loss),
-            slope,
-            inner,
-            gradient,
-            tilts,
-            None if centre is None else bent,
+            response, W, intercept, scores, float(loss), slope, inner, gradient, tilts, formed
         )
 
     def _centre(self) -> Floats | None:
@@ -122,7 +112,7 @@ class ReadingObjective(LinearObjective):
         return means if self.response.fit_intercept else np.zeros_like(means)
 
 
-class ReadExpansion:
+class ReadExpansion(Expansion):
     """Second-order expansion from the sums of a pass, see `newton`."""
 
     def __init__(self, objective: ReadingObjective, reading: Reading) -> None:
@@ -148,12 +138,17 @@ class ReadExpansion:
         swept = self._objective.design.sweep(bend, response.target, response.shares)
         return swept + self._penalties * direction
 
-    def along(self, move: Floats) -> "ReadLine":
-        """The line along a move of the weights; the intercept moves by ``-T^-1 (u + C'D)``."""
-        known = self._reading
+    def along(self, move: Floats) -> Line:
+        """The line along a move: its points take a pass each."""
+        known, objective = self._reading, self._objective
         behind = known.inner @ known.slope
-        slope = float(np.vdot(self.gradient, move)) - float(known.slope @ behind)
-        return ReadLine(self._objective, known, move, self._follow(move) - behind, slope)
+        shift = self._follow(move) - behind
+
+        def at(length: float) -> ReadExpansion:
+            W, intercept = known.W + length * move, known.intercept + length * shift
+            return ReadExpansion(objective, objective.read(W, intercept))
+
+        return Line(float(np.vdot(self.gradient, move)) - float(known.slope @ behind), at)
 
     def settled(self) -> Point:
         """The point with the best intercept, by the scores alone; keeps the sums if it stays."""
@@ -166,27 +161,6 @@ class ReadExpansion:
     def _follow(self, direction: Floats) -> Floats:
         """``-T^-1 C'D``."""
         return -(self._reading.inner @ np.tensordot(self._reading.tilts, direction, axes=2))
-
-
-@dataclass(frozen=True, eq=False)
-class ReadLine:
-    """Expansions along a move, one pass each.
-
-    Shapes: move (d, K).
-    shift (K,): move of the intercept.
-    """
-
-    objective: ReadingObjective
-    begin: Reading
-    move: Floats
-    shift: Floats
-    slope: float
-
-    def at(self, length: float) -> ReadExpansion:
-        """The expansion after this fraction of the move."""
-        W = self.begin.W + length * self.move
-        reading = self.objective.read(W, self.begin.intercept + length * self.shift)
-        return ReadExpansion(self.objective, reading)
 
 
 def linear_objective(design: Operator, response: Response, penalties: Floats) -> LinearObjective:

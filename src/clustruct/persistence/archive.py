@@ -12,13 +12,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clustruct._atomic import replacing
 
-__all__ = ["FORMAT", "VERSION", "Archive", "read_archive", "write_archive"]
+__all__ = ["FORMAT", "VERSION", "read_archive", "write_archive"]
 
 FORMAT = "clustruct model"
 VERSION = 1
@@ -35,39 +34,27 @@ _DAMAGE += (ArithmeticError, RuntimeError, ValueError, OSError)
 GET_ANOTHER = "Get an undamaged copy, or save the model again"
 
 
-@dataclass(frozen=True)
-class Archive:
-    """The members of a model file, and the versions of the packages that wrote it."""
-
-    members: dict[str, bytes]  # by name, without the manifest
-    packages: dict[str, str]
-
-
-def write_archive(path: Path, archive: Archive) -> None:
-    """Write a model file atomically."""
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "packages": archive.packages,
-        "members": {name: _sum(data) for name, data in archive.members.items()},
-    }
+def write_archive(path: Path, members: Mapping[str, bytes], packages: Mapping[str, str]) -> None:
+    """Write a model file atomically, from its members and the versions of the packages."""
+    sums = {name: _sum(data) for name, data in members.items()}
+    manifest = {"format": FORMAT, "version": VERSION, "packages": packages, "members": sums}
     first = json.dumps(manifest, indent=1).encode("ascii")
     with replacing(path) as partial, zipfile.ZipFile(partial, "w") as target:
-        for name, data in ((MANIFEST, first), *archive.members.items()):
+        for name, data in ((MANIFEST, first), *members.items()):
             info = zipfile.ZipInfo(name, _EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
             target.writestr(info, data)
 
 
-def read_archive(path: Path, max_size: int) -> Archive:
-    """Read a model file and check it against its manifest; ValueError if it fails."""
+def read_archive(path: Path, max_size: int) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Read members and package versions, checked by the manifest; ValueError if that fails."""
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as source:
                 infos = _checked_infos(source, max_size)
                 members = {name: source.read(info) for name, info in infos.items()}
-        except _Refusal as refusal:
-            raise ValueError(str(refusal)) from None
+        except _Refusal:
+            raise
         except _DAMAGE as error:
             raise ValueError(_not_an_archive(path, error)) from error
     manifest = _manifest(members.pop(MANIFEST))
@@ -77,10 +64,10 @@ def read_archive(path: Path, max_size: int) -> Archive:
     for name, data in members.items():
         if sums[name] != _sum(data):
             raise ValueError(f"the SHA-256 of {name} is not that of its manifest. {GET_ANOTHER}")
-    return Archive(members, manifest["packages"])
+    return members, manifest["packages"]
 
 
-class _Refusal(Exception):
+class _Refusal(ValueError):
     """A reason to refuse an archive that the zip reader would accept."""
 
 

@@ -6,9 +6,9 @@ that a class may move; one that is renamed keeps its old name here.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -71,14 +71,9 @@ _FOREIGN = {
     }.items()
     for name in names.split()
 }
-_ALL: Mapping[str, str] = {**_OWN, **_FOREIGN}
+_MODULES = {**_OWN, **_FOREIGN}
 # Parameters that estimators have gained, with the value that older files stand for.
-_ADDED: Mapping[str, Any] = {
-    "constraint": None,
-    "criterion": "cv",
-    "rule": "fewest",
-    "scoring": None,
-}
+_ADDED = {"constraint": None, "criterion": "cv", "rule": "fewest", "scoring": None}
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
@@ -93,15 +88,15 @@ def _fields(kind: type) -> tuple[str, ...] | None:
 
 def name_of(kind: type) -> str | None:
     """The name of a class in model files; None if they must not hold it."""
-    names = (name for name in _ALL if name.endswith(f".{kind.__name__}"))
+    names = (name for name in _MODULES if name.endswith(f".{kind.__name__}"))
     return next((name for name in names if class_of(name) is kind), None)
 
 
 def class_of(name: str) -> type:
     """The class of that name; ValueError if it is not on the list."""
-    if name not in _ALL:
+    if name not in _MODULES:
         raise ValueError(f"it names the class {name!r:.80}, which no model file may hold")
-    kind: type = getattr(import_module(_ALL[name]), name.rpartition(".")[2])
+    kind: type = getattr(import_module(_MODULES[name]), name.rpartition(".")[2])
     return kind
 
 
@@ -117,8 +112,14 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
     Fields added to the class since the file was written get their defaults. The columns of a table
     of scores are derived from its checked attributes. Raises ValueError for an impossible state.
     """
-    state = {**state, **_missing_defaults(kind, state)}
-    _check_state(kind, state)
+    fields = _fields(kind)
+    names: list[str] = getattr(kind, "_get_param_names", list)()
+    added = {name: value for name, value in _ADDED.items() if name in names}
+    if dataclasses.is_dataclass(kind):
+        defaults = ((field.name, field.default) for field in dataclasses.fields(kind))
+        added = {name: value for name, value in defaults if value is not dataclasses.MISSING}
+    state = {**state, **{name: value for name, value in added.items() if name not in state}}
+    _check_state(kind, state, names if fields is None else fields, is_record=fields is not None)
     if issubclass(kind, tuple):
         return tuple.__new__(kind, state.values())
     made: Any = (dict if issubclass(kind, dict) else object).__new__(kind)
@@ -133,27 +134,15 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
     return made
 
 
-def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults of fields and parameters that a class has gained, where an older file lacks them."""
-    if not dataclasses.is_dataclass(kind):
-        names: list[str] = getattr(kind, "_get_param_names", list)()
-        return {name: _ADDED[name] for name in names if name in _ADDED and name not in state}
-    return {
-        field.name: field.default
-        for field in dataclasses.fields(kind)
-        if field.default is not dataclasses.MISSING and field.name not in state
-    }
-
-
-def _check_state(kind: type, state: Mapping[str, Any]) -> None:
+def _check_state(
+    kind: type, state: Mapping[str, Any], needed: Sequence[str], *, is_record: bool
+) -> None:
     """Refuse missing attributes, ones that would hide a method, and ones that touch files."""
-    fields = _fields(kind)
-    needed = set(getattr(kind, "_get_param_names", list)() if fields is None else fields)
-    missing = sorted(needed - set(state))
+    missing = sorted(set(needed) - set(state))
     if missing:
         raise ValueError(f"a {kind.__name__} in it has no {missing[0]!r}")
-    if fields is not None and tuple(state) != fields:
-        raise ValueError(f"a {kind.__name__} in it does not have the entries {fields}")
+    if is_record and tuple(state) != needed:
+        raise ValueError(f"a {kind.__name__} in it does not have the entries {needed}")
     for name in state:
         hidden = getattr(kind, name, None)
         data = isinstance(hidden, property) or callable(hidden)
@@ -185,20 +174,20 @@ def _check_groups(model: FeatureCluster) -> None:
 
 def _fill_scores(table: ScoreTable) -> None:
     """Derive the columns of a table of scores, if its attributes fit together."""
-    scores, index = table.fold_scores, table.best_index
+    scores, index = table.fold_scores, cast("Any", table.best_index)
     axes = [getattr(table, name) for name in type(table).axes]
     try:
         shape = tuple(map(len, axes))
         good = scores.dtype == np.float64 and scores.size > 0 and scores.shape[:-1] == shape
-        if not good or len(index) != len(shape) or not all(map(_is_within, index, shape)):
+        within = (
+            isinstance(i, int | np.integer) and 0 <= int(i) < length
+            for i, length in zip(index, shape, strict=True)
+        )
+        if not good or not all(within):
             raise ValueError("shapes differ")
         table.fill()
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(f"the scores of a {type(table).__name__} in it are impossible") from error
-
-
-def _is_within(index: Any, length: int) -> bool:
-    return isinstance(index, int | np.integer) and 0 <= int(index) < length
 
 
 def _check_vocabulary(kind: type, vocabulary: Any) -> None:

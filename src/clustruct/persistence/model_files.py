@@ -12,7 +12,7 @@ from typing import Any
 from clustruct import __version__
 from clustruct._arguments import as_count
 from clustruct._atomic import PathLike
-from clustruct.persistence.archive import GET_ANOTHER, Archive, read_archive, write_archive
+from clustruct.persistence.archive import GET_ANOTHER, read_archive, write_archive
 from clustruct.persistence.values import Decoder, Encoder
 
 __all__ = ["ModelFile", "load", "read_model_file", "save"]
@@ -75,7 +75,10 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
         "notes": encoder.encode(dict(notes or {}), "notes"),
     }
     members = {MODEL: json.dumps(content, allow_nan=False).encode("ascii"), **encoder.members}
-    write_archive(Path(path), Archive(members, _packages()))
+    packages = {"clustruct": __version__}
+    packages |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    packages["python"] = platform.python_version()
+    write_archive(Path(path), members, packages)
 
 
 def load(path: PathLike, *, max_size: int = MAX_SIZE) -> Any:
@@ -121,26 +124,36 @@ def read_model_file(path: PathLike, *, max_size: int = MAX_SIZE) -> ModelFile:
     path = Path(path)
     as_count(max_size, "max_size")
     try:
-        archive = read_archive(path, max_size)
-        content, foreign = _content(archive.members)
+        members, packages = read_archive(path, max_size)
+        content, foreign = _content(members)
     except ValueError as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{path} cannot be loaded: {reason}.") from error
-    if foreign:
-        _warn_of_versions(path, archive.packages)
-    return ModelFile(content["model"], content["notes"], archive.packages)
+    then, now = packages.get("scikit-learn", "?"), version("scikit-learn")
+    if foreign and then.split(".")[:2] != now.split(".")[:2]:
+        # scikit-learn does not promise that fitted attributes stay the same.
+        warnings.warn(
+            f"{path} was written with scikit-learn {then}, and {now} is installed: its "
+            "transformers may differ. If predictions matter, install that version, or fit and "
+            "save again.",
+            stacklevel=3,
+        )
+    return ModelFile(content["model"], content["notes"], packages)
 
 
 def _content(members: dict[str, bytes]) -> tuple[dict[str, Any], bool]:
     """Model and notes, and whether some objects are scikit-learn's."""
-    data = dict(members)
+
+    def refuse(text: str) -> None:
+        raise ValueError(f"{text} is no JSON")
+
     try:
-        encoded = json.loads(data.pop(MODEL, b""), parse_constant=_no_constant)
+        encoded = json.loads(members.pop(MODEL, b""), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{MODEL} in it is no JSON. {GET_ANOTHER}") from error
     if not isinstance(encoded, dict) or set(encoded) != {"model", "notes"}:
         raise ValueError(f"{MODEL} in it is not what a model file holds. {GET_ANOTHER}")
-    decoder = Decoder(data)
+    decoder = Decoder(members)
     try:
         content = {name: decoder.decode(value) for name, value in encoded.items()}
     except ValueError as error:
@@ -148,25 +161,3 @@ def _content(members: dict[str, bytes]) -> tuple[dict[str, Any], bool]:
     if not isinstance(content["notes"], dict) or not hasattr(content["model"], "get_params"):
         raise ValueError(f"what it holds is no model. {GET_ANOTHER}")
     return content, decoder.foreign
-
-
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
-
-
-def _packages() -> dict[str, str]:
-    names = ("numpy", "scipy", "scikit-learn")
-    versions = {name: version(name) for name in names}
-    return {"clustruct": __version__, **versions, "python": platform.python_version()}
-
-
-def _warn_of_versions(path: Path, packages: dict[str, str]) -> None:
-    """Warn of another scikit-learn: it does not promise that fitted attributes stay the same."""
-    then, now = packages.get("scikit-learn", "?"), version("scikit-learn")
-    if then.split(".")[:2] != now.split(".")[:2]:
-        warnings.warn(
-            f"{path} was written with scikit-learn {then}, and {now} is installed: its "
-            "transformers may differ. If predictions matter, install that version, or fit and "
-            "save again.",
-            stacklevel=4,
-        )

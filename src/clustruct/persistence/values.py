@@ -23,7 +23,7 @@ __all__ = ["Decoder", "Encoder"]
 
 _DEEPEST = 60
 _PLAIN_TYPES = {"bool": bool, "float": float, "int": int, "object": object, "str": str}
-_SPARSE = {"csr": ("data", "indices", "indptr"), "csc": ("data", "indices", "indptr")}
+_SPARSE = ("csr", "csc")
 
 
 class Encoder:
@@ -56,7 +56,10 @@ class Encoder:
         if isinstance(value, np.ndarray | np.generic):
             return self._encode_numpy(value, where, depth)
         if sparse.issparse(value) and value.format in _SPARSE:
-            return self._encode_sparse(value, where, depth)
+            container = "array" if isinstance(value, sparse.sparray) else "matrix"
+            parts = (value.data, value.indices, value.indptr)
+            arrays = [self._encode_numpy(part, where, depth) for part in parts]
+            return {"sparse": [value.format, container, list(value.shape), arrays]}
         return self._encode_rest(value, where, depth)
 
     def _encode_items(self, value: Any, where: str, depth: int) -> Any:
@@ -79,21 +82,12 @@ class Encoder:
             return {"objects": [list(value.shape), items]}
         if value.dtype.kind not in KINDS or value.dtype.names is not None:
             raise ValueError(_refused(value, where))
-        return {"array": self._member(bytes_of_array(value))}
-
-    def _member(self, data: bytes) -> str:
-        """Add a member unless one has the same content, and return its name."""
-        digest = hashlib.sha256(data).digest()
-        if digest not in self._names:
-            name = self._names[digest] = f"arrays/{len(self._names)}.npy"
-            self.members[name] = data
-        return self._names[digest]
-
-    def _encode_sparse(self, value: Any, where: str, depth: int) -> Any:
-        parts = [getattr(value, part) for part in _SPARSE[value.format]]
-        container = "array" if isinstance(value, sparse.sparray) else "matrix"
-        arrays = [self._encode_numpy(part, where, depth) for part in parts]
-        return {"sparse": [value.format, container, list(value.shape), arrays]}
+        data = bytes_of_array(value)
+        name = self._names.setdefault(
+            hashlib.sha256(data).digest(), f"arrays/{len(self._names)}.npy"
+        )
+        self.members.setdefault(name, data)
+        return {"array": name}
 
     def _encode_rest(self, value: Any, where: str, depth: int) -> Any:
         if isinstance(value, slice | range):
@@ -101,9 +95,8 @@ class Encoder:
         if isinstance(value, np.dtype) and value.kind in KINDS:
             return {"dtype": value.str}
         if isinstance(value, type):
-            for name, kind in _PLAIN_TYPES.items():
-                if value is kind:
-                    return {"type": name}
+            if _PLAIN_TYPES.get(value.__name__) is value:
+                return {"type": value.__name__}
             if issubclass(value, np.generic) and np.dtype(value).kind in KINDS:
                 return {"type": f"numpy.{value.__name__}"}
         known = name_of(type(value))
@@ -142,7 +135,6 @@ class Decoder:
 
     def __init__(self, members: dict[str, bytes]) -> None:
         self._members = members
-        self.used: set[str] = set()
         self.foreign = False  # whether some object is not our own
 
     def decode(self, value: Any, depth: int = 0) -> Any:
@@ -163,23 +155,12 @@ class Decoder:
         except (TypeError, KeyError, AttributeError, OverflowError, struct.error) as error:
             raise ValueError(f"an entry of the kind {kind!r} is malformed") from error
 
-    def _float(self, content: Any, depth: int) -> float:
-        number: float = struct.unpack(">d", bytes.fromhex(content))[0]
-        return number
-
-    def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
-        return {self.decode(key, depth): self.decode(item, depth) for key, item in content}
-
     def _scalar(self, content: Any, depth: int) -> Any:
         name, data = content
         dtype, raw = plain_dtype(name), bytes.fromhex(data)
         if len(raw) != dtype.itemsize:
             raise ValueError("a scalar does not have the bytes that it needs")
         return np.frombuffer(raw, dtype)[0]
-
-    def _array(self, content: Any, depth: int) -> Any:
-        self.used.add(content)
-        return array_of_bytes(self._members[content])
 
     def _objects(self, content: Any, depth: int) -> Any:
         shape, items = content
@@ -237,14 +218,16 @@ def _bounds(content: Any) -> list[int | None]:
 
 
 _DECODERS: dict[str, Callable[[Decoder, Any, int], Any]] = {
-    "float": Decoder._float,
+    "float": lambda self, content, depth: struct.unpack(">d", bytes.fromhex(content))[0],
     "tuple": lambda self, content, depth: tuple(self.decode(list(content), depth)),
     "set": lambda self, content, depth: set(self.decode(list(content), depth)),
     "frozenset": lambda self, content, depth: frozenset(self.decode(list(content), depth)),
-    "dict": Decoder._dict,
+    "dict": lambda self, content, depth: {
+        self.decode(key, depth): self.decode(item, depth) for key, item in content
+    },
     "str_": lambda self, content, depth: np.str_(content),
     "scalar": Decoder._scalar,
-    "array": Decoder._array,
+    "array": lambda self, content, depth: array_of_bytes(self._members[content]),
     "objects": Decoder._objects,
     "sparse": Decoder._sparse,
     "slice": lambda self, content, depth: slice(*_bounds(content)),

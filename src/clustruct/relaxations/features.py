@@ -14,9 +14,7 @@ root is needed, and the best projector for it is that of the k-means groups of t
 ``M`` itself is never formed: it is a convex combination of groupings.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from abc import abstractmethod
 
 import numpy as np
 from scipy import linalg
@@ -25,27 +23,31 @@ from clustruct._typing import Floats, Labels
 from clustruct.design import assignment
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
-from clustruct.relaxations.hull import SETTINGS, Hull, PlainEnergy, Relaxation, solve_columns
-
-__all__ = ["Factor", "Mixture", "factor_of", "hull_of"]
+from clustruct.relaxations.hull import Hull, Relaxation
 
 
-class Factor(Relaxation, Protocol):
+class FeatureFactor(Relaxation):
     """``R`` and ``t``, with ``P = R' B``."""
 
+    @abstractmethod
     def scores(self, W: Floats) -> Floats:
         """``R W``."""
 
+    @abstractmethod
     def group_sums(self, labels: Labels, n_groups: int) -> Floats:
         """``R Z``."""
 
+    def apply(self, hull: Hull, b: Floats) -> Floats:
+        """``(I + R M R' / alpha) b``."""
+        column = b.reshape(-1, 1)
+        image: Floats = column + self.scores(hull.project(self.adjoint(column))) / self.alpha
+        return image[:, 0]
 
-class FeatureFactor(PlainEnergy):
-    """The part of a factor that both forms of the objective share."""
-
-    def hull(self: Factor, labels: Labels, n_groups: int) -> Hull:
-        """The projector of one grouping."""
-        return hull_of(self, labels, n_groups)
+    def matrix(self, labels: Labels, n_groups: int) -> Floats:
+        """``R Z (Z'Z)^-1 Z'R' / alpha``."""
+        sizes = np.bincount(labels[labels >= 0], minlength=n_groups)
+        scaled = self.group_sums(labels, n_groups) / np.sqrt(np.maximum(sizes, 1) * self.alpha)
+        return scaled @ scaled.T
 
 
 class GramFactor(FeatureFactor):
@@ -78,8 +80,6 @@ class GramFactor(FeatureFactor):
 class RowFactor(FeatureFactor):
     """The rows of ``X``, weighted and centred as they are used."""
 
-    rest = 0.0
-
     def __init__(self, objective: FeatureObjective) -> None:
         response = objective.response
         self._design = objective.data
@@ -107,112 +107,8 @@ class RowFactor(FeatureFactor):
         return self._roots * (self._design.group_sums(labels, n_groups) - offsets.T)
 
 
-def factor_of(objective: QuadraticObjective | FeatureObjective) -> Factor:
+def factor_of(objective: QuadraticObjective | FeatureObjective) -> FeatureFactor:
     """``R`` and ``t`` for either form of the squared loss."""
     if isinstance(objective, QuadraticObjective):
         return GramFactor(objective)
     return RowFactor(objective)
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """``M``, a convex combination of the projectors of groupings, applied by group means."""
-
-    labels: tuple[Labels, ...]
-    counts: tuple[int, ...]
-    shares: Floats
-
-    def apply(self, P: Floats) -> Floats:
-        """``M P``."""
-        image = np.zeros_like(P)
-        for labels, count, share in zip(self.labels, self.counts, self.shares, strict=True):
-            image += share * _group_means(P, labels, count)
-        return image
-
-    def with_grouping(self, labels: Labels, n_groups: int, share: float) -> "Mixture":
-        """``(1 - share) M + share N`` with the projector ``N`` of one more grouping."""
-        narrow = labels.astype(np.min_scalar_type(-max(n_groups, 1)))
-        return Mixture(
-            (*self.labels, narrow),
-            (*self.counts, n_groups),
-            np.append((1.0 - share) * self.shares, share),
-        )
-
-
-def hull_of(factor: Factor, labels: Labels, n_groups: int) -> Hull:
-    """The projector of one grouping."""
-    mixture = Mixture((), (), np.empty(0)).with_grouping(labels, n_groups, 1.0)
-    if factor.target.shape[0] <= SETTINGS.dense_rows:
-        return DenseHull(factor, mixture, _projected_rows(factor, labels, n_groups))
-    return IterativeHull(factor, mixture)
-
-
-@dataclass(frozen=True, eq=False)
-class DenseHull:
-    """A mixture for few rows: ``R M R' / alpha`` is formed."""
-
-    factor: Factor
-    mixture: Mixture
-    matrix: Floats
-
-    def solve(self) -> Floats:
-        """``B`` by Cholesky factorisation."""
-        system = self.matrix + np.eye(self.matrix.shape[0])
-        try:
-            return linalg.cho_solve(linalg.cho_factor(system), self.factor.target)
-        except linalg.LinAlgError:  # columns so large that the ones are lost in rounding
-            values, vectors = linalg.eigh(system)
-            along = vectors.T @ self.factor.target
-            return vectors @ (along / np.maximum(values, 1.0)[:, None])
-
-    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], DenseHull]":
-        """The hulls with one more grouping, by mixing the matrices."""
-        added = _projected_rows(self.factor, labels, n_groups)
-
-        def mixed(share: float) -> DenseHull:
-            mixture = self.mixture.with_grouping(labels, n_groups, share)
-            return DenseHull(self.factor, mixture, (1.0 - share) * self.matrix + share * added)
-
-        return mixed
-
-
-@dataclass(frozen=True, eq=False)
-class IterativeHull:
-    """A mixture for many rows, solved by conjugate gradients."""
-
-    factor: Factor
-    mixture: Mixture
-
-    def solve(self) -> Floats:
-        """``B``, column by column."""
-        return solve_columns(self._apply, self.factor.target)
-
-    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeHull]":
-        """The hulls with one more grouping."""
-        return lambda share: IterativeHull(
-            self.factor, self.mixture.with_grouping(labels, n_groups, share)
-        )
-
-    def _apply(self, b: Floats) -> Floats:
-        column = b.reshape(-1, 1)
-        mixed = self.mixture.apply(self.factor.adjoint(column))
-        image: Floats = column + self.factor.scores(mixed) / self.factor.alpha
-        return image[:, 0]
-
-
-def _projected_rows(factor: Factor, labels: Labels, n_groups: int) -> Floats:
-    """``R Z (Z'Z)^-1 Z'R' / alpha``."""
-    sizes = np.bincount(labels[labels >= 0], minlength=n_groups)
-    scaled = factor.group_sums(labels, n_groups) / np.sqrt(np.maximum(sizes, 1) * factor.alpha)
-    return scaled @ scaled.T
-
-
-def _group_means(P: Floats, labels: Labels, n_groups: int) -> Floats:
-    """``Z (Z'Z)^-1 Z' P``: each row replaced by the mean of its group, or by zero."""
-    kept = labels >= 0
-    sizes = np.maximum(np.bincount(labels[kept], minlength=n_groups), 1)
-    # Label -1 is the last index: one more group, with mean zero.
-    means = np.zeros((n_groups + 1, P.shape[1]))
-    for k, column in enumerate(P.T):
-        means[:n_groups, k] = np.bincount(labels[kept], column[kept], minlength=n_groups) / sizes
-    return means[labels]

@@ -1,24 +1,15 @@
-"""The interface of a convex relaxation for conditional gradient, and its lower bound."""
+"""A convex relaxation as conditional gradient sees it, and its lower bound."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
+from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from clustruct._typing import Floats, Labels
-
-__all__ = [
-    "SETTINGS",
-    "Hull",
-    "Mixing",
-    "PlainEnergy",
-    "Relaxation",
-    "RelaxationSettings",
-    "dual_bound",
-    "solve_columns",
-]
 
 
 @dataclass(frozen=True)
@@ -37,28 +28,7 @@ class RelaxationSettings:
 SETTINGS = RelaxationSettings()
 
 
-class Mixing(Protocol):
-    """``M``, a convex combination of the projectors of groupings."""
-
-    def apply(self, P: Floats) -> Floats:
-        """``M P``."""
-
-
-class Hull(Protocol):
-    """A mixture together with a way to solve for ``B``."""
-
-    @property
-    def mixture(self) -> Mixing:
-        """``M``."""
-
-    def solve(self) -> Floats:
-        """``B = (E + A(M) / alpha)^-1 t``, with ``A(M)`` linear in ``M``: ``R M R'`` or so."""
-
-    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], Hull]":
-        """The hulls with one more grouping, as a function of its share."""
-
-
-class Relaxation(Protocol):
+class Relaxation(ABC):
     """``psi(M) = 1/2 <t, B> + rest``, convex, with negative gradient ``P P' / (2 alpha)``.
 
     target (r, K): ``t``.
@@ -66,33 +36,107 @@ class Relaxation(Protocol):
     """
 
     target: Floats
-    rest: float
+    rest: float = 0.0
     alpha: float
+    max_steps: int = SETTINGS.solve_steps
 
+    @abstractmethod
     def adjoint(self, B: Floats) -> Floats:
         """``P``, whose rows are grouped by the oracle."""
 
+    @abstractmethod
+    def apply(self, hull: "Hull", b: Floats) -> Floats:
+        """``(E + A(M) / alpha) b``, with ``A(M)`` linear in ``M``: ``R M R'`` or so."""
+
     def energy(self, B: Floats) -> float:
         """``<B, E B>``, which does not depend on the groups; mostly ``E`` is the identity."""
-
-    def hull(self, labels: Labels, n_groups: int) -> Hull:
-        """The projector of one grouping."""
-
-
-class PlainEnergy:
-    """The energy of a relaxation with ``E = I``."""
-
-    def energy(self, B: Floats) -> float:
-        """``||B||^2``."""
         return float(np.vdot(B, B))
 
+    def grouping(self, labels: Labels, n_groups: int) -> Any:
+        """A grouping as `project` takes it."""
+        return labels.astype(np.min_scalar_type(-max(n_groups, 1))), n_groups
 
-def solve_columns(apply: Callable[[Floats], Floats], target: Floats) -> Floats:
-    """Solve a positive definite system for each column of the target by conjugate gradients."""
-    n = target.shape[0]
-    operator = LinearOperator((n, n), matvec=apply, dtype=np.float64)
-    tol, most = SETTINGS.solve_tol, SETTINGS.solve_steps
-    return np.stack([cg(operator, t, rtol=tol, maxiter=most)[0] for t in target.T], axis=1)
+    def project(self, grouping: Any, P: Floats) -> Floats:
+        """``N P`` with the projector ``N`` of a grouping: rows replaced by their group's mean."""
+        labels, n_groups = grouping
+        kept = labels >= 0
+        sizes = np.maximum(np.bincount(labels[kept], minlength=n_groups), 1)
+        # Label -1 is the last index: one more group, with mean zero.
+        means = np.zeros((n_groups + 1, P.shape[1]))
+        for k, column in enumerate(P.T):
+            sums = np.bincount(labels[kept], column[kept], minlength=n_groups)
+            means[:n_groups, k] = sums / sizes
+        return means[labels]
+
+    def matrix(self, labels: Labels, n_groups: int) -> Floats | None:
+        """``A(N) / alpha`` of a grouping; None where it is applied but not formed."""
+        return None
+
+    def preconditioner(self, hull: "Hull") -> Any:
+        """What conjugate gradients are preconditioned by, if anything."""
+        return None
+
+    def hull(self, labels: Labels, n_groups: int) -> "Hull":
+        """The projector of one grouping."""
+        formed = self.target.shape[0] <= SETTINGS.dense_rows
+        matrix = self.matrix(labels, n_groups) if formed else None
+        return Hull(self, (self.grouping(labels, n_groups),), np.ones(1), matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """``M``, a convex combination of the projectors of groupings, and a way to solve for ``B``.
+
+    matrix (r, r): ``A(M) / alpha`` for few rows, None for many.
+    """
+
+    factor: Relaxation
+    groupings: tuple[Any, ...]
+    shares: Floats
+    matrix: Floats | None
+
+    def project(self, P: Floats) -> Floats:
+        """``M P``."""
+        image = np.zeros_like(P)
+        for grouping, share in zip(self.groupings, self.shares, strict=True):
+            image += share * self.factor.project(grouping, P)
+        return image
+
+    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], Hull]":
+        """The hulls with one more grouping, as a function of its share."""
+        groupings = (*self.groupings, self.factor.grouping(labels, n_groups))
+        added = None if self.matrix is None else self.factor.matrix(labels, n_groups)
+
+        def mixed(share: float) -> Hull:
+            matrix = self.matrix
+            if matrix is not None and added is not None:
+                matrix = (1.0 - share) * matrix + share * added
+            shares = np.append((1.0 - share) * self.shares, share)
+            return Hull(self.factor, groupings, shares, matrix)
+
+        return mixed
+
+    def solve(self) -> Floats:
+        """``B = (E + A(M) / alpha)^-1 t``, by Cholesky factorisation or conjugate gradients."""
+        target = self.factor.target
+        if self.matrix is None:
+            return self._solve_columns(target)
+        system = self.matrix + np.eye(self.matrix.shape[0])
+        try:
+            return linalg.cho_solve(linalg.cho_factor(system), target)
+        except linalg.LinAlgError:  # columns so large that the ones are lost in rounding
+            values, vectors = linalg.eigh(system)
+            return vectors @ (vectors.T @ target / np.maximum(values, 1.0)[:, None])
+
+    def _solve_columns(self, target: Floats) -> Floats:
+        """Conjugate gradients for each column; bounds hold for any residual."""
+        shape, factor = (target.shape[0],) * 2, self.factor
+        operator = LinearOperator(shape, matvec=lambda b: factor.apply(self, b), dtype=np.float64)
+        inverse = factor.preconditioner(self)
+        if inverse is not None:
+            inverse = LinearOperator(shape, matvec=inverse, dtype=np.float64)
+        options = {"rtol": SETTINGS.solve_tol, "maxiter": factor.max_steps, "M": inverse}
+        return np.stack([cg(operator, t, **options)[0] for t in target.T], axis=1)
 
 
 def dual_bound(factor: Relaxation, B: Floats, explained: float) -> float:

@@ -18,49 +18,24 @@ distances from that of the pooled fit get the ridge of the weights here. That is
 search, but gives no lower bound.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import namespace
 from clustruct.design import Rows
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.relaxations.hull import SETTINGS, PlainEnergy, solve_columns
-
-__all__ = ["SampleFactor", "slope_gram"]
+from clustruct.relaxations.hull import Hull, Relaxation
 
 
-@dataclass(frozen=True, eq=False)
-class SampleMixture:
-    """``N = sum_t c_t A_t A_t'``, each ``A_t`` with orthonormal columns, one a group."""
-
-    assignments: tuple[sparse.csr_matrix, ...]
-    shares: Floats
-
-    def apply(self, P: Floats) -> Floats:
-        """``N P``."""
-        image = np.zeros_like(P)
-        for A, share in zip(self.assignments, self.shares, strict=True):
-            image += share * (A @ (A.T @ P))
-        return image
-
-    def with_grouping(self, A: sparse.csr_matrix, share: float) -> "SampleMixture":
-        """``(1 - share) N + share A A'``."""
-        return SampleMixture((*self.assignments, A), np.append((1.0 - share) * self.shares, share))
-
-
-class SampleFactor(PlainEnergy):
+class SampleFactor(Relaxation):
     """``X`` and ``t``, with the rows ``[b_i1 x_i, ...]`` as ``P``.
 
     objective: with squared loss and positive alpha.
     """
-
-    rest = 0.0
 
     def __init__(self, objective: SampleObjective) -> None:
         response = objective.response
@@ -100,73 +75,30 @@ class SampleFactor(PlainEnergy):
             image = self._design.scores(sums) - self._means @ sums + totals
         return np.asarray(A.multiply(image).sum(axis=1)).reshape(-1)
 
-    def hull(self, labels: Labels, n_groups: int) -> "DenseSampleHull | IterativeSampleHull":
-        """The projector of one grouping."""
-        mixture = SampleMixture((), np.empty(0)).with_grouping(self.columns(labels, n_groups), 1.0)
-        if self.target.shape[0] <= SETTINGS.dense_rows:
-            return DenseSampleHull(self, mixture, self.matrix(labels, n_groups))
-        return IterativeSampleHull(self, mixture)
+    def apply(self, hull: Hull, b: Floats) -> Floats:
+        """``(I + (X X' o N) / alpha) b``."""
+        image = b.reshape(-1).copy()
+        for A, share in zip(hull.groupings, hull.shares, strict=True):
+            image += share / self.alpha * self.hadamard(A, b.reshape(-1))
+        return image
 
-    def columns(self, labels: Labels, n_groups: int) -> sparse.csr_matrix:
-        """``A = D Z (Z' D^2 Z)^-1/2``."""
+    def grouping(self, labels: Labels, n_groups: int) -> sparse.csr_matrix:
+        """``A = D Z (Z' D^2 Z)^-1/2``, with orthonormal columns, one a group."""
         totals = np.bincount(labels, np.square(self.roots), minlength=n_groups)
         entries = self.roots / np.sqrt(totals[labels])
         pointers = np.arange(labels.size + 1)
         return sparse.csr_matrix((entries, labels, pointers), shape=(labels.size, n_groups))
 
+    def project(self, grouping: sparse.csr_matrix, P: Floats) -> Floats:
+        """``A A' P``."""
+        return grouping @ (grouping.T @ P)
+
     def matrix(self, labels: Labels, n_groups: int) -> Floats:
         """``(X X' o A A') / alpha``."""
-        A = self.columns(labels, n_groups)
+        A = self.grouping(labels, n_groups)
         matrix: Floats = self.kernel * (A @ A.T).toarray()
         matrix /= self.alpha
         return matrix
-
-
-@dataclass(frozen=True, eq=False)
-class DenseSampleHull:
-    """A mixture for few samples: ``(X X' o N) / alpha`` is formed."""
-
-    factor: SampleFactor
-    mixture: SampleMixture
-    scaled: Floats
-
-    def solve(self) -> Floats:
-        """``B`` by Cholesky factorisation."""
-        system = self.scaled + np.eye(self.scaled.shape[0])
-        return linalg.solve(system, self.factor.target, assume_a="pos", overwrite_a=True)
-
-    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], DenseSampleHull]":
-        """The hulls with one more grouping, by mixing the matrices."""
-        added, A = self.factor.matrix(labels, n_groups), self.factor.columns(labels, n_groups)
-
-        def mixed(share: float) -> DenseSampleHull:
-            matrix = (1.0 - share) * self.scaled + share * added
-            return DenseSampleHull(self.factor, self.mixture.with_grouping(A, share), matrix)
-
-        return mixed
-
-
-@dataclass(frozen=True, eq=False)
-class IterativeSampleHull:
-    """A mixture for many samples, solved by conjugate gradients."""
-
-    factor: SampleFactor
-    mixture: SampleMixture
-
-    def solve(self) -> Floats:
-        """``B``, column by column."""
-        return solve_columns(self._apply, self.factor.target)
-
-    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], IterativeSampleHull]":
-        """The hulls with one more grouping."""
-        A = self.factor.columns(labels, n_groups)
-        return lambda share: IterativeSampleHull(self.factor, self.mixture.with_grouping(A, share))
-
-    def _apply(self, b: Floats) -> Floats:
-        image = b.reshape(-1).copy()
-        for A, share in zip(self.mixture.assignments, self.mixture.shares, strict=True):
-            image += share / self.factor.alpha * self.factor.hadamard(A, b.reshape(-1))
-        return image
 
 
 def slope_gram(objective: SampleObjective, panel: Panel) -> Floats:

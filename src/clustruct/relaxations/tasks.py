@@ -23,17 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Floats
 from clustruct.grouping.constraints import Clustered
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
-from clustruct.relaxations.features import Mixture
-from clustruct.relaxations.hull import SETTINGS
-
-__all__ = ["Spreads", "TaskFactor", "residual_bound"]
-
+from clustruct.relaxations.hull import SETTINGS, Hull, Relaxation
 
 # Directions of a task's rows with less than this share of its largest variance are rounding.
 ROUNDING = 1e-13
@@ -123,13 +118,14 @@ def _most(function: Callable[[Floats], Floats]) -> float:
     return max(float(values[best]), float(function(np.array([top]))[0]))
 
 
-class TaskFactor:
+class TaskFactor(Relaxation):
     """``R`` and ``t`` of all tasks, each at most as many rows as there are coordinates.
 
     objective: with squared loss, and a price in every direction.
     """
 
     alpha = 1.0  # strengths are in the rows
+    max_steps = SETTINGS.task_steps
 
     def __init__(self, objective: TaskObjective) -> None:
         K, width = objective.shape
@@ -157,58 +153,20 @@ class TaskFactor:
         """``||B||^2`` plus the part of the penalty that does not depend on the groups."""
         return float(np.vdot(B, B)) + self.spreads.fixed(self.slopes(B))
 
-    def apply(self, mixture: Mixture, B: Floats) -> Floats:
-        """``(I + R Sigma(M) R') B``."""
-        P, spreads = self.slopes(B), self.spreads
+    def apply(self, hull: Hull, b: Floats) -> Floats:
+        """``(I + R Sigma(M) R') b``."""
+        P, spreads = self.slopes(b), self.spreads
         common = (spreads.mean - spreads.between) * P.mean(axis=0)
-        mixed = spreads.within * P + spreads.scale(mixture.apply(spreads.scale(P))) + common
-        return B + np.einsum("tij,tj->ti", self._R, mixed).reshape(B.shape)
+        mixed = spreads.within * P + spreads.scale(hull.project(spreads.scale(P))) + common
+        return b.reshape(-1) + np.einsum("tij,tj->ti", self._R, mixed).reshape(-1)
 
-    def blocks(self, mixture: Mixture) -> Floats:
+    def preconditioner(self, hull: Hull) -> Callable[[Floats], Floats]:
         """Inverses of the diagonal blocks of ``I + R Sigma(M) R'`` without its mean, one a task."""
         spreads = self.spreads
         own = np.zeros(self._R.shape[0])  # the diagonal of M
-        for labels, count, share in zip(
-            mixture.labels, mixture.counts, mixture.shares, strict=True
-        ):
+        for (labels, count), share in zip(hull.groupings, hull.shares, strict=True):
             own += share / np.bincount(labels, minlength=count)[labels]
         scale = spreads.within + own[:, None] * (spreads.between - spreads.within)
         blocks = (self._R * scale[:, None]) @ self._R.transpose(0, 2, 1)
-        return np.linalg.inv(np.eye(blocks.shape[1]) + blocks)
-
-    def hull(self, labels: Labels, n_groups: int) -> "TaskHull":
-        """The projector of one grouping."""
-        return TaskHull(self, Mixture((), (), np.empty(0)).with_grouping(labels, n_groups, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class TaskHull:
-    """A mixture of groupings, solved by conjugate gradients."""
-
-    factor: TaskFactor
-    mixture: Mixture
-
-    def solve(self) -> Floats:
-        """``B``, to a relative residual of `solve_tol`; bounds hold for any ``B``."""
-        size = self.factor.target.size
-        operator = LinearOperator(
-            (size, size),
-            matvec=lambda b: self.factor.apply(self.mixture, b.reshape(-1, 1))[:, 0],
-            dtype=np.float64,
-        )
-        blocks = self.factor.blocks(self.mixture)
-        scaled = LinearOperator(
-            (size, size),
-            matvec=lambda b: (blocks @ b.reshape(*blocks.shape[:2], 1)).reshape(-1),
-            dtype=np.float64,
-        )
-        target = self.factor.target[:, 0]
-        tol, most = SETTINGS.solve_tol, SETTINGS.task_steps
-        solved = cg(operator, target, rtol=tol, maxiter=most, M=scaled)[0]
-        return solved[:, None]
-
-    def toward(self, labels: Labels, n_groups: int) -> "Callable[[float], TaskHull]":
-        """The hulls with one more grouping."""
-        return lambda share: TaskHull(
-            self.factor, self.mixture.with_grouping(labels, n_groups, share)
-        )
+        inverses = np.linalg.inv(np.eye(blocks.shape[1]) + blocks)
+        return lambda b: (inverses @ b.reshape(*inverses.shape[:2], 1)).reshape(-1)

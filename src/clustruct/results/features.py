@@ -163,7 +163,7 @@ class FeaturePath:
         gaps = self.relative_gaps
         return [
             {
-                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
+                **_point(self, place),
                 "objective": float(self.objectives[place]),
                 "lower_bound": float(self.lower_bounds[place]),
                 "relative_gap": float(gaps[place]),
@@ -178,6 +178,7 @@ class FeaturePath:
         return table_of(f"{n_fits} fits with {n_features} features", self.rows())
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class SearchResult(ScoreTable):
     """Scores of a search for the number of groups, alpha and the number of nonzero weights.
@@ -186,28 +187,6 @@ class SearchResult(ScoreTable):
     point of the grid: ``param_n_clusters``, ``param_alpha``, ``param_n_nonzero``, ``param_relax``,
     ``params``, ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
     ``rank_test_score``. ``pandas.DataFrame(result)`` makes a data frame of it.
-
-    Attributes
-    ----------
-    n_clusters : tuple
-        Largest numbers of groups that were tried.
-    alphas : ndarray of shape (n_alphas,)
-        Strengths of the ridge that were tried.
-    n_nonzero : tuple
-        Largest numbers of nonzero weights that were tried, None for no limit.
-    relax : ndarray of shape (n_Q, n_alphas, n_k)
-        The fraction of alpha that was best for the values of the groups, at each point.
-    fold_scores : ndarray of shape (n_Q, n_alphas, n_k, n_folds)
-        Score on each held-out fold, with that fraction; larger is better. For ``criterion="bic"``
-        one column, the negative BIC.
-    criterion : str
-        ``"cv"``, ``"bic"`` or ``"ebic"``.
-    scoring : str
-        Name of the score.
-    rule : str
-        ``"best"``, ``"fewest"`` or ``"one_se"``.
-    best_index : tuple of int
-        The point chosen: indices into ``n_clusters``, ``alphas`` and ``n_nonzero``.
 
     See Also
     --------
@@ -227,22 +206,25 @@ class SearchResult(ScoreTable):
 
     axes: ClassVar[tuple[str, ...]] = ("n_clusters", "alphas", "n_nonzero")
 
-    n_clusters: tuple[Any, ...]
-    alphas: NDArray[np.float64]
-    n_nonzero: tuple[int | None, ...]
-    relax: NDArray[np.float64]
-    fold_scores: NDArray[np.float64]
-    criterion: str
-    scoring: str
-    rule: str
-    best_index: tuple[int, int, int]
+    n_clusters: Annotated[tuple[Any, ...], "Largest numbers of groups that were tried."]
+    alphas: Annotated[Floats, "Strengths of the ridge that were tried."]
+    n_nonzero: Annotated[
+        tuple[int | None, ...], "Largest numbers of nonzero weights, None for no limit."
+    ]
+    relax: Annotated[Floats, "The fraction of alpha that was best for the values of the groups."]
+    fold_scores: Annotated[
+        Floats, "Scores of shape (n_Q, n_alphas, n_k, n_folds); one column of negative BIC."
+    ]
+    criterion: Annotated[str, 'The criterion: "cv", "bic" or "ebic".']
+    scoring: Annotated[str, "Name of the score."]
+    rule: Annotated[str, 'The rule: "best", "fewest" or "one_se".']
+    best_index: Annotated[
+        tuple[int, int, int], "Indices of the point chosen: groups, alpha, nonzero weights."
+    ]
 
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         return [
-            {
-                **_point(self.n_clusters, self.alphas, self.n_nonzero, place),
-                "relax": float(self.relax[place]),
-            }
+            {**_point(self, place), "relax": float(self.relax[place])}
             for place in np.ndindex(self.relax.shape)
         ]
 
@@ -250,12 +232,11 @@ class SearchResult(ScoreTable):
         return scores_table(f"{self.scoring} ({self.criterion})", self.rows())
 
 
-def _point(
-    n_clusters: tuple[Any, ...],
-    alphas: NDArray[np.float64],
-    n_nonzero: tuple[int | None, ...],
-    place: tuple[int, ...],
-) -> dict[str, Any]:
+def _point(grid: FeaturePath | SearchResult, place: tuple[int, ...]) -> dict[str, Any]:
     """The parameters at a place of a grid."""
     q, a, k = place
-    return {"n_clusters": n_clusters[q], "alpha": float(alphas[a]), "n_nonzero": n_nonzero[k]}
+    return {
+        "n_clusters": grid.n_clusters[q],
+        "alpha": float(grid.alphas[a]),
+        "n_nonzero": grid.n_nonzero[k],
+    }

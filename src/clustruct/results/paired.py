@@ -20,22 +20,8 @@ def fewest(
     its scores vary much. A size is clearly worse if its mean is behind the best by more than
     `n_errors` standard errors of the difference on the folds, or by more than `share` of the best.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_points, n_folds)
-        Larger is better; of equal points the first counts.
-    sizes : ndarray of shape (n_points,)
-        Number of groups at each point.
-    n_errors : float
-        Standard errors that count as clear.
-    ratio : float, default=None
-        See `corrected_errors`.
-    share : float, default=None
-        Largest loss of score, as a part of the absolute value of the best mean; None for any.
-
-    Returns
-    -------
-    int
+    Scores, of shape (n_points, n_folds), are larger for the better; of equal points the first
+    counts. Sizes are the numbers of groups of the points; `ratio` is that of `corrected_errors`.
     """
     means = scores.mean(axis=1)
     order = np.lexsort((-means, sizes))
@@ -54,17 +40,8 @@ def corrected_errors(differences: Floats, ratio: float | None = None) -> Floats:
     The variance over ``K`` folds is multiplied by ``1/K + n_test/n_train`` instead of ``1/K``
     (Nadeau and Bengio, "Inference for the generalization error", 2003).
 
-    Parameters
-    ----------
-    differences : ndarray of shape (..., n_folds)
-    ratio : float, default=None
-        Held-out samples of a fold for each that is fitted; None for ``1/(K - 1)``, that of ``K``
-        folds which hold out every sample once.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Zero where there is one fold only.
+    `ratio` is ``n_test/n_train``; None is ``1/(K - 1)``, that of ``K`` folds which hold out every
+    sample once. Folds are the last axis; the errors of a single fold are zero.
     """
     n_folds = differences.shape[-1]
     if n_folds == 1:

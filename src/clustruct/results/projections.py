@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from clustruct._docs import documented_fields
 from clustruct._html import table
 from clustruct._typing import Floats, Labels
-from clustruct.results.tables import group_rows
+from clustruct.results.tables import shown_weight
 
 __all__ = ["Clustering1D", "Projection"]
 
@@ -38,7 +38,7 @@ class Clustering1D:
 
     def _repr_html_(self) -> str:
         title = f"{self.labels.size} numbers in {self.centers.size} groups, inertia"
-        rows = list(group_rows(self.centers, self.sizes))
+        rows = _group_rows(self.centers, self.sizes)
         return table(f"{title} {self.inertia:.4g}", ("group", "center", "size"), rows)
 
 
@@ -71,7 +71,13 @@ class Projection:
         proof = "nearest point" if self.exact else "near point"
         title = f"{proof}, squared distance {self.sq_distance:.4g}"
         sizes = np.bincount(self.labels[self.labels >= 0], minlength=len(self.centers))
-        rows = list(group_rows(self.centers, sizes))
+        rows = _group_rows(self.centers, sizes)
         if (self.labels < 0).any():
             rows.append(("zero", 0.0, int((self.labels < 0).sum())))
         return table(title, ("group", "value", "size"), rows)
+
+
+def _group_rows(values: NDArray[Any], sizes: Labels) -> list[tuple[object, ...]]:
+    """Number, value and size of each group."""
+    numbered = enumerate(zip(values, sizes, strict=True))
+    return [(q, shown_weight(value), int(size)) for q, (value, size) in numbered]

@@ -19,20 +19,9 @@ def score_columns(
 ) -> dict[str, Any]:
     """Parameters and scores of a search as columns, as ``GridSearchCV.cv_results_`` has them.
 
-    Parameters
-    ----------
-    points : sequence of dict
-        The parameters that were tried, all with the same names.
-    folds : ndarray of shape (n_points, n_folds)
-        Scores; larger is better.
-    deviations : ndarray of shape (n_points,), default=None
-        Standard deviations over the folds; None computes them.
-
-    Returns
-    -------
-    dict
-        ``param_*`` for each parameter, ``params``, ``split*_test_score`` for each fold,
-        ``mean_test_score``, ``std_test_score`` and ``rank_test_score``.
+    Points are the parameters that were tried, all with the same names; scores of the folds, of
+    shape (n_points, n_folds), are larger for the better. Deviations over the folds are computed
+    unless they are given.
     """
     means = folds.mean(axis=1)
     return {
@@ -47,10 +36,8 @@ def score_columns(
 
 def _column(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
     """Values as a masked array with nothing masked, which is what scikit-learn has."""
-    if all(isinstance(value, int | float | np.number) for value in values):
-        return np.ma.array(values, mask=np.zeros(len(values), dtype=bool))
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
+    numbers = all(isinstance(value, int | float | np.number) for value in values)
+    column = np.array(values, dtype=None if numbers else object)
     return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))
 
 
@@ -77,13 +64,7 @@ class ScoreTable(dict[str, Any]):
 
     @abstractmethod
     def points(self) -> list[dict[str, Any]]:
-        """The parameters at every point of the grid, in the order of its last axis first.
-
-        Returns
-        -------
-        list of dict
-            The column ``params``.
-        """
+        """The column ``params``: every point of the grid, in the order of its last axis first."""
 
     def fill(self) -> None:
         """Derive the columns from the attributes."""
@@ -102,14 +83,12 @@ class ScoreTable(dict[str, Any]):
     @property
     def mean_scores(self) -> Floats:
         """Mean over the folds."""
-        means: Floats = self.fold_scores.mean(axis=-1)
-        return means
+        return np.asarray(self.fold_scores.mean(axis=-1))
 
     @property
     def std_scores(self) -> Floats:
         """Standard deviation over the folds."""
-        deviations: Floats = self.fold_scores.std(axis=-1)
-        return deviations
+        return np.asarray(self.fold_scores.std(axis=-1))
 
     @property
     def standard_errors(self) -> Floats:

@@ -52,15 +52,7 @@ def tried(found: Search) -> dict[str, tuple[float, ...]]:
 def edges(found: Search, most: float = np.inf) -> list[Edge]:
     """Choices at the end of what was tried where values beyond it may be better.
 
-    Parameters
-    ----------
-    found : SearchResult, TaskSelection or CountSelection
-    most : float, default=inf
-        Largest number of groups that there can be.
-
-    Returns
-    -------
-    list of Edge
+    There can be at most `most` groups.
     """
     names, values, scores, chosen = _points(found)
     result = []

@@ -12,21 +12,6 @@ from numpy.typing import NDArray
 
 from clustruct._html import MOST_ROWS, number, table
 
-__all__ = [
-    "ClassTable",
-    "GroupTable",
-    "classes_note",
-    "group_rows",
-    "largest",
-    "plain_table",
-    "plural",
-    "plural_word",
-    "scores_table",
-    "shown_weight",
-    "some_of",
-    "table_of",
-]
-
 MOST_MEMBERS = 20  # names of a group that a table shows
 _GAP = "  "
 
@@ -111,14 +96,6 @@ def shown_weight(weight: float | NDArray[Any]) -> float | str:
     if np.ndim(weight) == 0:
         return float(weight)
     return ", ".join(f"{value:.4g}" for value in np.asarray(weight).reshape(-1))
-
-
-def group_rows(
-    values: NDArray[Any], sizes: NDArray[np.intp]
-) -> Iterator[tuple[int | str, float | str, int]]:
-    """Number, value and size of each group."""
-    for q, (value, size) in enumerate(zip(values, sizes, strict=True)):
-        yield q, shown_weight(value), int(size)
 
 
 def some_of(names: Iterable[str]) -> str:

@@ -18,32 +18,24 @@ from clustruct._typing import Floats
 from clustruct.grouping.constraints import Constraint
 from clustruct.relaxations.hull import Hull, Relaxation, dual_bound
 from clustruct.results import Projection
-from clustruct.solvers.driver import Objective, Solution, refit, require, require_refits
-
-__all__ = ["ConditionalGradient", "Relaxed"]
-
+from clustruct.solvers.driver import Objective, Solution, State, refit, require, require_refits
 
 ROOT_TOL = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
-    """An iterate: a mixture of groupings.
+class Relaxed(State):
+    """An iterate: a mixture of groupings; its objective is ``psi``, that of the relaxation.
 
     number: of groupings that were mixed in.
-    objective: ``psi``, the value of the relaxation.
     oracle: the grouping that minimises the linear model of ``psi``.
     bound: the best lower bound so far.
     """
 
     number: int
     hull: Hull
-    objective: float
     oracle: Projection
     bound: float
-    step: float
-    gain: float
-    done: bool
 
 
 @dataclass(eq=False)
@@ -93,7 +85,7 @@ class ConditionalGradient:
     def solution(self, state: Relaxed) -> Solution:
         """The groups of the last oracle, or those of the relaxed weights if they are better."""
         P = self.factor.adjoint(state.hull.solve())
-        relaxed_weights = state.hull.mixture.apply(P) / self.factor.alpha
+        relaxed_weights = state.hull.project(P) / self.factor.alpha
         roundings = (state.oracle, self.constraint.project(relaxed_weights))
         solutions = [
             Solution(refit(self.objective, nearest, self.tol), nearest.labels)
@@ -127,13 +119,4 @@ class ConditionalGradient:
         if before is not None:
             bound = max(bound, before.bound)
             gain = (before.objective - value) / max(value, np.finfo(float).tiny)
-        return Relaxed(
-            number=number,
-            hull=hull,
-            objective=value,
-            oracle=oracle,
-            bound=bound,
-            step=step,
-            gain=gain,
-            done=False,
-        )
+        return Relaxed(number, hull, oracle, bound, objective=value, step=step, gain=gain)

@@ -7,10 +7,10 @@ trace and status live here; solvers know nothing of them.
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -22,54 +22,26 @@ from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.linear import Point
 from clustruct.results import Certificate, Iteration, Projection, Status
 
-__all__ = [
-    "Attempt",
-    "Budget",
-    "Callback",
-    "Foresighted",
-    "Grouped",
-    "Objective",
-    "Outcome",
-    "Run",
-    "Solution",
-    "Solver",
-    "State",
-    "best_of",
-    "certify",
-    "drive",
-    "may_refit",
-    "refit",
-    "require",
-    "require_member",
-    "require_refits",
-    "search",
-    "status_of",
-]
-
 # Called after each iteration; returns True to stop the solver.
 Callback = Callable[[Iteration], bool | None]
 # Relative distance from a set up to which a point counts as one of it: rounding of projections.
 OUTSIDE = 1e-6
 
 
-class State(Protocol):
-    """A solver's iterate, as the loop sees it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class State:
+    """A solver's iterate, as the loop sees it.
 
-    @property
-    def objective(self) -> float:
-        """The value that falls from one iteration to the next."""
+    objective: the value that falls from one iteration to the next.
+    step: size of the step that led here.
+    gain: relative decrease or relative gap, to compare with the tolerance.
+    done: whether no step can lower the objective.
+    """
 
-    @property
-    def step(self) -> float:
-        """Size of the step that led here."""
-
-    @property
-    def gain(self) -> float:
-        """Relative decrease or relative gap, to compare with the tolerance."""
-
-    @property
-    def done(self) -> bool:
-        """Whether no step can lower the objective."""
+    objective: float
+    step: float = 1.0
+    gain: float = np.inf
+    done: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +54,7 @@ class Solution:
 
 S = TypeVar("S", bound=State)
 T = TypeVar("T")
+Goal = TypeVar("Goal")
 # Values that have to be finite, by name.
 _Numbers = Mapping[str, float | Floats]
 
@@ -99,14 +72,6 @@ class Solver(Protocol[S]):
 
     def solution(self, state: S) -> Solution:
         """The feasible point that an iterate stands for."""
-
-
-@runtime_checkable
-class Constrained(Protocol):
-    """A solver whose solutions can be checked."""
-
-    def verify(self, solution: Solution) -> None:
-        """Raise an error if the solution is outside the constraint's set."""
 
 
 @dataclass(frozen=True)
@@ -151,20 +116,29 @@ class Run(Generic[S]):
         return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
 
 
-@dataclass(frozen=True, eq=False)
-class Grouped:
-    """A feasible point and its groups, as an iterate."""
+@dataclass(frozen=True, eq=False, init=False)
+class Grouped(State):
+    """A feasible point and its groups, as an iterate; its objective is that of the point."""
 
     point: Point
     labels: Labels
-    step: float
-    gain: float
-    done: bool
 
-    @property
-    def objective(self) -> float:
-        """Objective at the point."""
-        return self.point.value
+    def __init__(
+        self,
+        point: Point,
+        labels: Labels,
+        step: float = 1.0,
+        gain: float = np.inf,
+        done: bool = False,
+    ) -> None:
+        super().__init__(objective=point.value, step=step, gain=gain, done=done)
+        object.__setattr__(self, "point", point)
+        object.__setattr__(self, "labels", labels)
+
+
+def gain_of(before: float, after: float) -> float:
+    """Relative decrease of an objective."""
+    return (before - after) / max(abs(before), float(np.finfo(np.float64).tiny))
 
 
 def drive(solver: Solver[S], budget: Budget) -> Run[S]:
@@ -220,8 +194,9 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
             stacklevel=2,
         )
     solution = checked(partial(solver.solution, state), len(trace) - 1, of_solution)
-    if isinstance(solver, Constrained):
-        solver.verify(solution)
+    verify = getattr(solver, "verify", None)
+    if verify is not None:  # raises an error if the solution is outside the constraint's set
+        verify(solution)
     return Run(solver.name, solution, state, tuple(trace), converged, stopped)
 
 
@@ -247,14 +222,6 @@ class Objective(Protocol):
         self, labels: Labels, n_groups: int, tol: float, start: Floats | None = None
     ) -> Point:
         """The best weights for given groups."""
-
-
-@runtime_checkable
-class Foresighted(Protocol):
-    """An objective that refits several groupings in one pass over X."""
-
-    def foresee(self, trials: Sequence[Projection]) -> None:
-        """Prepare for refits of these projections, which may come next."""
 
 
 def may_refit(constraint: Constraint) -> bool:
@@ -306,42 +273,67 @@ def refit(objective: Objective, nearest: Projection, tol: float) -> Point:
 # ---- Several starts, several attempts.
 
 
-def search(
-    solve_from: Callable[[int], Run[Any]],
-    n_starts: int | None,
-    *,
-    least: int,
-    most: int,
-    slack: Callable[[float], float],
-    n_jobs: int | None,
-) -> list[Run[Any]]:
-    """Run a solver from several starts until the best objective was reached twice.
+@dataclass(frozen=True, eq=False)
+class StartedProblem(Generic[Goal]):
+    """A problem that is solved from several starts, with budget and options.
 
-    Good solutions are found again, poor ones differ. Starts run in parallel, and those after the
-    last one needed are dropped, so that the result does not depend on ``n_jobs``.
-
-    solve_from: runs the solver from the start of the given number.
-    n_starts: exactly this many starts; None for between ``least`` and ``most``.
-    slack: distance from the best objective up to which another one counts as equal.
+    n_starts: number of starts; None for as many as it takes.
+    seed: of the random starts.
+    options: options of the solver, see `OPTIONS` beside its recipe.
     """
-    count = most if n_starts is None else n_starts
-    width = effective_n_jobs(n_jobs)
-    found: list[Run[Any]] = []
-    for first in range(0, count, width):
-        numbers = range(first, min(first + width, count))
-        if width == 1:
-            batch = [solve_from(number) for number in numbers]
-        else:
-            batch = Parallel(n_jobs=width, prefer="threads")(
-                delayed(solve_from)(i) for i in numbers
-            )
-        for run in batch:
-            found.append(run)
-            if run.stopped:
-                return found
-            if n_starts is None and len(found) >= least and _reached_twice(found, slack):
-                return found
-    return found
+
+    objective: Goal
+    n_clusters: int
+    budget: Budget
+    n_starts: int | None
+    seed: int
+    n_jobs: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def rng(self, number: int) -> np.random.Generator:
+        """The generator of the random start of that number."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+
+    @property
+    def quiet(self) -> Budget:
+        """The budget of one start among others."""
+        return replace(self.budget, quiet=True)
+
+    def search(
+        self,
+        solve_from: Callable[[int], Run[Any]],
+        limits: tuple[int, int],
+        slack: Callable[[float], float],
+    ) -> list[Run[Any]]:
+        """Run a solver from several starts until the best objective was reached twice.
+
+        Good solutions are found again, poor ones differ. Starts run in parallel, and those after
+        the last one needed are dropped, so that the result does not depend on ``n_jobs``.
+
+        solve_from: runs the solver from the start of the given number.
+        limits: least and largest number of starts, if ``n_starts`` does not say it.
+        slack: distance from the best objective up to which another one counts as equal.
+        """
+        least, most = limits
+        count = most if self.n_starts is None else self.n_starts
+        width = effective_n_jobs(self.n_jobs)
+        found: list[Run[Any]] = []
+        for first in range(0, count, width):
+            numbers = range(first, min(first + width, count))
+            if width == 1:
+                batch = [solve_from(number) for number in numbers]
+            else:
+                batch = Parallel(n_jobs=width, prefer="threads")(
+                    delayed(solve_from)(i) for i in numbers
+                )
+            for run in batch:
+                found.append(run)
+                if run.stopped:
+                    return found
+                enough = self.n_starts is None and len(found) >= least
+                if enough and _reached_twice(found, slack):
+                    return found
+        return found
 
 
 def _reached_twice(found: list[Run[Any]], slack: Callable[[float], float]) -> bool:
@@ -363,6 +355,18 @@ class Outcome:
     trace: tuple[Iteration, ...]
     status: Status
     certificate: Certificate
+
+    @classmethod
+    def of(
+        cls,
+        attempts: "list[Attempt]",
+        best: "Attempt",
+        bounds: Mapping[str, float],
+        scale: Callable[[], float],
+    ) -> "Outcome":
+        """The outcome of attempts, with lower bounds by their sources; see `certify`."""
+        certificate = certify(best.solution.point.value, bounds, scale)
+        return cls(best.solution, best.trace, status_of(attempts, best), certificate)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,17 +33,6 @@ from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.search.soft import Effort, Soft
 
-__all__ = [
-    "FeatureOutcome",
-    "FeatureProblem",
-    "OPTIONS",
-    "RECIPES",
-    "free_minimum",
-    "relaxed",
-    "relaxed_solutions",
-    "solve",
-]
-
 T = TypeVar("T")
 
 # Steps that projected gradient tries. By the Gram matrix a trial is cheap; otherwise it takes a
@@ -147,7 +136,13 @@ class FeatureOutcome:
     @once
     def certificate(self) -> Certificate:
         """The best lower bound, computed on first use: a grid search does not need it."""
-        return _certificate(self.problem, self.solution, self.bound)
+        problem, point = self.problem, self.solution.point
+        bounds = {
+            "unconstrained": problem.free_bound,
+            "residual": problem.bound_at(point),
+            "conditional gradient": self.bound,
+        }
+        return certify(point.value, bounds, lambda: problem.objective.scale)
 
 
 def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
@@ -202,16 +197,6 @@ def relaxed_solutions(outcome: FeatureOutcome, factors: Sequence[float]) -> list
     n_groups = int(solution.labels.max(initial=-1)) + 1
     points = iter(objective.refits(solution.labels, n_groups, SHARP, smaller) if smaller else ())
     return [solution if f == 1.0 else Solution(next(points), solution.labels) for f in factors]
-
-
-def _certificate(problem: FeatureProblem, solution: Solution, relaxed_bound: float) -> Certificate:
-    """The best lower bound: without constraint, at the solution, or by the relaxation."""
-    bounds = {
-        "unconstrained": problem.free_bound,
-        "residual": problem.bound_at(solution.point),
-        "conditional gradient": relaxed_bound,
-    }
-    return certify(solution.point.value, bounds, lambda: problem.objective.scale)
 
 
 # ---- Recipes.

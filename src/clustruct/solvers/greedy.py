@@ -3,8 +3,6 @@
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
-import numpy as np
-
 from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.linear import Point
 from clustruct.results import Projection
@@ -17,8 +15,6 @@ from clustruct.solvers.driver import (
     require,
     require_member,
 )
-
-__all__ = ["Greedy"]
 
 
 @dataclass(eq=False)
@@ -52,13 +48,13 @@ class Greedy:
     def start(self) -> Grouped:
         """The projection of the unconstrained weights."""
         point = self.objective.keep(self._nearest, near=self.minimum)
-        return Grouped(point, self._nearest.labels, 0.0, np.inf, done=not self.refit)
+        return Grouped(point, self._nearest.labels, step=0.0, done=not self.refit)
 
     def advance(self, state: Grouped) -> Grouped:
         """Refit the groups, once."""
         best = refit(self.objective, self._nearest, self.tol)
         point = best if best.value < state.objective else state.point
-        return Grouped(point, state.labels, 1.0, 0.0, done=True)
+        return Grouped(point, state.labels, gain=0.0, done=True)
 
     def solution(self, state: Grouped) -> Solution:
         """The point itself."""

@@ -19,18 +19,15 @@ from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.linear import Point
 from clustruct.results import Projection
 from clustruct.solvers.driver import (
-    Foresighted,
     Grouped,
     Objective,
     Solution,
+    gain_of,
     may_refit,
     refit,
     require,
     require_member,
 )
-
-__all__ = ["ProjectedGradient", "same_groups"]
-
 
 ROUNDING = 1e-12
 TINY = float(np.finfo(np.float64).tiny)
@@ -76,7 +73,7 @@ class ProjectedGradient:
     def start(self) -> Grouped:
         """The projection of the start."""
         nearest = self.constraint.project(self.begin)
-        return Grouped(self._trial(nearest, None), nearest.labels, 0.0, np.inf, done=False)
+        return Grouped(self._trial(nearest, None), nearest.labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
         """The longest step that lowers the objective; done if none does."""
@@ -89,12 +86,12 @@ class ProjectedGradient:
             if self.refit and same_groups(nearest.labels, state.labels):
                 break  # the groups are as good as they can be, and shorter steps keep them
             trial = self._trial(nearest, state.point)
-            gain = (state.objective - trial.value) / max(abs(state.objective), TINY)
+            gain = gain_of(state.objective, trial.value)
             if gain > ROUNDING and self._plain:
                 gain = self._plain_gain(state, trial, nearest.point, step, unit)
             if gain > ROUNDING:
-                return Grouped(trial, nearest.labels, step, gain, done=False)
-        return Grouped(state.point, state.labels, state.step, 0.0, done=True)
+                return Grouped(trial, nearest.labels, step=step, gain=gain)
+        return Grouped(state.point, state.labels, step=state.step, gain=0.0, done=True)
 
     def _unit_step(self, point: Point, gradient: Floats) -> float:
         """The best step without constraint and third derivative, ``||g||^2 / g'Hg``."""
@@ -128,11 +125,12 @@ class ProjectedGradient:
             steps.append(step)
             step *= self.shrink
         projections = ((step, self.constraint.project(rows - step * gradient)) for step in steps)
-        if not (self.refit and isinstance(self.objective, Foresighted)):
+        foresee = getattr(self.objective, "foresee", None)
+        if not self.refit or foresee is None:
             yield from projections
             return
         together = list(projections)
-        self.objective.foresee([nearest for _, nearest in together])
+        foresee([nearest for _, nearest in together])
         yield from together
 
     def solution(self, state: Grouped) -> Solution:

@@ -11,7 +11,8 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from clustruct.design.local import aligned, as_design, local_matrix
+from clustruct._typing import Floats, Labels
+from clustruct.design.local import Check, Combine, Design, Rows, T, aligned
 from clustruct.design.partitioned.collections import check_length, with_known_rows
 from clustruct.design.partitioned.in_step import Meeting
 from clustruct.design.partitioned.pieces import (
@@ -40,6 +41,7 @@ from clustruct.design.partitioned.questions import (
     is_finite,
     joined_moments,
     kept,
+    local_matrix,
     locate_in_piece,
     looked_at,
     moments,
@@ -47,11 +49,7 @@ from clustruct.design.partitioned.questions import (
     take_masked,
     touch,
 )
-from clustruct.design.protocols import Check, Floats, Labels, Rows, T
-from clustruct.design.sources import is_partitioned
-from clustruct.kernels.kmeans1d import cluster_values
-
-__all__ = ["BlockDesign", "block_design"]
+from clustruct.design.sources import as_design, is_partitioned
 
 # Bytes of a column of rows up to which sums over them are taken on the host.
 MOST_LOCAL = 1 << 30
@@ -82,7 +80,7 @@ def block_design(X: Any) -> "BlockDesign":
     return design
 
 
-class BlockDesign:
+class BlockDesign(Design):
     """A matrix in pieces of rows.
 
     Each block is a delayed NumPy array or SciPy sparse matrix, none of them empty.
@@ -90,8 +88,6 @@ class BlockDesign:
 
     streamed = True
     single = True  # pieces may be
-    on_host = False
-    is_sparse = False
 
     def __init__(self, blocks: Sequence[Piece], heights: Sequence[int], width: int) -> None:
         self._blocks = tuple(blocks)
@@ -102,6 +98,7 @@ class BlockDesign:
         self.n_passes = 0
         self.lazy = True  # what users get is computed when they ask for it
         self._blamed = False
+        self._larger: tuple[Piece, ...] = ()
         self._meeting: Meeting[Question] | None = None
 
     def survey(self) -> float:
@@ -121,32 +118,22 @@ class BlockDesign:
     @property
     def _beside(self) -> Sequence[Piece]:
         """What rows are to lie beside."""
-        return self._blocks
+        return self._larger or self._blocks
 
     # ---- Rows
 
     def map(self, function: Callable[..., Any], *rows: Pieces) -> Pieces:
-        """Left for the pass that needs it: it costs less than to keep the answer."""
+        """Left for the pass that needs it: it costs less than to keep the result."""
         return Mapped(function, rows)
 
-    def fold(
-        self,
-        function: Callable[..., T],
-        *rows: Pieces,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
+    def fold(self, function: Callable[..., T], *rows: Pieces, combine: Combine[T] = None) -> T:
         """On the host while rows are small beside a pass over ``X``, else where they lie."""
         if 8 * self.shape[0] > MOST_LOCAL and cluster() is not None:
             return self._total(delay(function, [mine.parts for mine in rows]), combine)
         results = [function(*mine) for mine in piece_by_piece(rows)]
         return join(results, combine or added, delayed_=False)
 
-    def sweep(
-        self,
-        function: Callable[..., T],
-        *rows: Pieces,
-        combine: Callable[[T, T], T] | None = None,
-    ) -> T:
+    def sweep(self, function: Callable[..., T], *rows: Pieces, combine: Combine[T] = None) -> T:
         """One pass over the blocks."""
 
         def summed(*arguments: Any) -> tuple[None, T]:
@@ -156,10 +143,7 @@ class BlockDesign:
         return total
 
     def sweep_keeping(
-        self,
-        function: Callable[..., tuple[Any, T]],
-        *rows: Pieces,
-        combine: Callable[[T, T], T] | None = None,
+        self, function: Callable[..., tuple[Any, T]], *rows: Pieces, combine: Combine[T] = None
     ) -> tuple[Pieces, T]:
         """One pass over the blocks; new rows are kept, the sums of single blocks are not."""
         return self._ask(Question(function, rows, combine or added, 1))
@@ -249,10 +233,6 @@ class BlockDesign:
             for end, (_, count) in zip(ends, groupings, strict=True)
         ]
 
-    def weights(self, values: Floats) -> Floats:
-        """As they are."""
-        return values
-
     # ---- Some of the rows
 
     def only(self, mask: Pieces, *rows: Pieces) -> tuple["BlockDesign", tuple[Pieces, ...]]:
@@ -309,10 +289,6 @@ class BlockDesign:
         ]
         return da.concatenate(parts)
 
-    def by_rows(self) -> "BlockDesign":
-        """Passes take all rows."""
-        return self
-
     def over(self, rows: Pieces) -> "BlockDesign":
         """The same pieces of other columns."""
         assert rows.shape is not None
@@ -320,8 +296,6 @@ class BlockDesign:
         if 8 * self.shape[0] * width <= (LEAST_SHARED if cluster() is None else MOST_AT_HAND):
             return BlocksAtHand(rows.local, self.heights, width, self._beside)
         return BlockDesign(rows.parts, self.heights, width)
-
-    cluster = staticmethod(cluster_values)
 
     # ---- Passes
 
@@ -449,11 +423,7 @@ class BlocksAtHand(BlockDesign):
         self, blocks: Sequence[Any], heights: Sequence[int], width: int, beside: Sequence[Piece]
     ) -> None:
         super().__init__(blocks, heights, width)
-        self._others = tuple(beside)
-
-    @property
-    def _beside(self) -> Sequence[Piece]:
-        return self._others
+        self._larger = tuple(beside)
 
     def _answers(self, questions: Sequence[Question]) -> list[tuple[Any, Any]]:
         look, rows = looked_at(questions), [mine for each in questions for mine in each.rows]

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from clustruct.design.sources import Beside, is_partitioned
 
-__all__ = ["average_pieces", "check_length", "in_chunks", "map_pieces", "with_known_rows"]
-
 # Size of the pieces in which a file is read.
 CHUNK_BYTES = 1 << 26
 

@@ -13,8 +13,6 @@ from typing import Any, Generic, TypeVar
 
 from sklearn import config_context, get_config
 
-__all__ = ["Meeting"]
-
 T = TypeVar("T")
 A = TypeVar("A")
 
@@ -32,7 +30,7 @@ class Member(Generic[T]):
     def __init__(self, job: Callable[[], T], parent: "Member[Any] | None") -> None:
         self.parent = parent
         self.waits_for = 0
-        self.solution: Any = None
+        self.reply: Any = None
         self.result: T | None = None
         self.error: BaseException | None = None
         self.done = False
@@ -120,8 +118,8 @@ class Meeting(Generic[A]):
         assert mine is not None
         self._asking.append((mine, question))
         self._pause()
-        answer, mine.solution = mine.solution, None
-        return answer
+        reply, mine.reply = mine.reply, None
+        return reply
 
     def _pause(self) -> None:
         """Called by the job that is running: wait until it may go on."""
@@ -165,7 +163,7 @@ class Meeting(Generic[A]):
             some.append(self._asking.popleft())
         answers = self._answer([question for _, question in some])
         for (member, _), answer in zip(some, answers, strict=True):
-            member.solution = answer
+            member.reply = answer
             self._ready.append(member)
 
     def _abandon(self) -> None:

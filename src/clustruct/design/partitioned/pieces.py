@@ -4,8 +4,8 @@ A pass hands a function to every piece, where it lies and in any order, and join
 tree of fixed shape: the same pieces give the same bits, whatever workers there are.
 """
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache, cached_property, reduce
 from typing import Any, cast
 
@@ -17,23 +17,6 @@ from dask.delayed import delayed
 from threadpoolctl import ThreadpoolController
 
 from clustruct.design.local import aligned
-
-__all__ = [
-    "Mapped",
-    "Piece",
-    "Pieces",
-    "added",
-    "available_bytes",
-    "cluster",
-    "compute",
-    "delay",
-    "join",
-    "keep",
-    "piece_by_piece",
-    "sent",
-    "single_threaded",
-    "unfolded",
-]
 
 # How many results are joined at a time.
 FAN = 8
@@ -135,7 +118,7 @@ def delay(function: Callable[..., Any], lists: Sequence[Sequence[Piece]]) -> lis
     itself = delayed(function, pure=False, traverse=False)
     if cluster() is None or len(dumps(function)) <= LIGHT:
         return [itself(*mine) for mine in zip(*lists, strict=True)]
-    call = delayed(_call, pure=False, traverse=False)
+    call = delayed(operator.call, pure=False, traverse=False)
     return [call(itself, *mine) for mine in zip(*lists, strict=True)]
 
 
@@ -234,19 +217,13 @@ def _itself(array: Any) -> Any:
     return array
 
 
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
 def _joined(combine: Callable[[Any, Any], Any], *parts: Any) -> Any:
     return reduce(combine, parts)
 
 
-@contextmanager
-def single_threaded() -> Iterator[None]:
+def single_threaded() -> Any:
     """Linear algebra in one thread: the pieces are what runs side by side, and bits stay put."""
-    with _controller().limit(limits=1):
-        yield
+    return _controller().limit(limits=1)
 
 
 @cache

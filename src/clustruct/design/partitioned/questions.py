@@ -8,27 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from clustruct.design.local import local_matrix
+from clustruct._typing import Floats, Labels
+from clustruct.design.local import aligned
 from clustruct.design.partitioned.pieces import Pieces
-from clustruct.design.protocols import Floats, Labels
-
-__all__ = [
-    "Question",
-    "combined",
-    "concatenated",
-    "count_bad",
-    "describe",
-    "fetch_rows",
-    "is_finite",
-    "joined_moments",
-    "kept",
-    "locate_in_piece",
-    "looked_at",
-    "moments",
-    "stacked",
-    "take_masked",
-    "touch",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +62,16 @@ def kept(number: int) -> Callable[[Any], Any]:
 
 
 # ---- Single blocks
+
+
+def local_matrix(X: Any) -> Any:
+    """A piece of a matrix as a design wants it: single or double precision, CSR or CSC."""
+    if issparse(X):
+        X = X if X.format in ("csr", "csc") else X.tocsr()
+        X = X if all(part.flags.aligned for part in (X.data, X.indices, X.indptr)) else X.copy()
+    else:
+        X = aligned(np.asarray(X))
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def moments(design: Any, shares: Floats) -> tuple[float, Floats, Floats]:

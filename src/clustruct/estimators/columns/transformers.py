@@ -6,7 +6,7 @@ a part of a column are called ``column: part``, such as ``sex: male`` or ``age: 
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,6 @@ from sklearn.utils.validation import (
 
 from clustruct.estimators.columns.written import ISO, read_dates, read_numbers
 
-__all__ = [
-    "DateToDays",
-    "FilledText",
-    "LevelEncoder",
-    "MissingFlag",
-    "WordsOfColumn",
-    "WrittenDates",
-    "WrittenNumbers",
-]
-
 SECONDS = 86_400.0
 
 
@@ -41,20 +31,7 @@ class _ColumnTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """A transformer that learns nothing but the names of its columns."""
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> "_ColumnTransform":
-        """Remember the names of the columns.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_columns)
-            Columns.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        estimator
-            Itself.
-        """
+        """Remember the names of the columns."""
         _check_n_features(self, X, reset=True)
         _check_feature_names(self, X, reset=True)
         return self
@@ -70,38 +47,15 @@ class _ColumnTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class DateToDays(_ColumnTransform):
-    """Dates as days since the beginning of 1970; NaN where there is none.
-
-    Examples
-    --------
-    >>> from clustruct.estimators.columns.transformers import DateToDays
-    >>> DateToDays().fit_transform([["1970-01-02"], ["1970-01-03T12:00"]]).tolist()
-    [[1.0], [2.5]]
-    """
+    """Dates as days since the beginning of 1970; NaN where there is none."""
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Count the days.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_columns)
-            Dates, or text in the form of ISO 8601.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_columns)
-            Days, with fractions.
-        """
+        """Count the days, with fractions, of dates or of text in the form of ISO 8601."""
         return np.column_stack([_days(column) for column in self._columns(X)])
 
 
 class WrittenDates(DateToDays):
-    """The same for text with dates that are written in one way.
-
-    Parameters
-    ----------
-    form : str, default="ISO8601"
-        As `datetime.strptime` takes it, or "ISO8601".
+    """The same for text with dates of a form, as `datetime.strptime` takes it, or "ISO8601".
 
     Examples
     --------
@@ -114,29 +68,15 @@ class WrittenDates(DateToDays):
         self.form = form
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Read the dates, and count the days.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_columns)
-            Dates, or text of the form; what is not of it is missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_columns)
-            Days, with fractions.
-        """
-        columns = [_days(read_dates(_series(column), self.form)) for column in self._columns(X)]
+        """Count the days of dates, or of text of the form; what is not of it is missing."""
+        columns = [_days(read_dates(column, self.form)) for column in self._columns(X)]
         return np.column_stack(columns)
 
 
 class WrittenNumbers(_ColumnTransform):
     """Numbers of text with signs of currency, percent signs or marks between thousands.
 
-    Parameters
-    ----------
-    decimal : {".", ","}, default="."
-        The decimal mark.
+    The decimal mark is "." or ",".
 
     Examples
     --------
@@ -149,19 +89,8 @@ class WrittenNumbers(_ColumnTransform):
         self.decimal = decimal
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Read the numbers.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_columns)
-            Numbers, or text; what is neither is missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_columns)
-            Numbers.
-        """
-        columns = [read_numbers(_series(column), self.decimal) for column in self._columns(X)]
+        """Read numbers, or text; what is neither is missing."""
+        columns = [read_numbers(column, self.decimal) for column in self._columns(X)]
         return np.column_stack(columns)
 
 
@@ -173,18 +102,7 @@ class _PartsOfColumns:
         """The parts of a column that have a feature."""
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the features.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns; those of the fit if not given.
-
-        Returns
-        -------
-        ndarray of str
-            As ``column: part``.
-        """
+        """Names as ``column: part``, with the names of the fit if none are given."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         made = [
@@ -194,31 +112,10 @@ class _PartsOfColumns:
 
 
 class MissingFlag(_PartsOfColumns, MissingIndicator):
-    """scikit-learn's `MissingIndicator`, with features called ``column: missing``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from clustruct.estimators.columns.transformers import MissingFlag
-    >>> flag = MissingFlag(features="all").fit(pd.DataFrame({"age": [31.0, None]}))
-    >>> flag.get_feature_names_out().tolist()
-    ['age: missing']
-    """
+    """scikit-learn's `MissingIndicator`, with features called ``column: missing``."""
 
     def transform(self, X: Any) -> Any:
-        """Tell where values are missing.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_columns)
-            Numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            1 where they are missing, 0 elsewhere: numbers, not truth values, so that matrices with
-            other numbers stay matrices of numbers.
-        """
+        """1 where values are missing, 0 elsewhere: numbers, so that matrices stay numeric."""
         return super().transform(X).astype(np.float64)
 
     def _parts(self, place: int) -> list[str]:
@@ -243,15 +140,14 @@ class LevelEncoder(_PartsOfColumns, OneHotEncoder):
     """
 
     def _parts(self, place: int) -> list[str]:
-        levels = _level_names(self.categories_[place])
+        values = _with_none(self.categories_[place])
+        missing = "missing value" if "missing" in map(str, values) else "missing"
+        names = {value: missing if value is None else str(value) for value in values}
         rare = self.infrequent_categories_[place] if self._infrequent_enabled else None
-        if rare is not None:
-            hidden = {_missing_as_none(value) for value in rare}
-            pairs = list(zip(levels, self.categories_[place], strict=True))
-            apart = [name for name, value in pairs if _missing_as_none(value) in hidden]
-            levels = [name for name, value in pairs if _missing_as_none(value) not in hidden]
-            what = apart[0] if len(apart) == 1 else f"{len(apart)} rare levels"
-            levels.append(f"other ({what})")
+        apart = [names.pop(value) for value in _with_none(() if rare is None else rare)]
+        levels = list(names.values())
+        if apart:
+            levels.append(f"other ({apart[0] if len(apart) == 1 else f'{len(apart)} rare levels'})")
         dropped = self.drop_idx_ is not None and self.drop_idx_[place] is not None
         return levels[1:] if dropped else levels
 
@@ -262,31 +158,10 @@ class LevelEncoder(_PartsOfColumns, OneHotEncoder):
 
 
 class WordsOfColumn(TfidfVectorizer):
-    """scikit-learn's `TfidfVectorizer`, with features called ``column: word``.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from clustruct.estimators.columns.transformers import FilledText, WordsOfColumn
-    >>> import pandas as pd
-    >>> steps = make_pipeline(FilledText(), WordsOfColumn())
-    >>> steps.fit(pd.DataFrame({"review": ["good"]})).get_feature_names_out().tolist()
-    ['review: good']
-    """
+    """scikit-learn's `TfidfVectorizer`, with features called ``column: word``."""
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the features.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            The name of the column; words have no name before them if it is not given.
-
-        Returns
-        -------
-        ndarray of str
-            One for each word.
-        """
+        """Names of the words, with the name of the column before them if it is given."""
         words = super().get_feature_names_out()
         if input_features is None:
             return np.asarray(words, dtype=object)
@@ -295,28 +170,10 @@ class WordsOfColumn(TfidfVectorizer):
 
 
 class FilledText(_ColumnTransform):
-    """One column of text, empty where it is missing, as vectorizers take it.
-
-    Examples
-    --------
-    >>> from clustruct.estimators.columns.transformers import FilledText
-    >>> FilledText().fit_transform([["good"], [None]]).tolist()
-    ['good', '']
-    """
+    """One column of text, empty where it is missing, as vectorizers take it."""
 
     def transform(self, X: Any) -> NDArray[np.object_]:
-        """Fill what is missing.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, 1)
-            Text.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Text.
-        """
+        """Fill what is missing."""
         (column,) = self._columns(X)
         filled = np.empty(len(column), dtype=object)
         filled[:] = ["" if _is_missing(value) else str(value) for value in column]
@@ -326,34 +183,15 @@ class FilledText(_ColumnTransform):
 def _days(column: Any) -> NDArray[np.float64]:
     values = np.asarray(column)
     if values.dtype.kind != "M":
-        values = np.array(
-            [
-                np.datetime64("NaT") if _is_missing(value) else np.datetime64(value)
-                for value in column
-            ],
-            dtype="datetime64[us]",
-        )
+        dates = [np.datetime64("NaT" if _is_missing(value) else value) for value in column]
+        values = np.array(dates, dtype="datetime64[us]")
     seconds = values.astype("datetime64[us]").astype(np.float64) / 1e6
     return np.where(np.isnat(values), np.nan, seconds / SECONDS)
 
 
-def _series(column: Any) -> Any:
-    import pandas as pd
-
-    return column if hasattr(column, "iloc") else pd.Series(column)
-
-
-def _level_names(values: Sequence[Any]) -> list[str]:
-    """Levels as text; what is missing is called so, by a name that no level has."""
-    names = ["" if _is_missing(value) else str(value) for value in values]
-    missing = "missing" if "missing" not in names else "missing value"
-    return [
-        missing if _is_missing(value) else name for name, value in zip(names, values, strict=True)
-    ]
-
-
-def _missing_as_none(value: Any) -> Any:
-    return None if _is_missing(value) else value
+def _with_none(values: Iterable[Any]) -> list[Any]:
+    """Levels, with None for what is missing."""
+    return [None if _is_missing(value) else value for value in values]
 
 
 def _is_missing(value: Any) -> bool:

@@ -33,18 +33,8 @@ _DECORATION = re.compile(rf"{CURRENCY}|[%()\s{_SPACES}]")
 def read_numbers(series: Any, decimal: str = "") -> Any:
     """Numbers of a column; NaN for what is missing and for what is no number.
 
-    Parameters
-    ----------
-    series : Series
-        Numbers, or text.
-    decimal : {"", ".", ","}
-        The decimal mark of text with signs of currency, percent signs or marks between thousands;
-        empty for plain numbers.
-
-    Returns
-    -------
-    Series
-        Of type float64.
+    `decimal` is the decimal mark of text with signs of currency, percent signs or marks between
+    thousands, and empty for plain numbers.
 
     Examples
     --------
@@ -55,6 +45,7 @@ def read_numbers(series: Any, decimal: str = "") -> Any:
     """
     import pandas as pd
 
+    series = pd.Series(series)
     if not decimal or not _is_text(series):
         return pd.to_numeric(series, errors="coerce").astype(np.float64)
     text = series.astype(object)
@@ -70,17 +61,8 @@ def read_numbers(series: Any, decimal: str = "") -> Any:
 def read_dates(series: Any, form: str = ISO) -> Any:
     """Dates of a column; NaT for what is missing and for what is no date.
 
-    Parameters
-    ----------
-    series : Series
-        Dates, or text.
-    form : str
-        As `datetime.strptime` takes it, or "ISO8601".
-
-    Returns
-    -------
-    Series
-        Of dates without time zone: those with one are in UTC.
+    `form` is as `datetime.strptime` takes it, or "ISO8601". Dates with a time zone are in UTC, and
+    all are returned without one.
 
     Examples
     --------
@@ -91,6 +73,7 @@ def read_dates(series: Any, form: str = ISO) -> Any:
     """
     import pandas as pd
 
+    series = pd.Series(series)
     if _is_text(series) and form != ISO:
         series = series.astype(object).map(lambda value: str(value).strip(), na_action="ignore")
     else:

@@ -3,24 +3,31 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, is_classifier
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from clustruct._docs import documented
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, cast
 from clustruct.design import Design, PickingDesign, Rows
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.grid import Method, choose_constraint, choose_objective
-from clustruct.estimators.intake import Samples, apply_model, names_of_features
+from clustruct.estimators.intake import (
+    Samples,
+    apply_model,
+    names_of_features,
+    take_samples,
+    with_features_of,
+)
 from clustruct.estimators.options import check_options, check_start, conclude, watcher
+from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Budget, Solution
@@ -32,9 +39,6 @@ __all__ = ["FeatureCluster", "ordered_groups"]
 class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     """What regression and classification share."""
 
-    n_clusters: Any  # one value here, a sequence of them for a search
-    n_nonzero: Any
-    constraint: Any
     coef_: Any
     intercept_: Any
     cluster_values_: Any
@@ -61,8 +65,18 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
 
-    def _fit_samples(self, samples: Samples) -> None:
-        """Solve for validated samples and set the attributes."""
+    @documented((ARGUMENTS,))
+    @_fit_context(prefer_skip_nested_validation=True)
+    @without_warnings
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        samples = take_samples(self, X, y, sample_weight)
         design, response = samples.design, self._respond(samples)
         constraint = self.constraint or choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
@@ -71,6 +85,7 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
         self._follow(design)
         conclude(self.verbose, self.status_, self.certificate_)
+        return self
 
     def _follow(self, design: Design) -> None:
         """Weights go where the samples are."""
@@ -109,13 +124,9 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         self.n_clusters_ = values.shape[0]
         self._set_linear(solution.point.W, solution.point.intercept)
 
+    @documented((ARGUMENTS,))
     def transform(self, X: ArrayLike) -> Floats:
         """Add up the columns of each group.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -161,23 +172,35 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
             label -1. ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
         """
         check_is_fitted(self)
-        names = names_of_features(self)
+        names, weights, many = names_of_features(self), self._weights, self._many_outputs()
         order = np.argsort(self.labels_, kind="stable")
         bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
-        groups = [self._group(members, names) for members in np.split(order, bounds)]
+        groups = [
+            FeatureGroup(
+                label=int(self.labels_[members[0]]),
+                weight=weights[members[0]].copy() if many else float(weights[members[0], 0]),
+                size=members.size,
+                features=tuple(str(name) for name in names[members]),
+            )
+            for members in np.split(order, bounds)
+        ]
         if groups[0].label < 0:
             groups = [*groups[1:], groups[0]]
         return FeatureGroups(groups, map(str, getattr(self, "classes_", ())))
 
-    def _group(self, members: NDArray[np.intp], names: NDArray[Any]) -> FeatureGroup:
-        """The group of some features, which share a label."""
-        weight = self._weights[members[0]]
-        return FeatureGroup(
-            label=int(self.labels_[members[0]]),
-            weight=weight.copy() if self._many_outputs() else float(weight[0]),
-            size=members.size,
-            features=tuple(str(name) for name in names[members]),
-        )
+    def to_sklearn(self) -> Any:
+        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
+
+        Returns
+        -------
+        LinearRegression, LogisticRegression or RidgeClassifier
+            Fitted, with the same predictions; a model of another class if the loss says so.
+        """
+        check_is_fitted(self)
+        loss, linear = loss_of(self), (self.coef_, self.intercept_, self.fit_intercept)
+        if is_classifier(self):
+            return with_features_of(self, loss.to_classifier(*linear, self.classes_))
+        return with_features_of(self, loss.to_regressor(*linear))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit went through: one that fails leaves the number of features behind."""

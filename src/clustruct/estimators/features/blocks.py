@@ -90,13 +90,7 @@ def _sources(part: str, step: Any, taken: Iterable[str]) -> list[str]:
     encoder = step[-1] if isinstance(step, Pipeline) and len(step) else step
     if not isinstance(encoder, OneHotEncoder) or len(encoder.categories_) < 2:
         return []
-    counts = [len(levels) for levels in encoder.categories_]
-    if getattr(encoder, "infrequent_categories_", None) is not None:
-        rare = [0 if levels is None else len(levels) for levels in encoder.infrequent_categories_]
-        counts = [n - max(0, few - 1) for n, few in zip(counts, rare, strict=True)]
-    if encoder.drop_idx_ is not None:
-        dropped = [int(level is not None) for level in encoder.drop_idx_]
-        counts = [n - gone for n, gone in zip(counts, dropped, strict=True)]
+    counts = encoder._n_features_outs
     names = getattr(step, "feature_names_in_", None)
     if names is None or len(names) != len(counts):
         names = [f"{part}__{j}" for j in range(len(counts))]

@@ -33,20 +33,9 @@ from clustruct.objectives.quadratic import QuadraticObjective, gram_pays, quadra
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
 
-__all__ = [
-    "Count",
-    "Grid",
-    "Method",
-    "Place",
-    "check_alphas",
-    "check_grid",
-    "choose_constraint",
-    "choose_objective",
-    "fit_grid",
-    "gram_pays",
-    "itself",
-]
+__all__ = ["Count", "Grid", "Method", "Objective", "Place", "check_alphas", "fit_grid"]
 
+Objective = QuadraticObjective | FeatureObjective
 Count = int | Mapping[Any, int] | None
 Place = tuple[int, int, int]
 T = TypeVar("T")
@@ -62,13 +51,7 @@ LARGEST, SMALLEST = 1.0, -3.5
 class Grid:
     """What a fit is made at: every combination of the three.
 
-    Attributes
-    ----------
-    n_clusters : tuple of int, mapping or None
-    alphas : ndarray of shape (n_alphas,)
-    n_nonzero : tuple of int or None
-    constraint : Constraint or None
-        One of the user's own, in place of those that the numbers make; these are then None.
+    A `constraint` of the user's own replaces those that the numbers make; these are then None.
     """
 
     n_clusters: tuple[Count, ...]
@@ -80,11 +63,6 @@ class Grid:
     def shape(self) -> tuple[int, int, int]:
         """Number of entries of each."""
         return len(self.n_clusters), self.alphas.size, len(self.n_nonzero)
-
-    @property
-    def size(self) -> int:
-        """Number of places."""
-        return int(np.prod(self.shape))
 
     def constraints(
         self, n_features: int, blocks: ArrayLike | None, cluster: Cluster = cluster_values
@@ -104,15 +82,7 @@ class Grid:
 class Method:
     """How each fit is made: all that is not on the grid.
 
-    Attributes
-    ----------
-    solver : str
-    budget : Budget
-    start : ndarray of shape (d, K) or None
-    n_starts : int or None
-    seed : int
-        Every fit draws its random starts anew from it, so that none depends on the others.
-    options : mapping
+    Every fit draws its random starts anew from the seed, so that none depends on the others.
     """
 
     solver: str
@@ -130,7 +100,7 @@ class Method:
 
     def fit(
         self,
-        objective: QuadraticObjective | FeatureObjective,
+        objective: Objective,
         constraint: FeatureConstraint,
         known_minimum: Point | None = None,
     ) -> FeatureOutcome:
@@ -149,30 +119,16 @@ class Method:
 
 
 def fit_grid(
-    objective: QuadraticObjective | FeatureObjective,
+    objective: Objective,
     grid: Grid,
     blocks: ArrayLike | None,
     method: Method,
     finish: Callable[[FeatureOutcome], T],
 ) -> Iterator[tuple[Place, T]]:
-    """Fit at every place of a grid.
+    """Fit at every place of a grid, and yield the place with what `finish` makes of the fit.
 
-    Parameters
-    ----------
-    objective : QuadraticObjective or FeatureObjective
-        With any alpha.
-    grid : Grid
-    blocks : array-like of shape (n_features,) or None
-    method : Method
-    finish : callable
-        Makes what is wanted of a fit, with passes over ``X`` that fits may have in common.
-
-    Yields
-    ------
-    place : tuple of int
-        Indices into the number of groups, alphas and numbers of nonzero weights.
-    finished
-        What `finish` returned.
+    A place is of indices into the numbers of groups, alphas and numbers of nonzero weights. The
+    objective may have any alpha; passes over ``X`` in `finish` may be shared by several fits.
     """
     constraints = grid.constraints(objective.shape[0], blocks, objective.cluster)
     free = [place for place, each in constraints.items() if isinstance(each, Free)]
@@ -197,9 +153,7 @@ def itself(outcome: FeatureOutcome) -> FeatureOutcome:
     return outcome
 
 
-def choose_objective(
-    design: Design, response: Response, alpha: float
-) -> QuadraticObjective | FeatureObjective:
+def choose_objective(design: Design, response: Response, alpha: float) -> Objective:
     """By the Gram matrix where it is small and pays."""
     n, d = design.shape
     if response.loss.quadratic and gram_pays(n, d):
@@ -216,16 +170,11 @@ def check_grid(
     """A grid of what users pass, each a single value or a sequence; of alphas for a constraint."""
     if constraint is not None:
         return Grid((None,), alphas, (None,), constraint)
-    counts: tuple[Any, ...] = _as_tuple(n_clusters)
-    limits = _as_tuple(n_nonzero)
-    for name, entries in (("n_clusters", counts), ("n_nonzero", limits)):
-        if not entries:
-            raise ValueError(f"{name} is empty. Give at least one value.")
-        for entry in entries:
-            if not (_is_count(entry) or (isinstance(entry, Mapping) and name == "n_clusters")):
-                raise ValueError(
-                    f"{name} holds {entry!r}. Give integers of at least 1, or None for no limit."
-                )
+    remedy = "Give integers of at least 1, or None for no limit."
+    counts = check_values(
+        "n_clusters", n_clusters, lambda c: isinstance(c, Mapping) or _is_count(c), remedy
+    )
+    limits = check_values("n_nonzero", n_nonzero, _is_count, remedy)
     return Grid(
         tuple(int(c) if isinstance(c, Integral) else c for c in counts),
         alphas,
@@ -234,8 +183,7 @@ def check_grid(
 
 
 def check_alphas(
-    alphas: str | float | Sequence[float] | NDArray[Any],
-    objective: QuadraticObjective | FeatureObjective,
+    alphas: str | float | Sequence[float] | NDArray[Any], objective: Objective
 ) -> Floats:
     """The alphas to try; "auto" is a grid on the scale of the loss's curvature."""
     if isinstance(alphas, str):
@@ -243,27 +191,33 @@ def check_alphas(
             raise ValueError(f"alphas={alphas!r} is no grid. Give 'auto' or positive numbers.")
         scale = float((objective.curvatures() - objective.penalties).mean())
         return np.logspace(LARGEST, SMALLEST, N_ALPHAS) * (scale if scale > 0.0 else 1.0)
-    values = np.asarray(alphas, dtype=object).reshape(-1)
-    if not values.size:
-        raise ValueError("alphas is empty. Give at least one number, or 'auto'.")
-    for value in values:
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not number or not 0.0 <= float(value) < np.inf:
-            raise ValueError(f"alphas holds {value!r}. Give finite numbers of at least 0.")
-    return values.astype(np.float64)
+
+    def fits(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        return 0.0 <= float(value) < np.inf
+
+    values = check_values("alphas", alphas, fits, "Give finite numbers of at least 0.")
+    return np.array(values, dtype=np.float64)
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    """A single value, or the entries of a sequence."""
-    single = value is None or isinstance(value, Mapping | str) or np.ndim(value) == 0
-    return (value,) if single else tuple(value)
+def check_values(
+    name: str, given: Any, fits: Callable[[Any], bool], remedy: str
+) -> tuple[Any, ...]:
+    """A single value, or the entries of a sequence, which all have to fit."""
+    entries = tuple(np.asarray(given, dtype=object).reshape(-1).tolist())
+    if not entries:
+        raise ValueError(f"{name} is empty. Give at least one value.")
+    for entry in entries:
+        if not fits(entry):
+            raise ValueError(f"{name} holds {entry!r}. {remedy}")
+    return entries
 
 
 def _is_count(entry: Any) -> bool:
     """Whether it is a positive integer, or None."""
-    return entry is None or (
-        not isinstance(entry, bool | np.bool_) and isinstance(entry, Integral) and int(entry) >= 1
-    )
+    whole = isinstance(entry, Integral) and not isinstance(entry, bool)
+    return entry is None or (whole and int(entry) >= 1)
 
 
 # ---- Constraints

@@ -1,36 +1,22 @@
 """Linear models whose features share weights in groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    ClassifierMixin,
-    RegressorMixin,
-    _fit_context,
-)
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import namespace
 from clustruct.design import Design, Rows
-from clustruct.estimators.descriptions import (
-    ALL,
-    ARGUMENTS,
-    CLASS_ARGUMENTS,
-    CLASSES,
-    FEATURES,
-    FITTED,
-    OF_CLASSES,
-    OF_FEATURES,
-)
+from clustruct.estimators import descriptions as tables
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.intake import (
     Samples,
@@ -38,9 +24,8 @@ from clustruct.estimators.intake import (
     class_response,
     named,
     number_response,
-    take_samples,
-    with_features_of,
 )
+from clustruct.estimators.search.engine import set_parameters
 from clustruct.grouping.constraints import Constraint
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
@@ -50,12 +35,9 @@ __all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
 
 @documented(
-    (ALL, FEATURES),
-    (
-        FITTED,
-        OF_FEATURES,
-    ),
-    (ARGUMENTS,),
+    (tables.ALL, tables.FEATURES),
+    (tables.OF_NUMBERS, tables.FITTED, tables.OF_FEATURES),
+    (tables.ARGUMENTS,),
 )
 class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     """Linear regression whose features fall into groups with shared weights.
@@ -66,13 +48,6 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
     and finds the groups while it fits. With several outputs, features are grouped alike for
     all of them, and each group has one weight for each output.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Weights.
-    intercept_ : float or ndarray of shape (n_outputs,)
-        Intercept.
 
     See Also
     --------
@@ -126,32 +101,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.n_nonzero = n_nonzero
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.blocks = blocks
-        self.constraint = constraint
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "FeatureClusterRegressor":
-        """Fit the model."""
-        self._fit_samples(take_samples(self, X, y, sample_weight))
-        return self
+        set_parameters(self, locals())
 
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
@@ -159,12 +109,12 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
     def predict(self, X: ArrayLike) -> Floats:
-        """Predict answers.
+        """Predict targets.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
+            Predictions.
         """
         check_is_fitted(self)
         width = None if self._single else self._weights.shape[1]
@@ -174,18 +124,6 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         """Predictions for placed samples."""
         predicted = loss_of(self).predictions(self._scores(design))
         return predicted[:, 0] if self._single else predicted
-
-    def to_sklearn(self) -> Any:
-        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
-
-        Returns
-        -------
-        LinearRegression
-            Fitted, with the same predictions; another regressor if the loss says so.
-        """
-        check_is_fitted(self)
-        model = loss_of(self).to_regressor(self.coef_, self.intercept_, self.fit_intercept)
-        return with_features_of(self, model)
 
     def _many_outputs(self) -> bool:
         return not self._single
@@ -201,26 +139,15 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
 
 
 @documented(
-    (ALL, FEATURES, CLASSES),
-    (
-        OF_CLASSES,
-        FITTED,
-        OF_FEATURES,
-    ),
-    (ARGUMENTS, CLASS_ARGUMENTS),
+    (tables.ALL, tables.FEATURES, tables.CLASSES),
+    (tables.OF_CLASS_WEIGHTS, tables.FITTED, tables.OF_FEATURES),
+    (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
 class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     """Linear classification whose features fall into groups with shared weights.
 
     With two classes a feature has one weight; with more, one for each class, and features are
     grouped alike for all classes.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
 
     See Also
     --------
@@ -265,32 +192,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         verbose: int | bool = 0,
         callback: Callback | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.n_nonzero = n_nonzero
-        self.loss = loss
-        self.class_weight = class_weight
-        self.blocks = blocks
-        self.constraint = constraint
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "FeatureClusterClassifier":
-        """Fit the model."""
-        self._fit_samples(take_samples(self, X, y, sample_weight))
-        return self
+        set_parameters(self, locals())
 
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
@@ -342,7 +244,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._of_scores(X, self._class_loss().probabilities)
+        return self._of_scores(X, "probabilities")
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> Floats:
@@ -353,30 +255,14 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return self._of_scores(X, self._class_loss().log_probabilities)
+        return self._of_scores(X, "log_probabilities")
 
-    def _class_loss(self) -> Loss:
-        """The loss for as many classes as there are."""
-        check_is_fitted(self)
-        return loss_of(self).with_classes(self.classes_.size)
-
-    def _of_scores(self, X: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
-        """A function of the scores of all classes."""
+    def _of_scores(self, X: ArrayLike, name: str) -> Floats:
+        """A function of the loss for as many classes as there are, of their scores."""
         check_is_fitted(self)
         width = self.classes_.size
+        function = getattr(loss_of(self).with_classes(width), name)
         return apply_model(self, lambda design: function(self._scores(design)), X, width)
-
-    def to_sklearn(self) -> Any:
-        """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
-
-        Returns
-        -------
-        LogisticRegression or RidgeClassifier
-            Fitted, with the same predictions; the first for logistic loss.
-        """
-        check_is_fitted(self)
-        linear = self.coef_, self.intercept_, self.fit_intercept
-        return with_features_of(self, loss_of(self).to_classifier(*linear, self.classes_))
 
     def _many_outputs(self) -> bool:
         return bool(self.classes_.size > 2)

@@ -1,10 +1,11 @@
 """Fits along a grid of numbers of groups, alphas and numbers of nonzero weights."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
@@ -17,10 +18,7 @@ from clustruct.estimators.features.grid import (
     choose_objective,
     fit_grid,
 )
-from clustruct.estimators.features.models import (
-    FeatureClusterClassifier,
-    FeatureClusterRegressor,
-)
+from clustruct.estimators.features.models import FeatureClusterClassifier, FeatureClusterRegressor
 from clustruct.estimators.intake import take_samples
 from clustruct.estimators.search.engine import warn_of_unconverged
 from clustruct.grouping.constraints import Constraint
@@ -92,70 +90,37 @@ def feature_cluster_path(
     >>> bool((path.labels[2, 1, 0] == problem.labels).all())
     True
     """
-    shared: dict[str, Any] = {
-        "loss": loss,
-        "blocks": blocks,
-        "constraint": constraint,
-        "fit_intercept": fit_intercept,
-        "solver": solver,
-        "init": init,
-        "n_init": n_init,
-        "max_iter": max_iter,
-        "tol": tol,
-        "solver_options": solver_options,
-        "random_state": random_state,
-    }
-    model: FeatureClusterClassifier | FeatureClusterRegressor
-    if for_numbers(loss):
-        model = FeatureClusterRegressor(**shared, huber_delta=huber_delta)
-    else:
-        model = FeatureClusterClassifier(**shared)
+    given = locals()
+    kind = FeatureClusterRegressor if for_numbers(loss) else FeatureClusterClassifier
+    names = given.keys() & set(kind._get_param_names()) - {"n_clusters", "n_nonzero"}
+    model = kind(**{name: given[name] for name in names})
     model._validate_params()
     samples = take_samples(model, X, y, sample_weight)
     objective = choose_objective(samples.design, model._respond(samples), 0.0)
     grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
     method = model._method(objective.shape).quietly(solver)
-    path = _empty_path(grid.n_clusters, grid.alphas, grid.n_nonzero, objective.shape)
-    for place, outcome in fit_grid(objective, grid, blocks, method, _certified):
-        path.coefs[place] = outcome.solution.point.W.T
-        path.intercepts[place] = outcome.solution.point.intercept
-        path.labels[place], _ = ordered_groups(outcome.solution)
-        path.objectives[place] = outcome.solution.point.value
-        path.lower_bounds[place] = outcome.certificate.lower_bound
-        path.converged[place] = outcome.status.converged
-    warn_of_unconverged(int((~path.converged).sum()), path.converged.size, max_iter)
-    return path if model._many_outputs() else _without_outputs(path)
-
-
-def _certified(outcome: FeatureOutcome) -> FeatureOutcome:
-    """An outcome whose certificate has been computed."""
-    assert outcome.certificate is not None
-    return outcome
-
-
-def _empty_path(
-    n_clusters: tuple[Count, ...],
-    alphas: NDArray[np.float64],
-    n_nonzero: tuple[int | None, ...],
-    shape: tuple[int, int],
-) -> FeaturePath:
-    """Room for all fits."""
-    n_features, n_outputs = shape
-    places = (len(n_clusters), alphas.size, len(n_nonzero))
-    return FeaturePath(
-        n_clusters=n_clusters,
-        alphas=alphas,
-        n_nonzero=n_nonzero,
-        coefs=np.empty((*places, n_outputs, n_features)),
-        intercepts=np.empty((*places, n_outputs)),
-        labels=np.empty((*places, n_features), dtype=np.intp),
-        objectives=np.empty(places),
-        lower_bounds=np.empty(places),
-        converged=np.empty(places, dtype=bool),
+    finish = partial(_fields, not model._many_outputs())
+    fits = dict(fit_grid(objective, grid, blocks, method, finish))
+    in_order = (fits[place] for place in np.ndindex(grid.shape))
+    every = [np.array(field) for field in zip(*in_order, strict=True)]
+    path = FeaturePath(
+        grid.n_clusters,
+        grid.alphas,
+        grid.n_nonzero,
+        *(field.reshape(*grid.shape, *field.shape[1:]) for field in every),
     )
+    warn_of_unconverged(int((~path.converged).sum()), path.converged.size, max_iter)
+    return path
 
 
-def _without_outputs(path: FeaturePath) -> FeaturePath:
-    """The same without the axis of outputs, where there is one."""
-    fields = {**vars(path), "coefs": path.coefs[..., 0, :], "intercepts": path.intercepts[..., 0]}
-    return FeaturePath(**fields)
+def _fields(single: bool, outcome: FeatureOutcome) -> tuple[Any, ...]:
+    """What a path keeps of a fit, in the order of its fields."""
+    point = outcome.solution.point
+    return (
+        point.W[:, 0] if single else point.W.T,
+        point.intercept[0] if single else point.intercept,
+        ordered_groups(outcome.solution)[0],
+        point.value,
+        outcome.certificate.lower_bound,
+        outcome.status.converged,
+    )

@@ -4,46 +4,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from math import prod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.estimators.features.fold_local import LocalFolds, LocalSamples
-from clustruct.estimators.features.fold_placed import PlacedFolds, PlacedSamples
-from clustruct.estimators.features.fold_scores import FoldWork, Plan
+from clustruct.estimators.features.folds import FoldWork, LocalSamples, PlacedSamples, Plan
 from clustruct.estimators.features.grid import (
     Grid,
     Method,
+    Objective,
     Place,
     check_alphas,
     check_grid,
+    check_values,
     fit_grid,
     itself,
 )
 from clustruct.estimators.intake import check_groups, validate
 from clustruct.estimators.options import conclude, watcher
-from clustruct.estimators.search.engine import (
-    Scored,
-    SearchFace,
-    Use,
-    run_jobs,
-    run_search,
-)
+from clustruct.estimators.search.engine import Scored, SearchFace, Use, run_jobs, run_search
 from clustruct.estimators.search.folds import Folds, in_order_or_shuffled, make_folds
 from clustruct.estimators.search.rules import RULES, Rule
 from clustruct.estimators.search.scoring import name_of
 from clustruct.grouping.constraints import Free
 from clustruct.losses import Loss, loss_of
-from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
 from clustruct.results.scores import total
@@ -51,8 +47,6 @@ from clustruct.solvers.driver import Solution, may_refit
 from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
 
 __all__ = ["COSTLY", "Search", "choose_place", "constraints_of", "table_of"]
-
-Objective = QuadraticObjective | FeatureObjective
 
 # Projected gradient for fits that are only scored: fewer trials, and an end to small gains.
 QUICK_STEPS = {"shrink": 0.5, "shortest": 0.05}
@@ -77,9 +71,10 @@ _SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
 
 def constraints_of(plain: Any) -> dict[str, list[Any]]:
     """What parameters may be, for a model and a search."""
-    inherited = dict(plain._parameter_constraints)
-    del inherited["alpha"]
-    return {**inherited, **_SEARCH_CONSTRAINTS}
+    return {
+        **{name: ok for name, ok in plain._parameter_constraints.items() if name != "alpha"},
+        **_SEARCH_CONSTRAINTS,
+    }
 
 
 class Search(SearchFace, FeatureCluster):
@@ -87,6 +82,7 @@ class Search(SearchFace, FeatureCluster):
 
     _plain: ClassVar[Any]
 
+    @documented((ARGUMENTS,))
     @_fit_context(prefer_skip_nested_validation=True)
     @without_warnings
     def fit(
@@ -97,17 +93,6 @@ class Search(SearchFace, FeatureCluster):
         groups: ArrayLike | None = None,
     ) -> Any:
         """Choose a point of the grid and fit the model there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets: numbers, or a class for each sample.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for fits and scores.
-        groups : array-like of shape (n_samples,), default=None
-            Ids of samples that belong together, for splitters that make use of them.
 
         Returns
         -------
@@ -127,14 +112,16 @@ class Search(SearchFace, FeatureCluster):
                 splitter=in_order_or_shuffled(samples.y, is_classifier(self), self.random_state),
                 groups=check_groups(samples.n_rows, groups),
             )
-        divided = samples.divide(folds.each, self)
-        objective = divided.objective
+        objective = samples.divide(folds.each, self)
         method = self._method(objective.shape)
         alphas = check_alphas(self.alphas, objective)
         grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
         grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
         if self.criterion == "cv":
-            use = by_folds(divided, self._plan(grid, method), self.n_jobs)
+            plan = self._plan(grid, method)
+            with threadpool_limits(1):  # as in the fits, for the same bits everywhere
+                works = samples.works(folds.each, plan)
+            use = by_folds(works, plan, self.n_jobs, objective)
         else:
             use = self._by_criterion(samples.weight, objective, grid, method)
         rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
@@ -145,8 +132,14 @@ class Search(SearchFace, FeatureCluster):
 
     def _plan(self, grid: Grid, method: Method) -> Plan:
         """What is done on every fold."""
-        classes = getattr(self, "classes_", None)
-        relax = _check_relax(self.relax)
+        model, classes = self._as_plain(), getattr(self, "classes_", None)
+        fractions = check_values(
+            "relax",
+            self.relax,
+            lambda value: isinstance(value, Real) and 0.0 < float(value) <= 1.0,
+            "Give numbers above 0 and up to 1.",
+        )
+        relax = tuple(float(value) for value in fractions)
         if self.constraint is not None and not may_refit(self.constraint):
             relax = (1.0,)  # values of groups have to stay as they are
         scoring = self.scoring
@@ -154,7 +147,7 @@ class Search(SearchFace, FeatureCluster):
             loss = loss_of(self)
             scoring = loss.class_scoring if is_classifier(self) else loss.scoring
         quiet = method.quietly(method.solver)
-        return Plan(self._as_plain(), classes, grid, quiet, self.search_solver, relax, scoring)
+        return Plan(model, classes, grid, quiet, self.search_solver, relax, scoring)
 
     def _by_criterion(
         self, n_samples: float, objective: Objective, grid: Grid, method: Method
@@ -176,7 +169,7 @@ class Search(SearchFace, FeatureCluster):
                     price += partition_price(outcome)
                 yield Scored(place, -price, int(not outcome.status.converged))
 
-        n_fits, shape, name = grid.size, (*grid.shape, 1, 1), f"neg_{self.criterion}"
+        n_fits, shape, name = prod(grid.shape), (*grid.shape, 1, 1), f"neg_{self.criterion}"
         table = partial(table_of, grid, (1.0,), self.criterion, name)
         return Use("fit", n_fits, n_fits, shape, name, scored(), table)
 
@@ -200,57 +193,64 @@ class Search(SearchFace, FeatureCluster):
         """The same model without a search, which stands for a fit on a fold."""
         mine = self.get_params(deep=False)
         shared = {name: mine[name] for name in self._plain._get_param_names() if name in mine}
-        return self._plain(**{**shared, "n_clusters": 1, "n_nonzero": None, "callback": None})
-
-
-def _check_relax(relax: float | Sequence[float] | NDArray[Any]) -> tuple[float, ...]:
-    """Fractions of alpha."""
-    values = np.asarray(relax, dtype=object).reshape(-1)
-    if not values.size:
-        raise ValueError("relax is empty. Give at least one number, such as 1.0.")
-    for value in values:
-        if not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
-            raise ValueError(f"relax holds {value!r}. Give numbers above 0 and up to 1.")
-    return tuple(float(value) for value in values)
+        plain = self._plain(**{**shared, "n_clusters": 1, "n_nonzero": None, "callback": None})
+        learned = {"classes_", "_single"} & vars(self).keys()  # of the targets
+        vars(plain).update({name: vars(self)[name] for name in learned})
+        return plain
 
 
 # ---- Cross-validation.
 
 
 def by_folds(
-    divided: LocalFolds | PlacedFolds, plan: Plan, n_jobs: int | None
+    works: Sequence[FoldWork], plan: Plan, n_jobs: int | None, objective: Objective
 ) -> Use[SearchResult]:
     """Score every point of the grid, with every fraction of its alpha, on every fold."""
-    with threadpool_limits(1):  # as in the fits, for the same bits everywhere
-        works = divided.works(plan)
     # Samples that cannot leave this process share passes over X instead.
     travel = all(work.travels for work in works)
     jobs = [partial(score_fold, work, plan) for work in works]
-    scored = run_jobs(jobs, n_jobs, None if travel else divided.objective.side_by_side)
+    scored = run_jobs(jobs, n_jobs, None if travel else objective.side_by_side)
     shape, name = (*plan.shape, len(works)), name_of(plan.scoring)
     table = partial(table_of, plan.grid, plan.relax, "cv", name)
-    return Use("fold", len(works), plan.grid.size * len(works), shape, name, scored, table)
+    return Use("fold", len(works), prod(plan.grid.shape) * len(works), shape, name, scored, table)
 
 
 def score_fold(work: FoldWork, plan: Plan) -> Scored:
     """Fit and score the grid on a fold."""
     plan = replace(plan, model=copy(plan.model))  # folds in threads must not share it
-    unconverged = 0
     objective = work.objective(plan)
-    ledger = work.ledger(plan)
+    score, together = work.scorer(plan)
     method = search_method(plan.solver, plan.method, objective)
+    scores, unconverged = np.empty(plan.shape), 0
+    waiting: dict[Place, list[Solution]] = {}
+
+    def settle() -> None:
+        found = np.array(score([solution for mine in waiting.values() for solution in mine]))
+        for place, mine in zip(waiting, found.reshape(len(waiting), -1), strict=True):
+            scores[place] = mine
+        waiting.clear()
+
     finish = partial(_fractions, plan.relax)
     for place, (solutions, converged) in fit_grid(
         objective, plan.grid, plan.model.blocks, method, finish
     ):
-        ledger.enter(place, solutions)
+        waiting[place] = [_without_slope(solution) for solution in solutions]
         unconverged += not converged
-    return Scored((..., work.number), ledger.scores(), unconverged)
+        if len(waiting) * len(plan.relax) >= together:
+            settle()
+    if waiting:
+        settle()
+    return Scored((..., work.fold.number), scores, unconverged)
 
 
 def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Solution], bool]:
     """The solutions of a fit with fractions of its ridge, and whether it converged."""
     return relaxed_solutions(outcome, factors), outcome.status.converged
+
+
+def _without_slope(solution: Solution) -> Solution:
+    """A solution without its slope, which is as long as ``X`` and would stay in memory."""
+    return replace(solution, point=replace(solution.point, slope=np.empty(0)))
 
 
 def search_method(asked: str, method: Method, objective: Objective) -> Method:

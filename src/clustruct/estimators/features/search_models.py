@@ -7,26 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clustruct._docs import documented
-from clustruct.estimators.descriptions import (
-    ALL,
-    ARGUMENTS,
-    CLASS_ARGUMENTS,
-    CLASSES,
-    FEATURE_SEARCH,
-    FEATURES,
-    FITTED,
-    OF_CLASSES,
-    OF_FEATURES,
-    SEARCH,
-    SEARCHED,
-)
-from clustruct.estimators.features.grid import (
-    Count,
-)
-from clustruct.estimators.features.models import (
-    FeatureClusterClassifier,
-    FeatureClusterRegressor,
-)
+from clustruct.estimators import descriptions as tables
+from clustruct.estimators.features.grid import Count
+from clustruct.estimators.features.models import FeatureClusterClassifier, FeatureClusterRegressor
 from clustruct.estimators.features.search import Search, constraints_of
 from clustruct.estimators.search.engine import set_parameters
 from clustruct.grouping.constraints import Constraint
@@ -40,30 +23,15 @@ RELAX = (1.0, 0.5, 0.25, 0.125)
 
 
 @documented(
-    (ALL, FEATURES, SEARCH, FEATURE_SEARCH),
-    (
-        SEARCHED,
-        FITTED,
-        OF_FEATURES,
-    ),
-    (ARGUMENTS,),
+    (tables.ALL, tables.FEATURES, tables.SEARCH, tables.FEATURE_SEARCH),
+    (tables.OF_RIDGE, tables.OF_NUMBERS, tables.SEARCHED, tables.FITTED, tables.OF_FEATURES),
+    (tables.ARGUMENTS,),
 )
 class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     """Linear regression with grouped features that chooses the number of groups and the ridge.
 
     `FeatureClusterRegressor` with a search over all combinations of the number of groups, alpha and
     the number of nonzero weights, then fitted to all samples with the best of them.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
-    relax_ : float
-        The fraction chosen.
-    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Weights.
-    intercept_ : float or ndarray of shape (n_outputs,)
-        Intercept.
 
     See Also
     --------
@@ -149,31 +117,15 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
 
 
 @documented(
-    (ALL, FEATURES, CLASSES, SEARCH, FEATURE_SEARCH),
-    (
-        SEARCHED,
-        OF_CLASSES,
-        FITTED,
-        OF_FEATURES,
-    ),
-    (ARGUMENTS, CLASS_ARGUMENTS),
+    (tables.ALL, tables.FEATURES, tables.CLASSES, tables.SEARCH, tables.FEATURE_SEARCH),
+    (tables.OF_RIDGE, tables.OF_CLASS_WEIGHTS, tables.SEARCHED, tables.FITTED, tables.OF_FEATURES),
+    (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     """Linear classification with grouped features that chooses the number of groups and the ridge.
 
     `FeatureClusterClassifier` with a search over all combinations of the number of groups, alpha
     and the number of nonzero weights, then fitted to all samples with the best of them.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
-    relax_ : float
-        The fraction chosen.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
 
     See Also
     --------

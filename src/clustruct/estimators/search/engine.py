@@ -21,17 +21,6 @@ from clustruct._typing import Floats
 from clustruct.estimators.search.progress import counter
 from clustruct.estimators.search.rules import Rule, check_scores
 
-__all__ = [
-    "Scored",
-    "SearchFace",
-    "Use",
-    "check_counts",
-    "run_jobs",
-    "run_search",
-    "set_parameters",
-    "warn_of_unconverged",
-]
-
 Table = TypeVar("Table")
 T = TypeVar("T")
 
@@ -48,20 +37,9 @@ class Scored(NamedTuple):
 class Use(Generic[Table]):
     """What is special to a search of features, samples or tasks.
 
-    Attributes
-    ----------
-    thing : {"fold", "fit"}
-        What a job is.
-    n_things, n_fits : int
-        Number of jobs, and of fits that may fail to converge.
-    shape : tuple of int
-        Of the array of all scores; the last axis stands for the folds.
-    scoring : str
-        Name of the score, which is larger for the better.
-    jobs : iterable of Scored
-        Runs the jobs.
-    table : callable
-        From all scores and a rule to a table with the candidate that is chosen.
+    A job is a `thing`, "fold" or "fit", and may be of several fits. `shape` is that of all scores,
+    with the folds last; `scoring` is their name. `table` makes, of all scores and a rule, a table
+    with the candidate that is chosen.
     """
 
     thing: str
@@ -74,21 +52,10 @@ class Use(Generic[Table]):
 
 
 def run_search(use: Use[Table], rule: Rule, max_iter: int, verbose: int | bool) -> Table:
-    """Score all candidates and choose one.
+    """Score all candidates and return the table with the one that is chosen.
 
-    Parameters
-    ----------
-    use : Use
-    rule : Rule
-    max_iter : int
-        The budget of a fit, for a warning of those that were stopped by it.
-    verbose : int or bool
-        Whether to write a line to standard error when a job is done.
-
-    Returns
-    -------
-    table
-        What the use makes of the scores.
+    A warning tells of fits that were stopped by `max_iter`; with `verbose`, a line on standard
+    error tells of each job that is done.
     """
     scores, unconverged = np.empty(use.shape), 0
     tell = counter(verbose, use.thing, use.n_things)
@@ -152,10 +119,6 @@ def check_counts(n_clusters: Any, things: str) -> list[int]:
 class SearchFace:
     """The attributes of a finished search that are derived from its table of scores."""
 
-    cv_results_: Any
-    best_params_: Any
-    best_score_: Any
-
     def _set_search(self, found: Any) -> None:
         """Keep the table of scores, and what was chosen."""
         self.cv_results_ = found
@@ -165,5 +128,4 @@ class SearchFace:
     @property
     def best_index_(self) -> int:
         """Index of the point chosen into the columns of `cv_results_`."""
-        index: int = self.cv_results_.flat_index
-        return index
+        return int(self.cv_results_.flat_index)

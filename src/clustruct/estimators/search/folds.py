@@ -36,29 +36,11 @@ def make_folds(
     splitter: Callable[[int], Any],
     groups: ArrayLike | None = None,
 ) -> Folds[F]:
-    """The folds, of samples of positive weight.
+    """The folds, of samples of positive weight: those `kept`, to which the targets `y` belong.
 
-    Parameters
-    ----------
-    cv : int, splitter or iterable
-        Index pairs, and `PredefinedSplit`, count all samples; other splitters see those of
-        positive weight.
-    y : ndarray
-        Targets, or strata, of samples of positive weight.
-    make : callable
-        Makes a fold from its number and from the indices, into the samples of positive weight, of
-        those to fit on and of those to score on.
-    kept : ndarray of int
-        Which of all samples have positive weight.
-    splitter : callable
-        Makes a splitter from a number of folds.
-    groups : array-like of shape (n_samples,), default=None
-        Handed to the splitter.
-
-    Returns
-    -------
-    Folds
-        What `make` returned.
+    Index pairs, and `PredefinedSplit`, count all samples; other splitters see those of positive
+    weight. `make` makes a fold of its number and of indices, into the samples of positive weight,
+    of those to fit on and of those to score on; `splitter` makes a splitter of a number of folds.
     """
     cv = DEFAULT_FOLDS if cv is None else cv
     n = y.shape[0]

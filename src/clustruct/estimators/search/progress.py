@@ -17,15 +17,8 @@ _listener: ContextVar[Tell | None] = ContextVar("listener", default=None)
 def reporting_to(tell: Tell) -> Iterator[None]:
     """Report the progress of every search that runs inside of the ``with`` block.
 
-    Parameters
-    ----------
-    tell : callable
-        Called with the number of jobs that are done and with their total number, when a search
-        begins and whenever a fold or a fit is done.
-
-    Yields
-    ------
-    None
+    `tell` is called with the number of jobs that are done and with their total number, when a
+    search begins and whenever a fold or a fit is done.
 
     Examples
     --------

@@ -16,18 +16,10 @@ RULES = frozenset({"best", "fewest", "one_se"})
 class Rule:
     """How a candidate is chosen by its scores on the folds.
 
-    Attributes
-    ----------
-    name : {"best", "fewest", "one_se"}
-        The best mean score; the fewest groups that are not clearly worse; or the simplest candidate
-        within one standard error of the best.
-    n_errors, share : float, default=1 and None
-        What "fewest" takes for clearly worse: behind by more standard errors of the paired
-        differences, or by a larger part of the best score, see `clustruct.results.paired.fewest`.
-    ratio : float, default=None
-        Held-out samples of a fold for each that is fitted.
-    slack : float, default=None
-        What "fewest" forgives in place of standard errors, for scores without folds.
+    "best" takes the best mean score, "fewest" the fewest groups that are not clearly worse, and
+    "one_se" the simplest candidate within one standard error of the best. Clearly worse is behind
+    by more than `n_errors` or `share`, see `clustruct.results.paired.fewest`, with `ratio` held-out
+    samples of a fold for each that is fitted; or by more than `slack`, for scores without folds.
     """
 
     name: str
@@ -39,16 +31,8 @@ class Rule:
     def choose(self, scores: Floats, sizes: Floats) -> int:
         """Index of the chosen one of several candidates, which come with the simplest first.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_candidates, n_folds)
-            Larger is better; of equal candidates the first is chosen.
-        sizes : ndarray of shape (n_candidates,)
-            Numbers of groups.
-
-        Returns
-        -------
-        int
+        Scores, of shape (n_candidates, n_folds), are larger for the better; sizes are numbers of
+        groups. Of equal candidates the first is chosen.
         """
         if self.name == "fewest" and self.slack is None:
             return fewest(scores, sizes, self.n_errors, self.ratio, self.share)

@@ -107,7 +107,7 @@ class Entries:
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
         source = source_of(design, targets, self.n_tasks, setting)
-        data = task_data(source, loss, fit_intercept)
+        data = task_data(source, loss)
         return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
 
     def _check_targets(self, loss: Loss) -> None:
@@ -153,8 +153,8 @@ class Summed:
         total, width = sums.weight, sums.x_center.size + int(fit_intercept)
         if not fit_intercept:
             sums = sums.about(np.zeros_like(sums.x_center), 0.0)
-        found = sums.stack.scaled(1.0 / total).cut(width).expansion()
-        variances = np.einsum("tii->i", found.model.G)[: sums.x_center.size]
+        found = sums.stack.scaled(1.0 / total).cut(width)
+        variances = np.einsum("tii->i", found.G)[: sums.x_center.size]
         frame = Frame(sums.x_center, variances, sums.y_center, total, self.n_tasks)
         return Prepared(SquaredData(found, fit_intercept), frame, None, 1.0)
 
@@ -163,7 +163,7 @@ class Summed:
         sums, tasks = self.sums, self.sums.stack.tasks
         coefs, intercepts = coefs[:, tasks], intercepts[:, tasks]
         offsets = intercepts + coefs @ sums.x_center - sums.y_center
-        data = SquaredData(sums.stack.expansion(), fit_intercept=True)
+        data = SquaredData(sums.stack, fit_intercept=True)
         stack = np.concatenate([coefs, offsets[:, :, None]], axis=2)
         return data.losses_together(stack).sum(axis=1) / sums.weight
 

@@ -1,22 +1,21 @@
-"""The files that a run writes: tables and pictures, all computed from the rows on disk."""
+"""The files that a run writes: tables, pictures and a page, all computed from the rows on disk."""
 
+import base64
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+from clustruct import __version__
 from clustruct.experiments.environment import environment, environment_line
 from clustruct.experiments.experiment import Experiment, Presentation, Row
-from clustruct.experiments.output.tables import (
-    comparison_csv,
-    comparison_markdown,
-    plain_csv,
-    plain_markdown,
-    raw_csv,
-)
+from clustruct.experiments.output.tables import comparison_table, entries_table, records_table
 from clustruct.experiments.store import write_whole
 
-__all__ = ["Section", "make_sections", "section_markdown", "write_sections"]
+__all__ = ["Section", "make_sections", "render_page", "section_markdown", "write_sections"]
 
 
 @dataclass(frozen=True)
@@ -69,20 +68,23 @@ def make_sections(
 def write_sections(sections: Sequence[Section], out: Path) -> None:
     """Write the files of each experiment to its folder."""
     for section in sections:
-        folder = out / section.experiment.name
-        write_whole(folder / "results.csv", raw_csv(section.rows))
+        folder, shown = out / section.experiment.name, section.presentation
+        records = [
+            {**row.cell, "repetition": row.repetition, "seconds": row.seconds, **row.values}
+            for row in section.rows
+        ]
+        write_whole(folder / "results.csv", records_table("Results", records).csv())
         write_whole(folder / "environment.txt", section.facts + "\n")
         for name, svg in section.pictures.items():
             write_whole(folder / f"{name}.svg", svg)
-        for number, comparison in enumerate(section.presentation.comparisons):
-            write_whole(folder / f"{_numbered('table', number)}.csv", comparison_csv(comparison))
-        for number, table in enumerate(section.presentation.tables):
-            write_whole(folder / f"{_numbered('detail', number)}.csv", plain_csv(table))
+        for kind, tables in (
+            ("table", map(entries_table, shown.comparisons)),
+            ("detail", shown.tables),
+        ):
+            for number, table in enumerate(tables):
+                name = kind if number == 0 else f"{kind}-{number + 1}"
+                write_whole(folder / f"{name}.csv", table.csv())
         write_whole(folder / "table.md", section_markdown(section, ""))
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 0 else f"{name}-{number + 1}"
 
 
 def section_markdown(section: Section, pictures_at: str, explanation: str = "") -> str:
@@ -95,11 +97,9 @@ def section_markdown(section: Section, pictures_at: str, explanation: str = "") 
     if shown.remarks:
         parts.append("\n".join(f"- {_escaped(remark)}" for remark in shown.remarks))
     for comparison in shown.comparisons:
-        counts = section.counts
-        parts.append(comparison_markdown(comparison))
+        parts.append(comparison_table(comparison).markdown())
         parts.append(
-            f"{counts['agrees']} cells agree, {counts['better']} are better, "
-            f"{counts['worse']} are worse."
+            "{agrees} cells agree, {better} are better, {worse} are worse.".format(**section.counts)
         )
     if explanation:
         parts.append(explanation.strip())
@@ -108,7 +108,7 @@ def section_markdown(section: Section, pictures_at: str, explanation: str = "") 
             parts.append(f"![{picture.caption}]({pictures_at}{picture.name}.svg)")
             parts.append(f"*{_escaped(picture.caption)}*")
     for table in shown.tables:
-        parts += [f"**{_escaped(table.title)}**", plain_markdown(table)]
+        parts += [f"**{_escaped(table.title)}**", table.markdown()]
     if experiment.readings:
         parts.append("Readings of the paper:")
         parts.append("\n".join(f"- {_escaped(reading)}" for reading in experiment.readings))
@@ -119,3 +119,30 @@ def section_markdown(section: Section, pictures_at: str, explanation: str = "") 
 def _escaped(text: str) -> str:
     """Text with the characters escaped that Markdown would interpret."""
     return text.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
+
+
+def render_page(sections: Sequence[Section], missing: Mapping[str, str]) -> str:
+    """The HTML page; `missing` gives the reason for each experiment that could not run."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise ImportError(
+            "The page needs Jinja2: `pip install clustruct[experiments]` installs it."
+        ) from None
+    source = files("clustruct.experiments") / "templates" / "page.html"
+    engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    template = engine.from_string(source.read_text(encoding="utf-8"))
+
+    def data_url(svg: str) -> str:
+        return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+    return template.render(
+        sections=sections, missing=missing, version=__version__, data_url=data_url, prose=_prose
+    )
+
+
+def _prose(text: str) -> Any:
+    """Escaped text, with names between backticks set as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))

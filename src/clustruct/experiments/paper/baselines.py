@@ -5,7 +5,6 @@ Each tuned fit reports whether its choice was at the end of a grid, which may th
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,11 @@ from scipy import sparse
 from sklearn.linear_model import Lasso, Ridge
 
 from clustruct._typing import Floats
+from clustruct.experiments.environment import installed_version
 
 __all__ = ["Linear", "Tuned", "edge_matters", "lasso", "oscar", "oscar_version", "ridge", "tuned"]
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-
 # Share of the error by which the end of a grid has to be better than its neighbour to matter.
 MARGIN = 1e-3
 
@@ -117,10 +115,7 @@ def lasso(X: Any, y: Floats, folds: Sequence[Fold], ratios: Floats) -> Tuned:
 
 def oscar_version() -> str | None:
     """Version of the package that fits OSCAR; None if it is not installed."""
-    try:
-        return version("sortedl1")
-    except PackageNotFoundError:
-        return None
+    return installed_version("sortedl1")
 
 
 def oscar(
@@ -131,11 +126,9 @@ def oscar(
     slopes: Sequence[float],
     *,
     intercept: bool,
-    solver: str,
-    tol: float,
-    max_iter: int,
+    **how: Any,
 ) -> Tuned:
-    """OSCAR (Bondell and Reich, 2008), by the package sortedl1.
+    """OSCAR (Bondell and Reich, 2008), by the package sortedl1; `how` sets up its solver.
 
     Its penalty is ``sum_j (1 + slope (d - j) / d) |w|_(j)`` over the sorted absolute weights;
     strengths are fractions of the smallest one for which all weights are zero. Small slopes are
@@ -150,9 +143,7 @@ def oscar(
             matrix = sparse.csc_matrix(X) if sparse.issparse(X) else np.asfortranarray(X)
             slack = np.sort(np.abs(np.ravel(matrix.T @ (y - intercept * y.mean()))))[::-1] / y.size
             top = float(np.max(np.cumsum(slack) / np.cumsum(weights)))
-            model = Slope(
-                lam=weights, fit_intercept=intercept, tol=tol, max_iter=max_iter, solver=solver
-            )
+            model = Slope(lam=weights, fit_intercept=intercept, **how)
             # Neither rule may end the path early: every strength is scored.
             found = model.path(
                 matrix,

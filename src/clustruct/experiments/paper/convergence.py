@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from clustruct import __version__
 from clustruct._typing import Floats
 from clustruct.datasets.generators import make_clustered_features
 from clustruct.estimators.features.models import FeatureClusterRegressor
@@ -20,12 +19,12 @@ from clustruct.experiments.experiment import (
     Cell,
     Experiment,
     Measurement,
-    PlainTable,
     Presentation,
     Row,
     values_in,
 )
 from clustruct.experiments.output.pictures import paths_picture
+from clustruct.experiments.output.tables import Table
 from clustruct.grouping.projections import project_clustered
 
 __all__ = ["CONVERGENCE", "step_one"]
@@ -33,34 +32,23 @@ __all__ = ["CONVERGENCE", "step_one"]
 
 D, Q, NOISE = 100, 5, 0.5
 STEPS = 30
-DIVERGED = 1e6
+RECOVERED, DIVERGED = 0.02, 1e6  # relative errors
+SETTINGS = {"problem": [D, Q, NOISE], "steps": STEPS}
 CELLS: Mapping[str, Cell] = {
     f"n = {ratio:g} d": {"n over d": ratio} for ratio in (0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0)
 }
 
 
-def settings() -> dict[str, Any]:
-    """All constants that the results depend on."""
-    return {"clustruct": __version__, "problem": [D, Q, NOISE], "steps": STEPS, "version": 1}
-
-
 def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
     """Errors along the path, the two bounds, and the error with a line search."""
     n = round(D * float(cell["n over d"]))
-    problem = make_clustered_features(
-        n, D, Q, noise=NOISE, random_state=int(seed.generate_state(1)[0] >> 1)
-    )
+    draw = int(seed.generate_state(1)[0] >> 1)
+    problem = make_clustered_features(n, D, Q, noise=NOISE, random_state=draw)
     X, y = np.asarray(problem.X), problem.y.astype(np.float64)
     truth = problem.coef
     errors, bounds = step_one(X, y, truth, Q, STEPS)
-    searched = FeatureClusterRegressor(
-        Q,
-        alpha=0.0,
-        fit_intercept=False,
-        solver="pg",
-        init="zeros",
-        solver_options={"refit": False},
-    ).fit(X, y)
+    how: dict[str, Any] = {"solver": "pg", "init": "zeros", "solver_options": {"refit": False}}
+    searched = FeatureClusterRegressor(Q, alpha=0.0, fit_intercept=False, **how).fit(X, y)
     deviation = np.eye(D) - X.T @ X / n
     scale = float(np.linalg.norm(truth))
     return {
@@ -108,38 +96,44 @@ def _short(value: float) -> float:
 
 def present(rows: Sequence[Row]) -> Presentation:
     """Errors along the path for every number of samples, and whether the bound holds."""
-    paths, body = {}, []
+    paths, body, works, proven = {}, [], [], []
     for column, cell in CELLS.items():
         mine = [row.values for row in rows if row.cell == cell]
         if not mine:
             continue
-        errors = _median_path([v["errors"] for v in mine])
-        bounds = _median_path([v["bounds"] for v in mine])
+        errors, bounds = (_median_path([v[name] for v in mine]) for name in ("errors", "bounds"))
         paths[column] = (errors, bounds)
-        rho = float(np.median(values_in(rows, cell, "rho of the whole space")))
+        factors = values_in(rows, cell, "rho of the whole space")
         kept = all(
             e <= b * (1 + 1e-6) + 1e-12
             for v in mine
             for e, b in zip(v["errors"], v["bounds"], strict=True)
         )
-        solved = np.mean([v["errors"][-1] < 0.02 for v in mine])
-        searched = values_in(rows, cell, "line search")
+        solved = np.mean([v["errors"][-1] < RECOVERED for v in mine])
+        searched = np.array(values_in(rows, cell, "line search"))
+        works += [column] if solved >= 0.9 else []
+        proven += [column] if max(factors) < 1 else []
         body.append(
             [
                 column,
-                f"{rho:.3g}",
+                f"{np.median(factors):.3g}",
                 f"{errors[1] / errors[0]:.3g}",
                 "yes" if kept else "NO",
                 f"{solved:.0%}",
-                f"{np.mean(np.array(searched) < 0.02):.0%}",
+                f"{np.mean(searched < RECOVERED):.0%}",
             ]
         )
     header = ["samples", "rho, whole space", "error after / before the first step"]
     header += ["below the bound of the proof at all steps"]
     header += ["recovered with step 1", "recovered with line search"]
-    table = PlainTable("Projected gradient from zero; recovered: error below 2 %", header, body)
+    table = Table("Projected gradient from zero; recovered: error below 2 %", header, body)
+    remarks = [f"Step 1 recovers the truth from {column} on." for column in works[:1]]
+    remarks += [
+        f"The factor over the whole space is below 1, which proves it, from {column} on."
+        for column in proven[:1]
+    ]
     pictures = [paths_picture("convergence", paths)]
-    return Presentation(tables=[table], pictures=pictures, remarks=_remarks(rows))
+    return Presentation(tables=[table], pictures=pictures, remarks=remarks)
 
 
 def _median_path(paths: Sequence[Sequence[float]]) -> list[float]:
@@ -149,39 +143,15 @@ def _median_path(paths: Sequence[Sequence[float]]) -> list[float]:
     return [float(value) for value in np.median(padded, axis=0)]
 
 
-def _remarks(rows: Sequence[Row]) -> list[str]:
-    """The number of samples from which step 1 works, and from which the proof covers it."""
-    works = [c for c, cell in CELLS.items() if _share(rows, cell) >= 0.9]
-    proven = [
-        c
-        for c, cell in CELLS.items()
-        if (found := values_in(rows, cell, "rho of the whole space")) and max(found) < 1
-    ]
-    remarks = []
-    if works:
-        remarks.append(f"Step 1 recovers the truth from {works[0]} on.")
-    if proven:
-        remarks.append(
-            f"The factor over the whole space is below 1, which proves it, from {proven[0]} on."
-        )
-    return remarks
-
-
-def _share(rows: Sequence[Row], cell: Cell) -> float:
-    mine = [row.values["errors"][-1] < 0.02 for row in rows if row.cell == cell]
-    return float(np.mean(mine)) if mine else 0.0
-
-
 CONVERGENCE = Experiment(
     name="convergence",
     title="Proposition 4.1: projected gradient with step 1",
     about="Isotropic normal designs with 100 features whose weights take 5 values, noise 0.5: "
     "‖w* - w_t‖ / ‖w*‖ by iteration, and the bound of the proof with the partitions on the path.",
-    measurement=Measurement("convergence", measure, settings, cost=lambda cell: 0.3),
+    measurement=Measurement("convergence", measure, SETTINGS, cost=lambda cell: 0.3),
     cells=tuple(CELLS.values()),
     repetitions=20,
     present=present,
-    quick_cells=tuple(CELLS.values()),
     quick_repetitions=5,
     readings=(
         "The proposition bounds the noise term by ‖η‖ times a norm over all partitions; the bound "

@@ -1,23 +1,22 @@
 """How many samples recovery needs: maps over (n, d) and, for sparse weights, over (n, k)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from clustruct import __version__
 from clustruct.datasets.generators import make_clustered_features
 from clustruct.estimators.features.models import FeatureClusterRegressor
 from clustruct.experiments.experiment import (
     Cell,
     Experiment,
     Measurement,
-    PlainTable,
     Presentation,
     Row,
     values_in,
 )
 from clustruct.experiments.output.pictures import phase_picture
+from clustruct.experiments.output.tables import Table
 
 __all__ = ["PHASE"]
 
@@ -29,11 +28,18 @@ SPARSE_DIMENSION = 100
 NONZEROS, SPARSE_SAMPLES = (5, 10, 20, 30, 40, 50), (10, 20, 30, 40, 60, 80, 100, 120)
 CLUSTERED = tuple({"d": d, "k": d, "n": n} for d in DIMENSIONS for n in SAMPLES)
 SPARSE = tuple({"d": SPARSE_DIMENSION, "k": k, "n": n} for k in NONZEROS for n in SPARSE_SAMPLES)
-
-
-def settings() -> dict[str, Any]:
-    """All constants that the results depend on."""
-    return {"clustruct": __version__, "problem": [Q, NOISE, ALPHA], "version": 1}
+# Name, cells, vertical axis, title, and the number of samples that the paper predicts.
+MAPS: tuple[tuple[str, Sequence[Cell], str, str, str, Callable[[float], float]], ...] = (
+    ("phase-clustered", CLUSTERED, "d", "clustered weights", "n = d", lambda d: d),
+    (
+        "phase-sparse",
+        SPARSE,
+        "k",
+        f"sparse clustered weights, d = {SPARSE_DIMENSION}",
+        "n = k log d",
+        lambda k: k * np.log(SPARSE_DIMENSION),
+    ),
+)
 
 
 def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
@@ -52,32 +58,22 @@ def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
     return {"errors": errors}
 
 
-def cost(cell: Cell) -> float:
-    """Estimated seconds of one repetition: hard problems are searched longer."""
-    return 1.5 if int(cell["n"]) < int(cell["k"]) else 0.4
-
-
 def present(rows: Sequence[Row]) -> Presentation:
     """Two maps, each for projected gradient and for ``auto``."""
     pictures, tables, remarks = [], [], []
-    for name, cells, vertical, title, law, line in (
-        ("phase-clustered", CLUSTERED, "d", "clustered weights", "n = d", lambda d: d),
-        (
-            "phase-sparse",
-            SPARSE,
-            "k",
-            f"sparse clustered weights, d = {SPARSE_DIMENSION}",
-            "n = k log d",
-            lambda k: k * np.log(SPARSE_DIMENSION),
-        ),
-    ):
+    for name, cells, vertical, title, law, line in MAPS:
         known = [cell for cell in cells if any(row.cell == cell for row in rows)]
         if not known:
             continue
-        maps = {printed: _shares(rows, known, m) for m, printed in METHODS.items()}
+        shares = {method: _shares(rows, known, method) for method in METHODS}
+        maps = {printed: shares[method] for method, printed in METHODS.items()}
         pictures.append(phase_picture(name, maps, vertical, title, law, line))
-        needs = {m: _needs(rows, known, vertical, m) for m in METHODS}
-        tables.append(_table(needs, vertical, title, line))
+        needs = {method: _needs(found) for method, found in shares.items()}
+        levels = list(needs["pg"])
+        body = [[METHODS[m], *(str(n or "-") for n in needs[m].values())] for m in METHODS]
+        body.append(["predicted", *(f"{line(v):.0f}" for v in levels)])
+        heading = f"Samples from which half of the problems are recovered, {title}"
+        tables.append(Table(heading, [f"{vertical} =", *map(str, levels)], body))
         remarks.append(_remark(needs, title))
     return Presentation(tables=tables, pictures=pictures, remarks=remarks)
 
@@ -94,39 +90,19 @@ def _shares(
     }
 
 
-def _needs(
-    rows: Sequence[Row], cells: Sequence[Cell], vertical: str, method: str
-) -> dict[int, int | None]:
-    """The number of samples from which at least half of the problems are recovered."""
+def _needs(shares: Mapping[tuple[int, int], float]) -> dict[int, int | None]:
+    """The number of samples from which at least half of the problems are recovered, by level."""
     found: dict[int, int | None] = {}
-    shares = _shares(rows, cells, method)
-    for level in sorted({int(cell[vertical]) for cell in cells}):
+    for level in sorted({k for _, k in shares}):
         mine = sorted((n, share) for (n, k), share in shares.items() if k == level)
         fails = [n for n, share in mine if share < 0.5]
-        later = [n for n, _ in mine if not fails or n > max(fails)]
-        found[level] = later[0] if later else None
+        found[level] = next((n for n, _ in mine if not fails or n > max(fails)), None)
     return found
 
 
-def _table(
-    needs: Mapping[str, Mapping[int, int | None]], vertical: str, title: str, line: Any
-) -> PlainTable:
-    levels = list(next(iter(needs.values())))
-    body = [
-        [METHODS[m], *("-" if found[v] is None else str(found[v]) for v in levels)]
-        for m, found in needs.items()
-    ]
-    body.append(["predicted", *(f"{line(v):.0f}" for v in levels)])
-    heading = f"Samples from which half of the problems are recovered, {title}"
-    return PlainTable(heading, [f"{vertical} =", *map(str, levels)], body)
-
-
 def _remark(needs: Mapping[str, Mapping[int, int | None]], title: str) -> str:
-    ratios = [
-        ours / theirs
-        for ours, theirs in zip(needs["auto"].values(), needs["pg"].values(), strict=True)
-        if ours is not None and theirs is not None
-    ]
+    pairs = zip(needs["auto"].values(), needs["pg"].values(), strict=True)
+    ratios = [ours / theirs for ours, theirs in pairs if ours is not None and theirs is not None]
     if not ratios:
         return f"{title}: no size at which both methods recover half of the problems."
     return (
@@ -141,7 +117,13 @@ PHASE = Experiment(
     about=f"Weights with {Q} values between -15 and 15, noise {NOISE:g}; recovered: relative error "
     f"below {RECOVERED:.0%}. Section 4.2 predicts n ~ d for clustered weights, section 5.2 "
     "n ~ k log d for sparse ones, both up to a constant, which is 1 in the lines drawn.",
-    measurement=Measurement("phase", measure, settings, cost=cost),
+    measurement=Measurement(
+        "phase",
+        measure,
+        {"problem": [Q, NOISE, ALPHA]},
+        # Problems with few samples are searched longer.
+        cost=lambda cell: 1.5 if int(cell["n"]) < int(cell["k"]) else 0.4,
+    ),
     cells=(*CLUSTERED, *SPARSE),
     repetitions=5,
     present=present,

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from clustruct import __version__
 from clustruct._typing import Floats
 from clustruct.datasets.generators import make_experts
 from clustruct.estimators.samples.models import SampleClusterRegressor
-from clustruct.experiments.comparison import Comparison, paper_figures
+from clustruct.experiments.comparison import Comparison, paper_figures, printed_names
 from clustruct.experiments.experiment import (
     Cell,
     Experiment,
@@ -27,15 +26,7 @@ from clustruct.experiments.output.pictures import errors_picture
 
 __all__ = ["TABLE1"]
 
-
-METHODS = {
-    "oracle": "Oracle",
-    "am": "AM",
-    "pg": "PG",
-    "cg": "CG",
-    "rc": "RC",
-    "auto": "auto (ours)",
-}
+METHODS = printed_names("oracle am pg cg rc auto")
 Q, N_TRAIN, N_TEST, N_FOLDS = 3, 1000, 100, 5
 NOISE = 0.1
 ALPHAS = np.geomspace(1e-4, 1e-1, 3)
@@ -74,16 +65,12 @@ rc      0.52±0.08   0.55±0.07  5.59±20.27  13.45±28.76   59.19±37.97  135.7
 PAPER = paper_figures(PRINTED, CELLS, count=50)
 
 
-def settings() -> dict[str, Any]:
-    """All constants that the results depend on."""
-    return {
-        "clustruct": __version__,
-        "alphas": ALPHAS.tolist(),
-        "folds": {"solver": FOLD_SOLVER, "n_init": FOLD_STARTS},
-        "final": dict(FINAL),
-        "auto": AUTO_ALPHA,
-        "version": 1,
-    }
+SETTINGS = {
+    "alphas": ALPHAS.tolist(),
+    "folds": {"solver": FOLD_SOLVER, "n_init": FOLD_STARTS},
+    "final": FINAL,
+    "auto": AUTO_ALPHA,
+}
 
 
 def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
@@ -138,52 +125,33 @@ def _oracle(
     return 50 * float(np.square(y_test - np.stack(predictions)).min(axis=0).mean())
 
 
-def cost(cell: Cell) -> float:
-    """Estimated seconds of one repetition."""
-    return {0.9: 7.0, 0.95: 12.0}.get(float(cell["p"]), 4.0)
-
-
 def present(rows: Sequence[Row]) -> Presentation:
     """The comparison, the share of problems solved, other readings, and a picture."""
-    found = values_by_method(rows, CELLS, METHODS, "losses")
-    comparison = Comparison.of(
+    values = values_by_method(rows, CELLS, METHODS, "losses")
+    comparison = Comparison(
         "Table 1: test loss along the share of noise features",
         "100 x mean loss of the best expert",
         METHODS,
-        found,
+        values,
         PAPER,
     )
-    return Presentation(
-        comparisons=[comparison],
-        tables=[
-            shares_table(
-                "Share of the problems solved (loss below twice that of the oracle)",
-                {name: METHODS[name] for name in ("am", "pg", "cg", "rc", "auto")},
-                found,
-                lambda name, c: [
-                    mine < 2 * oracle
-                    for mine, oracle in zip(found[c][name], found[c]["oracle"], strict=True)
-                ],
-            ),
-            readings_table("Other readings of the set-up", rows, OTHERS, METHODS, path="losses"),
-        ],
-        pictures=[errors_picture(comparison, "p")],
-        remarks=_remarks(comparison),
-    )
 
+    def solved(name: str, column: str) -> list[bool]:
+        pairs = zip(values[column][name], values[column]["oracle"], strict=True)
+        return [loss < 2 * oracle for loss, oracle in pairs]
 
-def _remarks(comparison: Comparison) -> list[str]:
-    """How ``auto`` compares with the best of the paper, and with the true groups."""
-    remarks = []
-    for column in comparison.columns:
-        entry, oracle = comparison.entry("auto", column), comparison.entry("oracle", column)
-        if entry.verdict == "better" and entry.ours and entry.paper and oracle.ours:
-            remarks.append(
-                f"{column}: `auto` {entry.ours}, the paper's best ({METHODS[entry.rival]}) "
-                f"{entry.paper}: {entry.paper.mean / entry.ours.mean:.3g} times less; least "
-                f"squares with the true groups has {oracle.ours}."
-            )
-    return remarks
+    title = "Share of the problems solved (loss below twice that of the oracle)"
+    fitted = {name: METHODS[name] for name in ("am", "pg", "cg", "rc", "auto")}
+    others = values_by_method(rows, OTHERS, METHODS, "losses")
+    tables = [
+        shares_table(title, fitted, comparison.columns, solved),
+        readings_table("Other readings of the set-up", METHODS, others),
+    ]
+    remarks = [
+        f"{clause}; least squares with the true groups has {comparison.entry('oracle', c).ours}."
+        for c, clause in comparison.gains().items()
+    ]
+    return Presentation([comparison], tables, [errors_picture(comparison, "p")], remarks)
 
 
 TABLE1 = Experiment(
@@ -192,11 +160,15 @@ TABLE1 = Experiment(
     about="Three linear experts, each of which generates a third of 1000 samples; a share p of "
     "the features is pure noise. The loss is that of the best of three predictions for 100 new "
     "samples. PG, CG and RC are followed by AM.",
-    measurement=Measurement("experts", measure, settings, cost=cost),
+    measurement=Measurement(
+        "experts",
+        measure,
+        SETTINGS,
+        cost=lambda cell: {0.9: 7.0, 0.95: 12.0}.get(float(cell["p"]), 4.0),
+    ),
     cells=tuple(CELLS.values()),
     repetitions=50,
     present=present,
-    quick_cells=tuple(CELLS.values()),
     readings=(
         "The paper's figures are 100 times its loss: the oracle's 0.52 is 100 sigma_y^2 / 2 and "
         "what estimation adds.",

@@ -1,29 +1,18 @@
 """Table 5: the words in the groups with the largest weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from clustruct import __version__
 from clustruct.estimators.features.search_models import FeatureClusterRegressorCV
-from clustruct.experiments.experiment import (
-    Cell,
-    Experiment,
-    Measurement,
-    PlainTable,
-    Presentation,
-    Row,
-)
+from clustruct.experiments.experiment import Cell, Experiment, Measurement, Presentation, Row
 from clustruct.experiments.output.pictures import WordGroup, words_picture
-from clustruct.experiments.paper.reviews import check_reviews, load_reviews, scaled_alphas
+from clustruct.experiments.output.tables import Table
+from clustruct.experiments.paper.table4 import CELLS, check_reviews, load_reviews, scaled_alphas
 
 __all__ = ["TABLE5"]
 
-CELLS: Mapping[str, Cell] = {
-    "TF-IDF": {"weighting": "tfidf"},
-    "l2 TF-IDF": {"weighting": "tfidf-l2"},
-}
 N_CLUSTERS = 15  # chosen by cross-validation in the paper
 MOST_WORDS = 60
 # The paper's Table 5: size and some words of the four groups.
@@ -38,11 +27,6 @@ PAPER_GROUPS = (
         "recommendation, excellent, rare, unique, marvelous, mature, send, delightful, funniest",
     ),
 )
-
-
-def settings() -> dict[str, Any]:
-    """All constants that the results depend on."""
-    return {"clustruct": __version__, "n_clusters": N_CLUSTERS, "words": MOST_WORDS, "version": 1}
 
 
 def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
@@ -72,28 +56,20 @@ def measure(cell: Cell, seed: np.random.SeedSequence) -> dict[str, Any]:
 
 def present(rows: Sequence[Row]) -> Presentation:
     """The groups as tables and as pictures."""
-    tables = [
-        PlainTable("The paper's groups", ["group", "size", "some of the words"], PAPER_GROUPS)
-    ]
+    tables = [Table("The paper's groups", ["group", "size", "some of the words"], PAPER_GROUPS)]
     pictures, remarks = [], []
+    header = ["weight", "size", "the words that are in most reviews"]
     for column, cell in CELLS.items():
         for row in rows:
-            if row.cell == cell:
-                groups = [WordGroup(**group) for group in row.values["groups"]]
-                tables.append(_table(groups, column))
-                name = f"words-{cell['weighting']}"
-                pictures.append(words_picture(name, groups, f"Words that share a weight, {column}"))
-                remarks.append(_remark(groups, column))
+            if row.cell != cell:
+                continue
+            groups = [WordGroup(**group) for group in row.values["groups"]]
+            body = [(f"{g.weight:+.4g}", str(g.size), ", ".join(g.words[:15])) for g in groups]
+            tables.append(Table(f"Our groups, {column}", header, body))
+            title = f"Words that share a weight, {column}"
+            pictures.append(words_picture(f"words-{cell['weighting']}", groups, title))
+            remarks.append(_remark(groups, column))
     return Presentation(tables=tables, pictures=pictures, remarks=remarks)
-
-
-def _table(groups: Sequence[WordGroup], column: str) -> PlainTable:
-    """All groups, from the most negative to the most positive."""
-    body = [
-        (f"{group.weight:+.4g}", str(group.size), ", ".join(group.words[:15])) for group in groups
-    ]
-    header = ["weight", "size", "the words that are in most reviews"]
-    return PlainTable(f"Our groups, {column}", header, body)
 
 
 def _remark(groups: Sequence[WordGroup], column: str) -> str:
@@ -114,7 +90,13 @@ TABLE5 = Experiment(
     title="Table 5: groups of words",
     about="Fifteen weights for 5623 words, fitted to all reviews by `auto`, the ridge chosen by "
     "5-fold cross-validation. Words are listed by the number of reviews they are in.",
-    measurement=Measurement("words", measure, settings, check_reviews, lambda cell: 5.0),
+    measurement=Measurement(
+        "words",
+        measure,
+        {"n_clusters": N_CLUSTERS, "words": MOST_WORDS},
+        check_reviews,
+        lambda cell: 5.0,
+    ),
     cells=tuple(CELLS.values()),
     repetitions=1,
     present=present,

@@ -13,9 +13,6 @@ from clustruct.objectives.linear import LinearObjective, Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.objectives.streamed import linear_objective
 
-__all__ = ["FeatureObjective"]
-
-
 # Group sums up to this many entries are formed; larger ones are applied.
 SMALL = 1 << 20
 
@@ -103,9 +100,9 @@ class FeatureObjective(LinearObjective):
             partial(_curvatures, response.loss), response.target, scores, response.shares
         )
         means = np.zeros(self.shape[0])
-        total = float(data.fold(_total, weights))
+        total = float(data.fold(lambda w: namespace(w).sum(w), weights))
         if response.fit_intercept and total > 0.0:
-            means = data.adjoint(data.map(_column, weights))[:, 0] / total
+            means = data.adjoint(data.map(lambda w: w[:, None], weights))[:, 0] / total
         return self._model(point, data.gram(weights, means), means, self.loss_gradient(point))
 
     def _model(
@@ -136,11 +133,3 @@ def _curvatures(loss: Loss, target: Rows, scores: Rows, shares: Rows) -> Rows:
         direction = xp.broadcast_to(units[k, :], scores.shape)
         total = total + loss.hessian_product(target, scores, direction)[:, k]
     return shares * (total / n_outputs)
-
-
-def _total(values: Rows) -> Rows:
-    return namespace(values).sum(values)
-
-
-def _column(values: Rows) -> Rows:
-    return values[:, None]

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from typing import cast
 
 from clustruct._typing import Floats, Labels
-from clustruct.design import Design, Rows, StreamedDesign, assignment
+from clustruct.design import Design, Rows, assignment
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.objectives.streamed import ReadingObjective
 from clustruct.results import Projection
-
-__all__ = ["StreamedFeatureObjective", "feature_objective"]
-
 
 # Largest size in bytes of group sums that are computed ahead for trials that may not be made.
 MOST_FORESEEN = 1 << 29
@@ -21,7 +18,7 @@ MOST_FORESEEN = 1 << 29
 class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
     """The same problem, with one pass for a step and one for all trials of a line search."""
 
-    def __init__(self, design: StreamedDesign, response: Response, alpha: float) -> None:
+    def __init__(self, design: Design, response: Response, alpha: float) -> None:
         super().__init__(design, response, alpha)
         self._stream = design
         self._foreseen: dict[bytes, Rows] = {}
@@ -74,5 +71,5 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
 def feature_objective(design: Design, response: Response, alpha: float) -> FeatureObjective:
     """The objective of clustered features that suits a design, by products with ``X``."""
     if design.streamed:
-        return StreamedFeatureObjective(cast(StreamedDesign, design), response, alpha)
+        return StreamedFeatureObjective(design, response, alpha)
     return FeatureObjective(design, response, alpha)

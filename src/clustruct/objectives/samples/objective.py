@@ -18,14 +18,7 @@ import numpy as np
 
 from clustruct._finite import require_finite
 from clustruct._typing import Floats, Labels
-from clustruct.arrays import (
-    beside,
-    count_true,
-    device_of,
-    look_up,
-    namespace,
-    totals_by_code,
-)
+from clustruct.arrays import beside, count_true, device_of, look_up, namespace, totals_by_code
 from clustruct.design import Design, Rows, as_design
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Point, Response
@@ -38,9 +31,6 @@ from clustruct.objectives.quadratic import (
 )
 from clustruct.objectives.streamed import linear_objective
 from clustruct.results import Projection
-
-__all__ = ["Panel", "SampleObjective", "judge", "without_negligible"]
-
 
 # Samples with less than this share of an expert's largest weight do not change it.
 NEGLIGIBLE = 1e-12
@@ -109,7 +99,7 @@ class SampleObjective:
         heavy = design.map(lambda w: w > least, weights)
         if int(design.fold(count_true, heavy)) < WORTH_TAKING * design.shape[0]:
             design, (target, weights) = design.only(heavy, target, weights)
-        total = float(design.fold(_total, weights))
+        total = float(design.fold(lambda w: namespace(w).sum(w), weights))
         shares = design.map(lambda w: w / total, weights)
         mine = replace(response, target=target, shares=shares)
         if getattr(response.loss, "coded", False) and response.fit_intercept:
@@ -174,13 +164,9 @@ class SampleObjective:
         response = self.response
         target = np.asarray(response.target, dtype=np.float64)
         penalties = np.full(self.shape[0], self.alpha)
-        best = [
-            objective_of(mine, penalties).minimum(tol)
-            for mine in moments_of_weightings(
-                self.design, target, weigh, centred=response.fit_intercept
-            )
-        ]
-        return np.stack([point.W for point in best]), np.stack([point.intercept for point in best])
+        centred = response.fit_intercept
+        moments = moments_of_weightings(self.design, target, weigh, centred=centred)
+        return stacked([objective_of(mine, penalties).minimum(tol) for mine in moments])
 
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
@@ -243,7 +229,8 @@ class SampleObjective:
         costs = np.empty((self.response.shares.size, W.shape[0]), order="F")
         scores = self.scores(W, intercept)
         for q in range(W.shape[0]):
-            costs[:, q] = self._cost(W[q], scores[:, q])
+            losses = self.response.loss.value(self.response.target, scores[:, q])
+            costs[:, q] = losses + self._ridge(W[q])
         return costs
 
     def least_losses(self, W: Floats, intercept: Floats) -> Rows:
@@ -298,10 +285,6 @@ class SampleObjective:
         rows = (self.response.target, self.response.shares, *labels)
         kept, (value, demand) = self.design.sweep_keeping(judging, *rows)
         return kept, value, demand
-
-    def _cost(self, W: Floats, scores: Floats) -> Floats:
-        """Loss plus ridge of every sample with one expert."""
-        return self.response.loss.value(self.response.target, scores) + self._ridge(W)
 
     def _ridge(self, W: Floats) -> float:
         """The ridge penalty of an expert, part of the cost of each of its samples."""
@@ -421,6 +404,11 @@ def judge(
     return (choices, least, slope), (shares @ own_cost, demand)
 
 
+def stacked(experts: Sequence[Point]) -> tuple[Floats, Floats]:
+    """Weights ``Q x d x K`` and intercepts ``Q x K`` of single experts."""
+    return np.stack([point.W for point in experts]), np.stack([b.intercept for b in experts])
+
+
 def without_negligible(weights: Floats) -> Floats:
     """Weights ``Q x n`` with zeros for samples that do not change an expert."""
     return np.where(weights > NEGLIGIBLE * weights.max(axis=1, keepdims=True), weights, 0.0)
@@ -441,7 +429,3 @@ def _where_label(q: int, labels: Rows, shares: Rows) -> Rows:
 
 def _largest(values: Rows) -> Any:
     return namespace(values).max(values)
-
-
-def _total(values: Rows) -> Any:
-    return namespace(values).sum(values)

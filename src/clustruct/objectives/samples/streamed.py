@@ -11,9 +11,7 @@ from clustruct._typing import Floats
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import Moments, gram_pays, objective_of
-from clustruct.objectives.samples.objective import Panel, SampleObjective
-
-__all__ = ["StreamedSampleObjective", "sample_objective"]
+from clustruct.objectives.samples.objective import Panel, SampleObjective, stacked
 
 # Moments of the samples of each expert.
 Gathered = tuple[Moments, ...]
@@ -63,11 +61,8 @@ class StreamedSampleObjective(SampleObjective):
         if not self._gathers(n_experts):
             return super()._fit_labelled(labels, n_experts, tol, start)
         penalties = np.full(self.shape[0], self.alpha)
-        best = [
-            objective_of(mine.averaged(), penalties).minimum(tol)
-            for mine in self._moments(labels, n_experts)
-        ]
-        return np.stack([point.W for point in best]), np.stack([point.intercept for point in best])
+        moments = self._moments(labels, n_experts)
+        return stacked([objective_of(mine.averaged(), penalties).minimum(tol) for mine in moments])
 
     def _moments(self, labels: Rows, n_experts: int) -> Gathered:
         """Moments of the samples of each expert, by a pass unless they are known."""

@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Labels
-from clustruct.objectives.tasks.data import Quadratics, times
-
-__all__ = ["Profile", "Strengths", "best_centroids", "depths", "eliminate"]
-
+from clustruct.objectives.tasks.data import Models, times
 
 # Squared ratio of pivots below which a system is singular: the shortest solution is taken.
 SINGULAR = 1e-13
@@ -38,9 +35,8 @@ class Strengths:
 
     def scaled(self, factor: float) -> "Strengths":
         """All strengths times a number."""
-        return Strengths(
-            factor * self.ridge, factor * self.mean, factor * self.between, factor * self.within
-        )
+        parts = (self.ridge, self.mean, self.between, self.within)
+        return Strengths(*(factor * part for part in parts))
 
     @property
     def pull(self) -> Floats:
@@ -101,7 +97,7 @@ class Profile:
         return np.einsum("tqi,qi->tq", 0.5 * image - self.g[:, None], V) - self.drop[:, None]
 
 
-def eliminate(model: Quadratics, strengths: Strengths) -> Profile:
+def eliminate(model: Models, strengths: Strengths) -> Profile:
     """The least of loss, ridge and distance to a centroid ``v``, as a function of ``v``.
 
     With ``N`` the second derivative of loss and ridge, ``F`` the coordinates in which tasks may

@@ -5,10 +5,11 @@ the task at the centre of all rows. Columns are centred by a common vector, impl
 this intercept has little to do with the weights.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,24 +18,6 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, concatenated, namespace, segment_sums
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss
-
-__all__ = [
-    "Expansion",
-    "OwnRows",
-    "Part",
-    "Quadratics",
-    "SharedRows",
-    "Source",
-    "SquaredData",
-    "TaskData",
-    "TaskRows",
-    "TaskTargets",
-    "arrange",
-    "members_of",
-    "task_data",
-    "times",
-]
-
 
 # Tasks with targets for more than this share of all rows, on average, share one matrix.
 SHARED = 0.3
@@ -82,26 +65,11 @@ class TaskTargets:
         )
 
 
-class TaskRows(Protocol):
-    """The rows that have targets, sorted by task.
-
-    bounds (K + 1,): the targets of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
-    """
-
-    bounds: Labels
-
-    def scores(self, W: Floats, offsets: Floats) -> Rows:
-        """Scores ``x_i' w_t + b_t`` of all targets, in one vector; ``W`` is ``K x d``."""
-
-    def design(self, task: int) -> Design:
-        """The rows of one task."""
-
-
 class OwnRows:
-    """Rows of tasks that each have their own.
+    """Rows of tasks that each have their own, sorted by task.
 
-    pick: returns the rows of a task.
-    sizes: number of rows of each task.
+    design: returns the rows of a task.
+    bounds (K + 1,): the targets of task ``t`` are ``bounds[t]`` to ``bounds[t + 1]``.
     """
 
     def __init__(self, pick: Callable[[int], Design], sizes: Sequence[int]) -> None:
@@ -114,32 +82,27 @@ class OwnRows:
         return cls(designs.__getitem__, [design.shape[0] for design in designs])
 
     def scores(self, W: Floats, offsets: Floats) -> Rows:
-        """Scores, task by task."""
+        """Scores ``x_i' w_t + b_t`` of all targets, in one vector; ``W`` is ``K x d``."""
         pairs = enumerate(zip(W, offsets.tolist(), strict=True))
         return concatenated([self.design(t).scores(w[:, None])[:, 0] + b for t, (w, b) in pairs])
 
 
-class SharedRows:
+class SharedRows(OwnRows):
     """Rows that all tasks share; missing targets have weight zero."""
 
     def __init__(self, design: Design, n_tasks: int) -> None:
-        self._design = design
-        self.bounds: Labels = design.shape[0] * np.arange(n_tasks + 1)
+        super().__init__(lambda task: design, [design.shape[0]] * n_tasks)
 
     def scores(self, W: Floats, offsets: Floats) -> Rows:
         """Scores of all tasks in one product."""
-        scores = self._design.scores(W.T)
+        scores = self.design(0).scores(W.T)
         scores = (scores + beside(offsets, scores)).T
         return namespace(scores).reshape(scores, (-1,))
-
-    def design(self, task: int) -> Design:
-        """The common rows."""
-        return self._design
 
 
 def arrange(
     design: PickingDesign, targets: TaskTargets, n_tasks: int
-) -> tuple[TaskRows, Floats, Floats]:
+) -> tuple[OwnRows, Floats, Floats]:
     """Rows of each task, with targets and weights sorted likewise; every task has a target."""
     n = design.shape[0]
     if targets.rows.size > SHARED * n * n_tasks:
@@ -170,53 +133,54 @@ def times(A: Floats, x: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Quadratics:
-    """``1/2 w'G w - h'w`` for each task: its loss up to a constant, or a model of it.
+class Models:
+    """Losses of some tasks at some weights, and second-order models ``1/2 w'G w - h'w`` of them.
 
-    Shapes: G (K, width, width), h (K, width).
+    Shapes: values (p,), G (p, width, width), h (p, width).
+    tasks (p,): numbers of the tasks, ascending.
     """
 
+    tasks: Labels
+    values: Floats
     G: Floats
     h: Floats
+
+    @classmethod
+    def empty(cls, width: int) -> "Models":
+        """No task."""
+        none = np.empty(0, dtype=np.intp)
+        return cls(none, np.empty(0), np.empty((0, width, width)), np.empty((0, width)))
 
     def slopes(self, W: Floats) -> Floats:
         """``G w - h`` of each task."""
         return times(self.G, W) - self.h
 
+    def joined(self, other: "Models") -> "Models":
+        """Sums for the tasks of both."""
+        tasks = np.union1d(self.tasks, other.tasks)
 
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """The losses of tasks at some weights, and their second-order models there.
+        def added(mine: Floats, its: Floats) -> Floats:
+            if np.array_equal(self.tasks, other.tasks):
+                return mine + its
+            both = np.zeros((tasks.size, *mine.shape[1:]))
+            both[np.searchsorted(tasks, self.tasks)] = mine
+            both[np.searchsorted(tasks, other.tasks)] += its
+            return both
 
-    Shapes: values (K,).
-    """
+        pairs = ((self.values, other.values), (self.G, other.G), (self.h, other.h))
+        return Models(tasks, *(added(*pair) for pair in pairs))
 
-    values: Floats
-    model: Quadratics
+    def scaled(self, factor: float) -> "Models":
+        """Values and models times a number."""
+        return Models(self.tasks, factor * self.values, factor * self.G, factor * self.h)
 
-
-class Source(Protocol):
-    """The rows of all tasks, as far as losses need them.
-
-    shape: tasks, and weights of each.
-    streamed: whether passes over ``X`` are dear.
-    """
-
-    shape: tuple[int, int]
-    streamed: bool
-
-    def expand(self, W: Floats) -> Expansion:
-        """Losses and their models at ``W``, ``K x width``."""
-
-    def values(self, stack: Floats) -> Floats:
-        """Losses, ``m x K``, at several weights, ``m x K x width``."""
-
-    def duals(self, W: Floats, stretches: Floats) -> Floats:
-        """Mean conjugate of the loss at its slopes at ``W``, for each stretch of them."""
+    def cut(self, width: int) -> "Models":
+        """The first coordinates alone."""
+        return replace(self, G=self.G[:, :width, :width], h=self.h[:, :width])
 
 
-class TaskData(Protocol):
-    """The losses of all tasks.
+class TaskData(ABC):
+    """The losses of all tasks; their models are computed anew at every point.
 
     n_tasks, width: tasks, and weights of each.
     fit_intercept: whether the last weight is an intercept.
@@ -224,104 +188,82 @@ class TaskData(Protocol):
     streamed: whether losses take a pass over ``X``.
     """
 
-    n_tasks: int
-    width: int
-    fit_intercept: bool
-    quadratic: bool
-    streamed: bool
+    quadratic = False
+    streamed = False
 
-    def losses(self, W: Floats) -> Floats:
-        """The part of each task in the mean loss, shape (K,)."""
+    def __init__(self, n_tasks: int, width: int, fit_intercept: bool) -> None:
+        self.n_tasks = n_tasks
+        self.width = width
+        self.fit_intercept = fit_intercept
+        self._recent: tuple[Floats, Models] | None = None
 
+    @abstractmethod
+    def expand(self, W: Floats) -> Models:
+        """Losses and their models at ``W``, ``K x width``."""
+
+    @abstractmethod
     def losses_together(self, stack: Floats) -> Floats:
-        """The same for several weights, ``m x K``, in one pass."""
+        """Losses, ``m x K``, at several weights, ``m x K x width``, in one pass."""
 
-    def models(self, W: Floats) -> Quadratics:
-        """Second-order models of the losses at ``W``."""
-
+    @abstractmethod
     def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
         """Mean conjugate of the loss at its slopes at ``W``, for each stretch of them."""
 
+    def losses(self, W: Floats) -> Floats:
+        """The part of each task in the mean loss, shape (K,)."""
+        # Models are likely to be needed next: if passes are dear, one computes both.
+        return self.models(W).values if self.streamed else self.losses_together(W[None])[0]
 
-def task_data(source: Source, loss: Loss, fit_intercept: bool) -> TaskData:
-    """The losses of all tasks.
+    def models(self, W: Floats) -> Models:
+        """Second-order models of the losses at ``W``; those of the last point are kept."""
+        recent = self._recent
+        if recent is None or recent[0] is not W:
+            recent = W, self.expand(W)
+            self._recent = recent  # the end of one fit is the start of the next
+        return recent[1]
+
+
+def task_data(rows: TaskData, loss: Loss) -> TaskData:
+    """The losses of all tasks: by their models if these are exact, else by the rows.
 
     loss: on scores with one column.
     """
-    if loss.quadratic:
-        return SquaredData(source.expand(np.zeros(source.shape)), fit_intercept)
-    return CurvedData(source, fit_intercept)
+    if not loss.quadratic:
+        return rows
+    return SquaredData(rows.expand(np.zeros((rows.n_tasks, rows.width))), rows.fit_intercept)
 
 
-class SquaredData:
+class SquaredData(TaskData):
     """Squared losses: their models at zero are exact, and no row is read again."""
 
     quadratic = True
-    streamed = False
 
-    def __init__(self, at_zero: Expansion, fit_intercept: bool) -> None:
-        self.n_tasks, self.width = at_zero.model.h.shape
-        self.fit_intercept = fit_intercept
-        self._constants = at_zero.values
-        self._model = at_zero.model
+    def __init__(self, at_zero: Models, fit_intercept: bool) -> None:
+        super().__init__(at_zero.h.shape[0], at_zero.h.shape[1], fit_intercept)
+        self._model = at_zero
+
+    def expand(self, W: Floats) -> Models:
+        """The losses themselves."""
+        return self._model
+
+    models = expand
 
     def losses(self, W: Floats) -> Floats:
         """``c + 1/2 w'G w - h'w``."""
         model = self._model
-        return self._constants + 0.5 * np.einsum("ti,ti->t", W, model.slopes(W) - model.h)
+        return model.values + 0.5 * np.einsum("ti,ti->t", W, model.slopes(W) - model.h)
 
     def losses_together(self, stack: Floats) -> Floats:
         """Losses at several weights."""
         return np.stack([self.losses(W) for W in stack])
 
-    def models(self, W: Floats) -> Quadratics:
-        """The losses themselves."""
-        return self._model
-
     def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
         """Sums of ``1/2 (tau r)^2 + tau r y`` over residuals ``r``."""
-        along = float(np.vdot(self._model.h, W)) - 2.0 * float(self._constants.sum())
+        along = float(np.vdot(self._model.h, W)) - 2.0 * float(self._model.values.sum())
         return stretches**2 * float(self.losses(W).sum()) + stretches * along
 
 
-class CurvedData:
-    """Other losses, whose models are computed anew at every point."""
-
-    quadratic = False
-
-    def __init__(self, source: Source, fit_intercept: bool) -> None:
-        self.n_tasks, self.width = source.shape
-        self.fit_intercept = fit_intercept
-        self.streamed = source.streamed
-        self._source = source
-        self._recent: tuple[Floats, Expansion] | None = None
-
-    def losses(self, W: Floats) -> Floats:
-        """Losses by the rows."""
-        # Models are likely to be needed next: if passes are dear, one computes both.
-        return self._at(W).values if self.streamed else self._source.values(W[None])[0]
-
-    def losses_together(self, stack: Floats) -> Floats:
-        """Losses at several weights, by the rows."""
-        return self._source.values(stack)
-
-    def models(self, W: Floats) -> Quadratics:
-        """Models by the rows; those of the last point are kept."""
-        return self._at(W).model
-
-    def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
-        """Mean conjugates by the rows."""
-        return self._source.duals(W, stretches)
-
-    def _at(self, W: Floats) -> Expansion:
-        recent = self._recent
-        if recent is None or recent[0] is not W:
-            recent = W, self._source.expand(W)
-            self._recent = recent  # the end of one fit is the start of the next
-        return recent[1]
-
-
-class Part:
+class Part(TaskData):
     """Losses of tasks by rows that are in memory or on the device.
 
     target (m,): targets sorted by task, placed where the rows are.
@@ -329,35 +271,27 @@ class Part:
     means (d,): centre of the columns; zero without intercept.
     """
 
-    streamed = False
-
     def __init__(
         self,
-        rows: TaskRows,
+        rows: OwnRows,
         target: Rows,
         shares: Rows,
         loss: Loss,
         means: Floats,
         fit_intercept: bool,
     ) -> None:
+        super().__init__(rows.bounds.size - 1, means.size + int(fit_intercept), fit_intercept)
         self._rows = rows
         self._target = target[:, None]
         self._shares = shares
         self._loss = loss
         self._means = means
-        self._fit_intercept = fit_intercept
-        self.shape = (rows.bounds.size - 1, means.size + int(fit_intercept))
 
-    def values(self, stack: Floats) -> Floats:
+    def losses_together(self, stack: Floats) -> Floats:
         """Losses at several weights."""
         return np.stack([self._values(self._scores(W)) for W in stack])
 
-    def expand(self, W: Floats) -> Expansion:
-        """Losses and models: scores once, and a Gram matrix for each task."""
-        scores = self._scores(W)
-        return Expansion(self._values(scores), self._models(W, scores))
-
-    def duals(self, W: Floats, stretches: Floats) -> Floats:
+    def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
         """Mean conjugates for several stretches; infinite where the conjugate is not known."""
         if not getattr(self._loss, "has_conjugate", True):
             none = self._loss.nonnegative & (stretches == 0.0)
@@ -372,15 +306,17 @@ class Part:
         numbers = self._shares * self._loss.value(self._target, scores)
         return segment_sums(numbers, self._rows.bounds)
 
-    def _models(self, W: Floats, scores: Rows) -> Quadratics:
+    def expand(self, W: Floats) -> Models:
+        """Losses and models: scores once, and a Gram matrix for each task."""
+        scores = self._scores(W)
         xp = namespace(scores)
         bends = self._loss.hessian_product(self._target, scores, xp.ones_like(scores))[:, 0]
         bends = self._shares * bends
         slopes = self._shares * self._loss.gradient(self._target, scores)[:, 0]
         both = xp.stack([bends, slopes], axis=1)
         sums = [segment_sums(both[:, k], self._rows.bounds) for k in range(2)]
-        K, width = self.shape
-        G, h = np.empty((K, width, width)), np.empty((K, width))
+        G = np.empty((self.n_tasks, self.width, self.width))
+        h = np.empty(G.shape[:2])
         d = self._means.size
         before: tuple[Design, Rows, Floats] | None = None
         for t, (first, last) in enumerate(pairwise(self._rows.bounds.tolist())):
@@ -394,17 +330,17 @@ class Part:
             crossed = design.cross(both[mine, :], self._means)
             G[t, :d, :d] = before[2]
             slope = crossed[:, 1]
-            if self._fit_intercept:
+            if self.fit_intercept:
                 G[t, :d, d] = G[t, d, :d] = crossed[:, 0]
                 G[t, d, d] = sums[0][t]
                 slope = np.append(slope, sums[1][t])
             h[t] = G[t] @ W[t] - slope
-        return Quadratics(G, h)
+        return Models(np.arange(self.n_tasks), self._values(scores), G, h)
 
     def _scores(self, W: Floats) -> Rows:
         """Scores of all targets, in one column."""
         d = self._means.size
         offsets = np.zeros(W.shape[0])
-        if self._fit_intercept:
+        if self.fit_intercept:
             offsets = W[:, d] - W[:, :d] @ self._means
         return self._rows.scores(W[:, :d], offsets)[:, None]

@@ -15,17 +15,9 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.objectives.linear import SINGLE, Point
-from clustruct.objectives.tasks.blocks import (
-    Profile,
-    Strengths,
-    best_centroids,
-    depths,
-    eliminate,
-)
+from clustruct.objectives.tasks.blocks import Profile, Strengths, best_centroids, depths, eliminate
 from clustruct.objectives.tasks.data import TaskData, times
 from clustruct.results import Projection
-
-__all__ = ["TaskObjective", "TaskPoint"]
 
 
 @dataclass(frozen=True)

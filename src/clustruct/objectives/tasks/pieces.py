@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss, SquaredLoss
-from clustruct.objectives.tasks.data import (
-    Expansion,
-    Part,
-    Quadratics,
-    Source,
-    TaskTargets,
-    arrange,
-)
-
-__all__ = ["Setting", "Spread", "Stack", "TaskSums", "part_of", "source_of"]
+from clustruct.objectives.tasks.data import Models, Part, TaskData, TaskTargets, arrange
 
 T = TypeVar("T")
 
@@ -42,11 +33,6 @@ class Setting:
     total: float
     fit_intercept: bool
 
-    @property
-    def width(self) -> int:
-        """Weights of a task."""
-        return self.means.size + int(self.fit_intercept)
-
 
 def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: Setting) -> Part:
     """Losses of tasks by the rows of one piece; every task has a target."""
@@ -55,63 +41,7 @@ def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: 
     return Part(rows, target, shares, setting.loss, setting.means, setting.fit_intercept)
 
 
-@dataclass(frozen=True, eq=False)
-class Stack:
-    """Expansions of some tasks.
-
-    Shapes: values (p,), G (p, width, width), h (p, width).
-    tasks (p,): their numbers, ascending.
-    """
-
-    tasks: Labels
-    values: Floats
-    G: Floats
-    h: Floats
-
-    @classmethod
-    def of(cls, tasks: Labels, found: Expansion) -> "Stack":
-        """The expansions of given tasks."""
-        return cls(tasks, found.values, found.model.G, found.model.h)
-
-    @classmethod
-    def empty(cls, width: int) -> "Stack":
-        """No task."""
-        none = np.empty(0, dtype=np.intp)
-        return cls(none, np.empty(0), np.empty((0, width, width)), np.empty((0, width)))
-
-    def joined(self, other: "Stack") -> "Stack":
-        """Sums for the tasks of both."""
-        tasks = np.union1d(self.tasks, other.tasks)
-
-        def added(mine: Floats, its: Floats) -> Floats:
-            if np.array_equal(self.tasks, other.tasks):
-                return mine + its
-            both = np.zeros((tasks.size, *mine.shape[1:]))
-            both[np.searchsorted(tasks, self.tasks)] = mine
-            both[np.searchsorted(tasks, other.tasks)] += its
-            return both
-
-        return Stack(
-            tasks,
-            added(self.values, other.values),
-            added(self.G, other.G),
-            added(self.h, other.h),
-        )
-
-    def scaled(self, factor: float) -> "Stack":
-        """Values and models times a number."""
-        return Stack(self.tasks, factor * self.values, factor * self.G, factor * self.h)
-
-    def cut(self, width: int) -> "Stack":
-        """The first coordinates alone."""
-        return Stack(self.tasks, self.values, self.G[:, :width, :width], self.h[:, :width])
-
-    def expansion(self) -> Expansion:
-        """The expansions without the numbers of the tasks."""
-        return Expansion(self.values, Quadratics(self.G, self.h))
-
-
-class Spread:
+class Spread(TaskData):
     """Losses of tasks by a pass over pieces.
 
     design: in pieces of rows.
@@ -121,37 +51,41 @@ class Spread:
     streamed = True
 
     def __init__(self, design: Design, targets: Rows, n_tasks: int, setting: Setting) -> None:
+        width = setting.means.size + int(setting.fit_intercept)
+        super().__init__(n_tasks, width, setting.fit_intercept)
         self._design = design
         self._targets = targets
         self._setting = setting
-        self.shape = (n_tasks, setting.width)
 
-    def expand(self, W: Floats) -> Expansion:
+    def expand(self, W: Floats) -> Models:
         """One pass for values, slopes and Gram matrices."""
-        width = self._setting.width
+        width = self.width
 
-        def found(part: Part | None, tasks: Labels) -> Stack:
-            return Stack.empty(width) if part is None else Stack.of(tasks, part.expand(W[tasks]))
+        def found(part: Part | None, tasks: Labels) -> Models:
+            if part is None:
+                return Models.empty(width)
+            return replace(part.expand(W[tasks]), tasks=tasks)
 
-        return self._sweep(found, Stack.joined).expansion()
+        return self._sweep(found, Models.joined)
 
-    def values(self, stack: Floats) -> Floats:
+    def losses_together(self, stack: Floats) -> Floats:
         """One pass for all of them."""
         shape = stack.shape[:2]
 
         def found(part: Part | None, tasks: Labels) -> Floats:
             losses = np.zeros(shape)
             if part is not None:
-                losses[:, tasks] = part.values(stack[:, tasks])
+                losses[:, tasks] = part.losses_together(stack[:, tasks])
             return losses
 
         return self._sweep(found, np.add)
 
-    def duals(self, W: Floats, stretches: Floats) -> Floats:
+    def dual_losses(self, W: Floats, stretches: Floats) -> Floats:
         """One pass for all of them."""
 
         def found(part: Part | None, tasks: Labels) -> Floats:
-            return np.zeros_like(stretches) if part is None else part.duals(W[tasks], stretches)
+            none = np.zeros_like(stretches)
+            return none if part is None else part.dual_losses(W[tasks], stretches)
 
         return self._sweep(found, np.add)
 
@@ -178,7 +112,7 @@ class TaskSums:
     Shapes: x_center (d,).
     """
 
-    stack: Stack
+    stack: Models
     x_center: Floats
     y_center: float
 
@@ -189,12 +123,13 @@ class TaskSums:
         total = float(known.weights.sum())
         zero = np.zeros(design.shape[1])
         if not tasks.size:
-            return cls(Stack.empty(zero.size + 1), zero, 0.0)
+            return cls(Models.empty(zero.size + 1), zero, 0.0)
         by_row = np.bincount(known.rows, known.weights / total, known.height)
         means = design.cross(design.place(by_row[:, None]), zero)[:, 0]
         center = float(known.weights @ known.y) / total
         part = part_of(design, known, tasks.size, Setting(SquaredLoss(), means, center, 1.0, True))
-        return cls(Stack.of(tasks, part.expand(np.zeros(part.shape))), means, center)
+        found = part.expand(np.zeros((part.n_tasks, part.width)))
+        return cls(replace(found, tasks=tasks), means, center)
 
     @property
     def weight(self) -> float:
@@ -227,7 +162,7 @@ class TaskSums:
         mixed = sums[:, :, None] * delta
         G = stack.G + mixed + mixed.transpose(0, 2, 1)
         G += weights[:, None, None] * np.outer(delta, delta)
-        return TaskSums(Stack(stack.tasks, values, G, h), x_center, y_center)
+        return TaskSums(Models(stack.tasks, values, G, h), x_center, y_center)
 
     def centred(self) -> "TaskSums":
         """The same sums about the means of their rows and targets."""
@@ -247,9 +182,8 @@ class TaskSums:
                 sums[place] += values[mine]
             return sums
 
-        return replace(
-            self, stack=Stack(numbers, added(stack.values), added(stack.G), added(stack.h))
-        )
+        sums = Models(numbers, added(stack.values), added(stack.G), added(stack.h))
+        return replace(self, stack=sums)
 
 
 def _present(targets: TaskTargets) -> tuple[Labels, TaskTargets]:
@@ -260,7 +194,7 @@ def _present(targets: TaskTargets) -> tuple[Labels, TaskTargets]:
     return tasks, replace(targets, tasks=numbers[targets.tasks])
 
 
-def source_of(design: Any, targets: Rows, n_tasks: int, setting: Setting) -> Source:
+def source_of(design: Any, targets: Rows, n_tasks: int, setting: Setting) -> TaskData:
     """Losses of tasks, as suits a design."""
     make = Spread if design.streamed else part_of
     return make(design, targets, n_tasks, setting)

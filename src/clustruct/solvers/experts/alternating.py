@@ -16,10 +16,7 @@ from clustruct.arrays import namespace, totals_by_code
 from clustruct.design import Design, Rows
 from clustruct.objectives.linear import Point
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Grouped, Solution, require
-
-__all__ = ["AlternatingMinimisation"]
-
+from clustruct.solvers.driver import Grouped, Solution, gain_of, require
 
 # Precision of the experts that are returned.
 SHARP = 1e-10
@@ -55,19 +52,19 @@ class AlternatingMinimisation:
         begin = self.objective.panel(self.W, self.intercept)
         refitted = self._refit(begin, begin.labels)
         panel = refitted if refitted.value < begin.value else begin
-        return Grouped(panel, panel.labels, 0.0, np.inf, done=False)
+        return Grouped(panel, panel.labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
         """Assign and refit; done when no sample changes its expert."""
         panel = _panel_of(state.point)
         idle = self.n_clusters - np.count_nonzero(panel.demand)
         if idle == 0 and self._is_settled(panel):
-            return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
+            return Grouped(panel, panel.labels, step=0.0, gain=0.0, done=True)
         trial = self._refit(panel, panel.choices)
-        gain = (panel.value - trial.value) / max(abs(panel.value), np.finfo(float).tiny)
+        gain = gain_of(panel.value, trial.value)
         if gain <= ROUNDING:
-            return Grouped(panel, panel.labels, 0.0, 0.0, done=True)
-        return Grouped(trial, trial.labels, 1.0, gain, done=False)
+            return Grouped(panel, panel.labels, step=0.0, gain=0.0, done=True)
+        return Grouped(trial, trial.labels, gain=gain)
 
     def solution(self, state: Grouped) -> Solution:
         """The experts at full precision, and the best one for each sample."""
@@ -80,8 +77,11 @@ class AlternatingMinimisation:
 
     def _is_settled(self, panel: Panel) -> bool:
         """Whether every sample is assigned to its best expert."""
-        design = self.objective.design
-        return bool(design.fold(_agree, panel.choices, panel.labels, combine=min))
+        rows = (panel.choices, panel.labels)
+        agree = self.objective.design.fold(
+            lambda a, b: namespace(a).all(a == b), *rows, combine=min
+        )
+        return bool(agree)
 
     def _refit(self, panel: Panel, labels: Rows) -> Panel:
         """The best experts for an assignment, after idle experts have been given samples."""
@@ -147,10 +147,6 @@ def _relabel(idle: Labels, costs: Floats, labels: Rows, least: Rows) -> Rows:
     for q, cost in zip(idle[::-1], costs[::-1], strict=True):
         labels = namespace(labels).where(least >= float(cost), int(q), labels)
     return labels
-
-
-def _agree(a: Rows, b: Rows) -> Any:
-    return namespace(a).all(a == b)
 
 
 def _panel_of(point: Point) -> Panel:

@@ -25,9 +25,6 @@ from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.experts.mixture import n_weights
 
-__all__ = ["COUNT_CRITERIA", "count_bic", "count_icl"]
-
-
 # Steps of expectation and maximisation at most, and the gain in nats below which they end.
 STEPS, GAIN = 200, 1e-7
 # Precision of the experts' fits: criteria differ by far more.

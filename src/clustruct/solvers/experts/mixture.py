@@ -17,20 +17,7 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Solution, require
-
-__all__ = [
-    "HEAT",
-    "Blend",
-    "MixtureEM",
-    "bic",
-    "cooling_factors",
-    "log_likelihood",
-    "n_weights",
-    "responsibilities",
-    "settle",
-]
-
+from clustruct.solvers.driver import Solution, State, require
 
 # Temperature to begin with, and the factor by which it falls. Hotter or slower, experts become one.
 HEAT, COOLING = 4.0, 0.8
@@ -41,11 +28,10 @@ MAX_SETTLING = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Blend:
-    """An iterate: experts, their proportions and the scale of the noise.
+class Blend(State):
+    """An iterate: experts, their proportions and the scale of the noise. Its objective is ``J``.
 
     Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q), proportions (Q,).
-    objective: ``J``, in nats a sample.
     """
 
     W: Floats
@@ -53,10 +39,6 @@ class Blend:
     costs: Floats
     proportions: Floats
     scale: float
-    objective: float
-    step: float
-    gain: float
-    done: bool
 
 
 @dataclass(eq=False)
@@ -130,7 +112,7 @@ class MixtureEM:
         value = self.noise.log_partition(scale) - log_likelihood(
             costs, proportions, scale, self.objective.response.shares
         )
-        return Blend(W, intercept, costs, proportions, scale, value, 1.0, np.inf, done=False)
+        return Blend(W, intercept, costs, proportions, scale, objective=value)
 
 
 def cooling_factors(heat: float) -> list[float]:

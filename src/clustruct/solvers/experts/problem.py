@@ -1,9 +1,7 @@
 """A problem of clustered samples: what to solve, where to start, and on which samples to search."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -11,11 +9,9 @@ from clustruct._typing import Floats, Labels
 from clustruct.design import Design, Rows
 from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import Panel, SampleObjective
-from clustruct.solvers.driver import Budget
+from clustruct.solvers.driver import Budget, StartedProblem
 from clustruct.solvers.experts.mixture import HEAT
 from clustruct.solvers.experts.starts import Screening, draw_experts, views
-
-__all__ = ["SETTINGS", "ExpertSettings", "SampleProblem", "draw_rows"]
 
 
 @dataclass(frozen=True)
@@ -71,23 +67,13 @@ SETTINGS = ExpertSettings()
 
 
 @dataclass(frozen=True, eq=False)
-class SampleProblem:
-    """A problem of clustered samples (eq:cl-smp), with budget and options.
+class SampleProblem(StartedProblem[SampleObjective]):
+    """A problem of clustered samples (eq:cl-smp).
 
-    n_starts: number of starts; None for as many as it takes.
-    seed: of the random starts.
     total: weight of all samples together.
-    options: options of the solver, see `OPTIONS`.
     """
 
-    objective: SampleObjective
-    n_clusters: int
-    budget: Budget
-    n_starts: int | None
-    seed: int
-    total: float
-    n_jobs: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    total: float = field(kw_only=True)
     settings: ExpertSettings = field(default_factory=lambda: SETTINGS)
 
     @cached_property
@@ -131,7 +117,7 @@ class SampleProblem:
     def experts(self, number: int) -> tuple[Floats, Floats]:
         """The random start of that number, the same for every solver."""
         return draw_experts(
-            self.objective, self.pooled, self.noise, self.n_clusters, self._rng(number)
+            self.objective, self.pooled, self.noise, self.n_clusters, self.rng(number)
         )
 
     def view(self, number: int) -> tuple[str, int] | None:
@@ -149,7 +135,7 @@ class SampleProblem:
         view = self.view(number)
         if view is None or self.screening is None:
             return self.experts(number)
-        return self.screening.experts(*view, self.n_clusters, self._rng(number))
+        return self.screening.experts(*view, self.n_clusters, self.rng(number))
 
     def mixture_start(self, number: int) -> tuple[tuple[Floats, Floats], float]:
         """The start of that number for a mixture, and the heat that it takes.
@@ -160,12 +146,16 @@ class SampleProblem:
         n_directions = self.settings.directions * self.n_clusters
         narrow = self.has_plenty and 3 * n_directions < self.objective.shape[0]
         if narrow and number % 3 < 2 and self._screening_of_all is not None:
-            rng = self._rng(number)
+            rng = self.rng(number)
             return self._screening_of_all.mixed_experts(n_directions, self.n_clusters, rng), 1.0
         return self.sought_experts(number), HEAT if self.view(number) is None else 1.0
 
-    def _rng(self, number: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+    @property
+    def short(self) -> Budget:
+        """The budget of a start that is compared before it has converged."""
+        max_iter = min(self.budget.max_iter, self.settings.short_steps)
+        tol = max(self.budget.tol, self.settings.short_tol)
+        return replace(self.quiet, max_iter=max_iter, tol=tol)
 
     def subset(self, size: int | None = None) -> "SampleProblem":
         """The same problem on some of the samples, drawn by weight and brought to the host."""

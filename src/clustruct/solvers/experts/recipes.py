@@ -11,22 +11,18 @@ from typing import Any
 import numpy as np
 
 from clustruct.grouping.constraints import ScaledClustered, leading_sum
+from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.samples.objective import Panel
 from clustruct.objectives.streamed import linear_objective
 from clustruct.relaxations.samples import SampleFactor, slope_gram
-from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import (
     Attempt,
-    Budget,
     Outcome,
     Run,
     Solution,
     best_of,
-    certify,
     drive,
-    search,
-    status_of,
 )
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
 from clustruct.solvers.experts.mixture import MixtureEM, bic
@@ -34,8 +30,6 @@ from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.regression_clustering import RegressionClustering
 from clustruct.solvers.experts.relevance import RelevanceEM
 from clustruct.solvers.projected_gradient import ProjectedGradient
-
-__all__ = ["OPTIONS", "RECIPES", "panel_of", "solve"]
 
 # Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
@@ -55,8 +49,11 @@ def solve(problem: SampleProblem, solver: str) -> Outcome:
     else:
         attempts, best = _from_afar(problem, solver)
     bound = max(attempt.bound for attempt in attempts)
-    certificate = _certificate(problem, best.solution, bound)
-    return Outcome(best.solution, best.trace, status_of(attempts, best), certificate)
+    objective = problem.objective
+    penalties = np.full(objective.shape[0], objective.alpha)
+    single = linear_objective(objective.design, objective.response, penalties)
+    bounds = _bounds(problem, single, best.solution, bound)
+    return Outcome.of(attempts, best, bounds, lambda: single.scale)
 
 
 def panel_of(solution: Solution) -> Panel:
@@ -82,21 +79,20 @@ def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
     return best
 
 
-def _certificate(problem: SampleProblem, solution: Solution, relaxed_bound: float) -> Certificate:
-    """The best lower bound: at the solution, by the relaxation, or the least loss of any scores.
+def _bounds(
+    problem: SampleProblem, single: LinearObjective, solution: Solution, relaxed_bound: float
+) -> dict[str, float]:
+    """Lower bounds: at the solution, by the relaxation, and the least loss of any scores.
 
     With an intercept for each expert only the last one exists, see `relaxations.samples`.
     """
-    objective = problem.objective
-    penalties = np.full(objective.shape[0], objective.alpha)
-    single = linear_objective(objective.design, objective.response, penalties)
     bounds = {"least loss": single.least}
-    if not objective.response.fit_intercept:
+    if not problem.objective.response.fit_intercept:
         bounds["conditional gradient"] = relaxed_bound
         explained = _explained(problem, panel_of(solution))
         if explained is not None:
             bounds["residual"] = single.dual_bound(solution.point, explained)
-    return certify(solution.point.value, bounds, lambda: single.scale)
+    return bounds
 
 
 def _explained(problem: SampleProblem, panel: Panel) -> float | None:
@@ -163,7 +159,7 @@ def _alternated(problem: SampleProblem) -> tuple[Panel, str]:
     def solve_from(number: int) -> Run[Any]:
         W, intercept = problem.sought_experts(number)
         solver = AlternatingMinimisation(problem.objective, W, intercept, problem.n_clusters)
-        return drive(solver, _quiet(problem))
+        return drive(solver, problem.quiet)
 
     best, remark = _best_of(problem, solve_from, problem.settings.plain_starts)
     return panel_of(best.solution), remark
@@ -181,10 +177,10 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
             begin = objective.rows(objective.panel(*problem.sought_experts(number - 1)))
         settings = {**STRIDE, **problem.options}
         solver = ProjectedGradient(objective, constraint, begin, **settings)
-        descended = drive(solver, _quiet(problem))
+        descended = drive(solver, problem.quiet)
         # Compared after refinement: projected gradient reaches poor points twice, too.
         panel = panel_of(descended.solution)
-        refined = _refined(replace(problem, budget=_quiet(problem)), panel)
+        refined = _refined(replace(problem, budget=problem.quiet), panel)
         return replace(refined, trace=descended.trace + refined.trace)
 
     best, remark = _best_of(problem, solve_from, problem.settings.plain_starts)
@@ -211,7 +207,7 @@ def _cg(problem: SampleProblem) -> list[Attempt]:
 def _rc(problem: SampleProblem) -> list[Attempt]:
     def solve_from(number: int) -> Run[Any]:
         W, intercept = problem.sought_experts(number)
-        return drive(RegressionClustering(problem.objective, W, intercept), _short(problem))
+        return drive(RegressionClustering(problem.objective, W, intercept), problem.short)
 
     best, remark = _best_of(problem, solve_from, problem.settings.plain_starts)
     return [Attempt("rc", (best, _refined(problem, panel_of(best.solution))), remark=remark)]
@@ -275,7 +271,7 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
         turn, sought = divmod(number, 2)
         W, intercept = (problem.sought_experts if sought else problem.experts)(turn)
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
-        return drive(solver, _short(problem))
+        return drive(solver, problem.short)
 
     best, remark = _best_of(problem, solve_from, problem.settings.relevant_starts, nats=True)
     return Attempt(RelevanceEM.name, (best,), remark=remark)
@@ -284,7 +280,7 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
 def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
     """The same from given experts."""
     solver = RelevanceEM(problem.objective, problem.noise, problem.total, begin.W, begin.intercept)
-    return Attempt(RelevanceEM.name, (drive(solver, _short(problem)),), remark=remark)
+    return Attempt(RelevanceEM.name, (drive(solver, problem.short),), remark=remark)
 
 
 def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
@@ -293,7 +289,7 @@ def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
     def solve_from(number: int) -> Run[Any]:
         begin, heat = problem.mixture_start(number)
         solver = MixtureEM(problem.objective, problem.noise, *begin, heat=heat)
-        return drive(solver, _short(problem))
+        return drive(solver, problem.short)
 
     best, remark = _best_of(problem, solve_from, problem.settings.cooled_starts, nats=True)
     return panel_of(best.solution), remark
@@ -333,32 +329,13 @@ def _best_of(
     def slack(value: float) -> float:
         return problem.settings.same * (1.0 if nats else abs(value))
 
-    least, most = limits
-    found = search(
-        solve_from, problem.n_starts, least=least, most=most, slack=slack, n_jobs=problem.n_jobs
-    )
+    found = problem.search(solve_from, limits, slack)
     best, remark = best_of(found)
     again = [
         s for s in found if s.state.objective - best.state.objective <= slack(s.state.objective)
     ]
     ending = f", {REACHED_TWICE}" if len(again) > 1 else ""
     return best, remark + ending
-
-
-def _quiet(problem: SampleProblem) -> Budget:
-    """The budget of one start among others."""
-    return replace(problem.budget, quiet=True)
-
-
-def _short(problem: SampleProblem) -> Budget:
-    """The budget of a start that is compared before it has converged."""
-    budget = problem.budget
-    return replace(
-        budget,
-        max_iter=min(budget.max_iter, problem.settings.short_steps),
-        tol=max(budget.tol, problem.settings.short_tol),
-        quiet=True,
-    )
 
 
 def _may_have_relevance(problem: SampleProblem) -> bool:

@@ -15,10 +15,7 @@ import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.driver import Solution, require
-
-__all__ = ["RegressionClustering", "Soft"]
-
+from clustruct.solvers.driver import Solution, State, require
 
 ROUNDING = 1e-12
 # A sample that an expert predicts without error would take all of that expert's weight.
@@ -26,7 +23,7 @@ SMALLEST_COST = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Soft:
+class Soft(State):
     """An iterate: experts, and the costs of every sample with each of them.
 
     Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q).
@@ -35,10 +32,6 @@ class Soft:
     W: Floats
     intercept: Floats
     costs: Floats
-    objective: float
-    step: float
-    gain: float
-    done: bool
 
 
 class RegressionClustering:
@@ -89,4 +82,4 @@ class RegressionClustering:
         means = costs.shape[1] / inverse.sum(axis=1)
         value = float(self._objective.response.shares @ means)
         gain = np.inf if before is None else (before.objective - value) / before.objective
-        return Soft(W, intercept, costs, value, 1.0, gain, done=gain == 0.0)
+        return Soft(W, intercept, costs, objective=value, gain=gain, done=gain == 0.0)

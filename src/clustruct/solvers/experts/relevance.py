@@ -25,15 +25,13 @@ from clustruct._typing import Floats
 from clustruct.design import DenseDesign
 from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective, without_negligible
-from clustruct.solvers.driver import Solution, require
+from clustruct.solvers.driver import Solution, State, require
 from clustruct.solvers.experts.mixture import (
     SMALLEST_SHARE,
     cooling_factors,
     log_likelihood,
     responsibilities,
 )
-
-__all__ = ["Posterior", "RelevanceEM"]
 
 
 @dataclass(frozen=True)
@@ -60,15 +58,14 @@ SETTINGS = RelevanceSettings()
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
-    """An iterate: the posterior of the experts.
+class Posterior(State):
+    """An iterate: the posterior of the experts. Its objective is ``F``.
 
     Shapes: costs (n, Q), proportions (Q,).
     kept: features that have not been dropped.
     means (Q, D, K): posterior means, the intercept last.
     precisions (D,): ``a_j``.
     divergence: ``sum_q KL_q``.
-    objective: ``F``.
     """
 
     kept: NDArray[np.intp]
@@ -78,10 +75,6 @@ class Posterior:
     proportions: Floats
     scale: float
     divergence: float
-    objective: float
-    step: float
-    gain: float
-    done: bool
 
 
 class RelevanceEM:
@@ -126,9 +119,7 @@ class RelevanceEM:
         precisions[d:] *= SETTINGS.flat
         even = np.full(means.shape[0], 1.0 / means.shape[0])
         kept = np.arange(d + self._flat)
-        state = Posterior(
-            kept, means, precisions, costs, even, scale, 0.0, np.inf, 1.0, np.inf, done=False
-        )
+        state = Posterior(kept, means, precisions, costs, even, scale, 0.0, objective=np.inf)
         heats = cooling_factors(SETTINGS.heat)
         for step in range(SETTINGS.burn_in):
             state = self._maximise(state, heats[step] if step < len(heats) else 1.0)

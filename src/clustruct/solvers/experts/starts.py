@@ -28,8 +28,6 @@ from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
 from clustruct.solvers.experts.mixture import MixtureEM
 
-__all__ = ["Screening", "draw_experts", "views"]
-
 
 @dataclass(frozen=True)
 class ScreeningSettings:

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.solvers.search.partition_problem import PartitionProblem
 
-__all__ = ["MessagePassing"]
-
 Singles = NDArray[np.float32]
 
 

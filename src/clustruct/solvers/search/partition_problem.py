@@ -8,9 +8,6 @@ import numpy as np
 from clustruct._typing import Floats, Labels
 from clustruct.kernels import reassign
 
-__all__ = ["PartitionProblem"]
-
-
 # Far more sweeps than a descent takes: it stops by itself.
 MAX_SWEEPS = 200
 

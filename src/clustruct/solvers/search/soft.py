@@ -22,11 +22,9 @@ from clustruct.grouping.constraints import Places
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.solvers.driver import Grouped, Solution, require
+from clustruct.solvers.driver import Grouped, Solution, gain_of, require
 from clustruct.solvers.search.message_passing import MessagePassing
 from clustruct.solvers.search.partition_problem import PartitionProblem
-
-__all__ = ["Effort", "Found", "Soft", "search"]
 
 
 @dataclass(frozen=True)
@@ -235,7 +233,7 @@ class Soft:
         """The groups of the start, refitted."""
         labels = self.places.labels
         point = self.objective.refit(labels, self.places.n_groups, self.tol)
-        return Grouped(point, labels, 0.0, np.inf, done=False)
+        return Grouped(point, labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
         """Search the model at the current point. One search settles the squared loss."""
@@ -244,9 +242,9 @@ class Soft:
         ).labels
         point = self.objective.refit(labels, self.places.n_groups, self.tol)
         if not point.value < state.objective:
-            return Grouped(state.point, state.labels, 0.0, 0.0, done=True)
-        gain = (state.objective - point.value) / max(abs(state.objective), np.finfo(float).tiny)
-        return Grouped(point, labels, 1.0, gain, done=self.objective.quadratic)
+            return Grouped(state.point, state.labels, step=0.0, gain=0.0, done=True)
+        gain = gain_of(state.objective, point.value)
+        return Grouped(point, labels, gain=gain, done=self.objective.quadratic)
 
     def _model(self, point: Point) -> PartitionProblem:
         model, places = self.objective.quadratic_model(point), self.places

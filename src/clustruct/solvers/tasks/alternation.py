@@ -13,10 +13,7 @@ import numpy as np
 from clustruct._typing import Floats, Labels
 from clustruct.objectives.linear import Point
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
-from clustruct.solvers.driver import Grouped, Solution, require
-
-__all__ = ["TaskAlternation", "point_of"]
-
+from clustruct.solvers.driver import Grouped, Solution, gain_of, require
 
 ROUNDING = 1e-12
 # Of all moves, the gains of this many with the least costs are computed, and the best are tried.
@@ -50,7 +47,7 @@ class TaskAlternation:
     def start(self) -> Grouped:
         """The best weights for the first groups."""
         point = self.objective.refit(self.labels, self.n_clusters, self.tol, self.begin)
-        return Grouped(point, point.labels, 0.0, np.inf, done=point.V.shape[0] == point.W.shape[0])
+        return Grouped(point, point.labels, step=0.0, done=point.V.shape[0] == point.W.shape[0])
 
     def advance(self, state: Grouped) -> Grouped:
         """Assign every task to its best group; move single tasks if that gains nothing."""
@@ -60,9 +57,9 @@ class TaskAlternation:
         if trial is None:
             trial = self._best_move(point, costs)
         if trial is None:
-            return Grouped(point, point.labels, 0.0, 0.0, done=True)
-        gain = (point.value - trial.value) / max(abs(point.value), np.finfo(float).tiny)
-        return Grouped(trial, trial.labels, 1.0, gain, done=False)
+            return Grouped(point, point.labels, step=0.0, gain=0.0, done=True)
+        gain = gain_of(point.value, trial.value)
+        return Grouped(trial, trial.labels, gain=gain)
 
     def solution(self, state: Grouped) -> Solution:
         """The weights at full precision."""

@@ -4,7 +4,7 @@ All of them end with alternating minimisation, which computes the objective of a
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,25 +15,18 @@ from clustruct.grouping.constraints import Clustered
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
-from clustruct.results import Certificate
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import (
     Attempt,
     Budget,
     Outcome,
     Run,
-    Solution,
+    StartedProblem,
     best_of,
-    certify,
     drive,
-    search,
-    status_of,
 )
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.tasks.alternation import TaskAlternation, point_of
-
-__all__ = ["OPTIONS", "RECIPES", "TaskProblem", "attempt", "solve"]
-
 
 # Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
@@ -57,24 +50,14 @@ SETTINGS = TaskSettings()
 
 
 @dataclass(frozen=True, eq=False)
-class TaskProblem:
-    """A problem of clustered tasks (sec:multitask), with budget and options.
+class TaskProblem(StartedProblem[TaskObjective]):
+    """A problem of clustered tasks (sec:multitask).
 
-    n_starts: number of starts; None for as many as it takes.
-    seed: of the random starts.
-    options: options of the solver, see `OPTIONS`.
     hints: groups to start from before all others, such as those found at other strengths.
     near (K, width): weights to start from, for losses other than squared.
     precision: of the fits on the way, and of the solution's.
     """
 
-    objective: TaskObjective
-    n_clusters: int
-    budget: Budget
-    n_starts: int | None
-    seed: int
-    n_jobs: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
     hints: tuple[Labels, ...] = ()
     near: Floats | None = None
     precision: tuple[float, float] = (1e-7, 1e-12)
@@ -98,8 +81,7 @@ class TaskProblem:
         if number < len(STARTING_ROWS):
             rows = self.in_scores(STARTING_ROWS[number](self))
             return Clustered(self.n_clusters).project(rows).labels
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        return rng.permutation(np.arange(self.objective.shape[0]) % self.n_clusters)
+        return self.rng(number).permutation(np.arange(self.objective.shape[0]) % self.n_clusters)
 
     def in_scores(self, rows: Floats) -> Floats:
         """Rows of weights in units of the scores, which do not depend on the columns' units."""
@@ -143,9 +125,12 @@ def solve(problem: TaskProblem, solver: str) -> Outcome:
     """
     attempts = attempt(problem, solver)
     best = min(attempts, key=lambda attempt: attempt.solution.point.value)
-    bound = max(attempt.bound for attempt in attempts)
-    certificate = _certificate(problem, best.solution, bound)
-    return Outcome(best.solution, best.trace, status_of(attempts, best), certificate)
+    point = point_of(best.solution.point)
+    bounds = {
+        "residual": residual_bound(problem.objective, point, problem.n_clusters),
+        "conditional gradient": max(attempt.bound for attempt in attempts),
+    }
+    return Outcome.of(attempts, best, bounds, lambda: problem.objective.scale)
 
 
 def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
@@ -157,22 +142,12 @@ def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
     return RECIPES[solver](problem)
 
 
-def _certificate(problem: TaskProblem, solution: Solution, relaxed_bound: float) -> Certificate:
-    """The best lower bound: at the solution, or by the relaxation."""
-    point = point_of(solution.point)
-    bounds = {
-        "residual": residual_bound(problem.objective, point, problem.n_clusters),
-        "conditional gradient": relaxed_bound,
-    }
-    return certify(point.value, bounds, lambda: problem.objective.scale)
-
-
 # ---- Recipes.
 
 
 def _am(problem: TaskProblem) -> list[Attempt]:
     def solve_from(number: int) -> Run[Any]:
-        return _refined(_quiet(problem), problem.labels(number), problem.begin)
+        return _refined(problem, problem.labels(number), problem.begin, problem.quiet)
 
     best, remark = _best_of(problem, solve_from)
     return [Attempt("am", (best,), remark=remark)]
@@ -186,8 +161,9 @@ def _pg(problem: TaskProblem) -> list[Attempt]:
         begin = objective.refit(problem.labels(number), problem.n_clusters, SETTINGS.rough)
         constraint = Clustered(problem.n_clusters)
         solver = ProjectedGradient(objective, constraint, begin.rows, **settings)
-        descended = drive(solver, _quiet(problem).budget)
-        refined = _refined(_quiet(problem), descended.solution.labels, descended.solution.point.W)
+        descended = drive(solver, problem.quiet)
+        found = descended.solution
+        refined = _refined(problem, found.labels, found.point.W, problem.quiet)
         return replace(refined, trace=descended.trace + refined.trace)
 
     best, remark = _best_of(problem, solve_from)
@@ -230,29 +206,19 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _refined(problem: TaskProblem, labels: Labels, begin: Floats | None) -> Run[Any]:
+def _refined(
+    problem: TaskProblem, labels: Labels, begin: Floats | None, budget: Budget | None = None
+) -> Run[Any]:
     """Alternating minimisation from given groups."""
     tol, sharp = problem.precision
     solver = TaskAlternation(
         problem.objective, labels, problem.n_clusters, begin, tol=tol, sharp=sharp
     )
-    return drive(solver, problem.budget)
+    return drive(solver, budget or problem.budget)
 
 
 def _best_of(problem: TaskProblem, solve_from: Callable[[int], Run[Any]]) -> tuple[Run[Any], str]:
     """The best of several starts, and a remark."""
-    least, most = SETTINGS.starts
-    found = search(
-        solve_from,
-        problem.n_starts,
-        least=least,
-        most=most,
-        slack=lambda value: SETTINGS.same * abs(value),
-        n_jobs=problem.n_jobs,
+    return best_of(
+        problem.search(solve_from, SETTINGS.starts, lambda value: SETTINGS.same * abs(value))
     )
-    return best_of(found)
-
-
-def _quiet(problem: TaskProblem) -> TaskProblem:
-    """The same problem for one start of many: no warnings."""
-    return replace(problem, budget=replace(problem.budget, quiet=True))

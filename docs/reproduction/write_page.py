@@ -1,15 +1,13 @@
-"""The page of the documentation about the reproduction, made from results on disk.
+"""Write the page of the documentation about the reproduction from the results on disk.
 
-``python -m clustruct.experiments.output.document docs/reproduction`` reads the raw results in
-``results/``, the log of the runs and the explanations in ``notes/``, and writes the page beside
-that folder and the pictures into it.
+``python docs/reproduction/write_page.py`` reads the raw results in ``results/``, the log of the
+runs and the explanations in ``notes/``, and writes the page beside this folder and the pictures
+into it.
 """
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from clustruct.experiments.catalogue import EXPERIMENTS
 from clustruct.experiments.comparison import LEAST_COUNT
@@ -17,6 +15,7 @@ from clustruct.experiments.environment import environment_line
 from clustruct.experiments.experiment import Experiment, Row
 from clustruct.experiments.output.drawings import DRAWINGS
 from clustruct.experiments.output.files import Section, make_sections, section_markdown
+from clustruct.experiments.output.tables import Table
 from clustruct.experiments.store import Store, write_whole
 
 __all__ = ["write_document"]
@@ -46,12 +45,15 @@ def write_document(folder: Path, known: Mapping[str, Experiment] = EXPERIMENTS) 
 
     The folder holds ``results/``, ``runs.jsonl`` and ``notes/``.
     """
-    runs = _runs(folder / "runs.jsonl")
-    facts = environment_line(runs[-1]) if runs else "machine unknown"
-    sections, complaint = make_sections(known, _rows(folder / "results", known), facts)
+    log = folder / "runs.jsonl"
+    runs = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    machine = environment_line(json.loads(runs[-1])) if runs else ""
+    sections, complaint = make_sections(
+        known, _rows(folder / "results", known), machine or "machine unknown"
+    )
     if complaint:
         raise ImportError(complaint)
-    parts = [INTRODUCTION.strip(), _effort(runs, sections), _overview(sections)]
+    parts = [INTRODUCTION.strip(), _effort(machine, sections), _overview(sections)]
     for section in sections:
         name = section.experiment.name
         for picture, svg in section.pictures.items():
@@ -79,13 +81,7 @@ def _rows(folder: Path, known: Mapping[str, Experiment]) -> dict[str, list[Row]]
     return found
 
 
-def _runs(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def _effort(runs: list[dict[str, Any]], sections: list[Section]) -> str:
+def _effort(machine: str, sections: list[Section]) -> str:
     """The number of repetitions and the processor time behind the results."""
     keys = {row.key: row.seconds for s in sections for row in s.rows}
     seconds = sum(keys.values())
@@ -104,19 +100,19 @@ def _effort(runs: list[dict[str, Any]], sections: list[Section]) -> str:
             f"fewer than {LEAST_COUNT} repetitions have no verdict; the same command with the "
             "folder of these results as `--out` computes the rest."
         )
-    if runs:
-        words += f" Computed on: {environment_line(runs[-1])}."
+    if machine:
+        words += f" Computed on: {machine}."
     return words
 
 
 def _overview(sections: list[Section]) -> str:
     """A table of the verdicts of all comparisons."""
-    lines = ["| | agrees | better | worse |", "| --- | --- | --- | --- |"]
-    for section in sections:
-        if section.presentation.comparisons:
-            counts = " | ".join(str(count) for count in section.counts.values())
-            lines.append(f"| {section.experiment.title} | {counts} |")
-    return "\n".join(lines)
+    rows = [
+        [section.experiment.title, *map(str, section.counts.values())]
+        for section in sections
+        if section.presentation.comparisons
+    ]
+    return Table("", ["", "agrees", "better", "worse"], rows).markdown().rstrip()
 
 
 def _drawn(folder: Path) -> str:
@@ -130,4 +126,4 @@ def _drawn(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(write_document(Path(sys.argv[1])))
+    print(write_document(Path(__file__).parent))
