@@ -6,7 +6,6 @@ that found one, and returns plain arrays in the order in which people read them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,44 +17,8 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from clustruct._typing import Floats, Labels
 from clustruct.losses import loss_of
-from clustruct.results import (
-    Certificate,
-    CountSelection,
-    Iteration,
-    SearchResult,
-    TaskSelection,
-)
+from clustruct.results import Certificate, CountSelection, SearchResult, TaskSelection
 from clustruct.results.searched import Edge, edges
-
-__all__ = [
-    "Outputs",
-    "Convergence",
-    "Curve",
-    "ExpertLines",
-    "Levels",
-    "Stage",
-    "TaskMap",
-    "outputs_of",
-    "apart",
-    "convergence_of",
-    "curve_of",
-    "expert_lines",
-    "feature_names",
-    "final_estimator",
-    "grid_ends",
-    "kind_of",
-    "levels_of",
-    "moments",
-    "most_groups",
-    "prepared",
-    "require_kind",
-    "search_of",
-    "steps_before",
-    "task_map",
-    "thinned",
-    "weights_of",
-]
-
 
 # An attribute that only fitted models of a kind have.
 KINDS = {"cluster_values_": "features", "experts_": "samples", "tasks_": "tasks"}
@@ -267,11 +230,12 @@ def curve_of(found: Any) -> Curve | None:
         name = "loss of the best expert, compared"
         if found.criterion != "cv":
             name = found.criterion.upper()
-        values, gain = found.values, found.scoring and not found.scoring.startswith("neg_")
+        gain = False
         if found.scoring:
             name = found.scoring.removeprefix("neg_").replace("_", " ")
-            values = -values if gain else values
-        return Curve(counts, values, found.standard_errors, found.best_index, name, bool(gain))
+            gain = not found.scoring.startswith("neg_")
+        values = -found.values if gain else found.values
+        return Curve(counts, values, found.standard_errors, found.best_index, name, gain)
     result = search_of(found)
     return None if result is None else curve_of(result)
 
@@ -365,25 +329,21 @@ def convergence_of(model: Any) -> Convergence:
     """The steps of a fit, solver by solver."""
     kind_of(model)  # complains of what is no fitted model
     estimator = final_estimator(model)
+    runs: list[list[Any]] = []
+    for iteration in estimator.trace_:
+        if not runs or iteration.number == 0 or iteration.solver != runs[-1][-1].solver:
+            runs.append([])
+        runs[-1].append(iteration)
     stages = []
-    for solver, steps in groupby(_numbered(estimator.trace_), key=lambda pair: pair[0]):
-        found = [(iteration.objective, iteration.seconds) for _, iteration in steps]
-        stages.append(Stage(solver[1], *np.array(found, dtype=np.float64).T))
+    for run in runs:
+        found = [(iteration.objective, iteration.seconds) for iteration in run]
+        stages.append(Stage(run[0].solver, *np.array(found, dtype=np.float64).T))
     shared = [stage for stage in stages if stage.solver not in OTHER_UNITS]
     others = [stage for stage in stages if stage.solver in OTHER_UNITS]
     if not shared:
         shared, others = others, []
     certificate = getattr(estimator, "certificate_", None)
     return Convergence(tuple(shared), tuple(others), certificate, estimator.status_.message)
-
-
-def _numbered(trace: Sequence[Iteration]) -> list[tuple[tuple[int, str], Iteration]]:
-    """Each iteration with its run: a run begins with number 0."""
-    run, numbered = 0, []
-    for iteration in trace:
-        run += iteration.number == 0
-        numbered.append(((run, iteration.solver), iteration))
-    return numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -480,15 +440,13 @@ def task_map(model: Any) -> TaskMap:
     centroids = centroids.reshape(-1, predictors.shape[1])
     middle = predictors.mean(axis=0)
     _, lengths, axes = np.linalg.svd(predictors - middle, full_matrices=False)
-    plane = np.zeros((2, predictors.shape[1]))
-    plane[: min(2, len(axes))] = axes[:2]
-    total = float((lengths**2).sum()) or 1.0
-    parts = np.zeros(2)
-    parts[: min(2, lengths.size)] = lengths[:2] ** 2 / total
+    plane = np.vstack([axes, np.zeros((2, predictors.shape[1]))])[:2]
+    shares = lengths**2 / (float((lengths**2).sum()) or 1.0)
+    first, second = np.append(shares, [0.0, 0.0])[:2].tolist()
     return TaskMap(
         tasks,
         (predictors - middle) @ plane.T,
         np.asarray(estimator.labels_),
         (centroids - middle) @ plane.T,
-        (float(parts[0]), float(parts[1])),
+        (first, second),
     )

@@ -15,7 +15,7 @@ ENDING = "</script><img src=x onerror=alert(2)>"
 
 @pytest.fixture(scope="session")
 def features():
-    """A model whose features have hostile names: model, frame, answers."""
+    """A model whose features have hostile names: model, frame, targets."""
     pandas = pytest.importorskip("pandas")
     problem = cs.datasets.make_clustered_features(160, 40, 3, noise=0.5, random_state=0)
     names = [EVIL, ENDING, *(f"feature {j}" for j in range(2, 40))]

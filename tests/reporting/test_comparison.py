@@ -15,10 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
 from clustruct.reporting.comparing import rivals, samples
-from clustruct.reporting.comparing.comparison import Data, compare, hold_out, unfitted
-from clustruct.reporting.comparing.samples import long
+from clustruct.reporting.comparing.comparison import compare, hold_out
+from clustruct.reporting.comparing.samples import Data, long, unfitted
 from clustruct.reporting.comparing.scores import Entry, paired_test
-from clustruct.reporting.quality import confusion_of
+from clustruct.reporting.pictures import confusion_of
 from clustruct.reporting.verdict import verdict_on
 
 
@@ -30,7 +30,8 @@ def judged(model, X, y, *, test_size=0.25, seed=0, **data):
 
 def entry(losses, role="ours", weights=None):
     """An entry with these losses."""
-    return Entry("a model", role, np.asarray(losses, dtype=float), {}, 10, weights)
+    losses = np.asarray(losses, dtype=float)
+    return Entry("a model", role, None, None, 10, losses=losses, weights=weights)
 
 
 # ---- Paired tests.
@@ -280,8 +281,8 @@ def test_scores_of_classes_are_those_of_scikit_learn():
     assert scores["AUC"] == pytest.approx(roc_auc_score(parts[1].y, chances[:, 1]))
     assert scores["Log loss"] == pytest.approx(log_loss(parts[1].y, chances))
     confusion = confusion_of(found)
-    assert confusion.classes == ("benign", "malignant")
-    wrong = confusion.counts[0][1] + confusion.counts[1][0]
+    assert found.classes.tolist() == ["benign", "malignant"]
+    wrong = confusion[0][1] + confusion[1][0]
     assert wrong == found.mine.n_wrong == round((1 - scores["Accuracy"]) * found.n_test)
 
 

@@ -1,5 +1,6 @@
 """The report as a file: what it says, what it leaves out, and what it does not let through."""
 
+import html
 import re
 
 import numpy as np
@@ -14,8 +15,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
 from clustruct.figures.numbers import shown
-from clustruct.reporting.comparing.samples import Data
-from clustruct.reporting.content import describe
 from tests.reporting.conftest import ENDING, EVIL, embedded
 
 
@@ -317,7 +316,7 @@ def test_without_jinja_the_remedy_is_named(run_python):
     assert "pip install 'clustruct[report]'" in done.stdout, done.stderr
 
 
-def test_the_lines_to_copy_run(tmp_path, monkeypatch):
+def test_the_lines_to_copy_run(read, tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("matplotlib").use("Agg")
     problem = cs.datasets.make_experts(100, 3, 2, random_state=0)
@@ -327,17 +326,10 @@ def test_the_lines_to_copy_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table.to_csv("new.csv", index=False)
     cs.save(model, "m.clustruct")
-    page = describe(
-        model,
-        Data(table, problem.y),
-        None,
-        names=None,
-        title=None,
-        search=None,
-        model_file="m.clustruct",
-    )
-    exec(page.code, {"y": problem.y})
-    assert "predict_experts(prepared)" in page.code
+    page = read(model, table, problem.y, model_file="m.clustruct", test_size=0.0)
+    code = html.unescape(re.search(r'<pre id="code">(.*?)</pre>', page, flags=re.DOTALL)[1])
+    exec(code, {"y": problem.y})
+    assert "predict_experts(prepared)" in code
 
 
 def test_a_single_point_is_no_picture(read, tasks):

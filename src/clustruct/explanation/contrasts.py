@@ -7,19 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
+from sklearn.utils.validation import _num_samples
 
+from clustruct import inspection
 from clustruct._typing import Floats
-from clustruct.inspection import (
-    Outputs,
-    feature_names,
-    kind_of,
-    moments,
-    outputs_of,
-    prepared,
-    require_kind,
-    thinned,
-    weights_of,
-)
 
 __all__ = ["Contrasts", "GateView", "contrasts_of", "gate_view"]
 
@@ -33,9 +24,8 @@ class Contrasts:
 
     thing: str  # what each of them is: "expert" or "group"
     things: str  # "experts" or "groups of tasks"
-    labels: tuple[int, ...]
     names: NDArray[np.object_]  # of the d features
-    outputs: Outputs
+    outputs: inspection.Outputs
     # Q x K x d: what one standard deviation of each feature adds to each score; without samples,
     # one unit of the feature.
     weights: Floats
@@ -43,7 +33,7 @@ class Contrasts:
 
     def against_others(self, place: int) -> tuple[Floats, Floats]:
         """Weights, ``K x d``, and score of the average sample, averaged over all others."""
-        others = np.arange(len(self.labels)) != place
+        others = np.arange(len(self.weights)) != place
         return self.weights[others].mean(axis=0), self.middles[others].mean(axis=0)
 
     def widest(self, most: int) -> list[tuple[int, int]]:
@@ -61,22 +51,22 @@ def contrasts_of(
 
     Some rows of X tell the means and the spread of the features, which are 0 and 1 without them.
     """
-    estimator = require_kind(model, "samples", "tasks")
+    estimator = inspection.require_kind(model, "samples", "tasks")
     n_features = int(estimator.n_features_in_)
     means, deviations = np.zeros(n_features), np.ones(n_features)
     if X is not None:
-        means, deviations = moments(prepared(model, X, thinned(np.arange(_n_rows(X)), most)))
+        rows = inspection.thinned(np.arange(_num_samples(X)), most)
+        means, deviations = inspection.moments(inspection.prepared(model, X, rows))
     intercepts, thing, things = (
         (estimator.intercepts_, "expert", "experts")
-        if kind_of(model) == "samples"
+        if inspection.kind_of(model) == "samples"
         else (estimator.centroid_intercepts_, "group", "groups of tasks")
     )
-    weights = weights_of(model)
-    count = len(weights)
-    middles = np.asarray(intercepts, dtype=np.float64).reshape(count, -1) + weights @ means
-    called, outputs = feature_names(model, names), outputs_of(model)
-    weights = weights * deviations
-    return Contrasts(thing, things, tuple(range(count)), called, outputs, weights, middles)
+    weights = inspection.weights_of(model)
+    intercepts = np.asarray(intercepts, dtype=np.float64).reshape(len(weights), -1)
+    middles = intercepts + weights @ means
+    called, outputs = inspection.feature_names(model, names), inspection.outputs_of(model)
+    return Contrasts(thing, things, called, outputs, weights * deviations, middles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +86,13 @@ def gate_view(
     model: Any, X: Any, names: Sequence[str] | None = None, most: int = MOST_ROWS
 ) -> GateView | None:
     """What the gate of a model of samples looks at, by some rows of X; None without a gate."""
-    estimator = require_kind(model, "samples")
+    estimator = inspection.require_kind(model, "samples")
     gate = getattr(estimator, "gate_", None)
     if gate is None:
         return None
-    rows = thinned(np.arange(_n_rows(X)), most)
-    matrix = check_array(prepared(model, X, rows), accept_sparse="csr", dtype=np.float64)
-    means, deviations = moments(matrix)
+    rows = inspection.thinned(np.arange(_num_samples(X)), most)
+    matrix = check_array(inspection.prepared(model, X, rows), accept_sparse="csr", dtype=np.float64)
+    means, deviations = inspection.moments(matrix)
     weights = estimator._gate.weights(matrix)
     sent = weights.argmax(axis=1)
     shares = np.bincount(sent, minlength=weights.shape[1]) / rows.size
@@ -114,8 +104,8 @@ def gate_view(
         scale = np.where(deviations > 0.0, deviations, 1.0)
         pulls = np.zeros((weights.shape[1], means.size))
         for q in np.unique(sent):
-            pulls[q] = (moments(matrix[sent == q])[0] - means) / scale
-    return GateView(feature_names(model, names), shares, pulls, linear)
+            pulls[q] = (inspection.moments(matrix[sent == q])[0] - means) / scale
+    return GateView(inspection.feature_names(model, names), shares, pulls, linear)
 
 
 def _linear_pulls(gate: Any, n_experts: int) -> Floats:
@@ -126,7 +116,3 @@ def _linear_pulls(gate: Any, n_experts: int) -> Floats:
     pulls = np.zeros((n_experts, coef.shape[1]))
     pulls[gate.classes_] = (coef - coef.mean(axis=0)) * len(coef) / (len(coef) - 1)
     return pulls
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from clustruct._typing import Floats
 from clustruct.explanation.origins import Origin, origins_of
@@ -34,11 +34,6 @@ class RawEffects:
     units: tuple[str, ...]
 
     @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which features have an effect for a raw unit."""
-        return np.array([bool(unit) for unit in self.units])
-
-    @property
     def rescaled(self) -> bool:
         """Whether some effect is another number than the weight of its feature."""
         return any(
@@ -51,18 +46,6 @@ def raw_effects(model: Any, weights: ArrayLike | None = None) -> RawEffects:
     """The effect of a unit of every raw column, through all steps before a model, for each weight.
 
     The weights, ... x d, are the model's own if None.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> import clustruct as cs
-    >>> from clustruct.explanation.effects import raw_effects
-    >>> X, y = [[0.0], [1000.0], [2000.0], [3000.0]], [0.0, 2.0, 4.0, 6.0]
-    >>> model = make_pipeline(StandardScaler(), cs.FeatureClusterRegressor(1, alpha=0.0))
-    >>> found = raw_effects(model.fit(X, y))
-    >>> round(float(found.values[0]), 6), found.units
-    (0.002, ('per unit',))
     """
     origins = origins_of(model)
     if weights is None:

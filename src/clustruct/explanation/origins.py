@@ -7,9 +7,9 @@ it. Names of features are never taken apart.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
-import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
@@ -117,38 +117,18 @@ def _after_pipeline(pipeline: Pipeline, given: Origins) -> Origins | None:
 def _after_columns(columns: ColumnTransformer, given: Origins) -> Origins | None:
     n_features = max((place.stop for place in columns.output_indices_.values()), default=0)
     found = [OTHER] * n_features
-    for name, step, chosen in columns.transformers_:
+    for name, step, _ in columns.transformers_:
         place = columns.output_indices_[name]
         if place.stop > place.start:
-            mine = [given[j] for j in _chosen(chosen, columns, len(given))]
+            mine = [given[j] for j in columns._transformer_to_input_indices[name]]
             found[place] = _counted(_after(step, mine), place.stop - place.start)
     return found
 
 
-def _chosen(columns: Any, transformer: Any, count: int) -> list[int]:
-    """Places of the columns that a part of a ColumnTransformer takes."""
-    if isinstance(columns, slice) and not isinstance(columns.start or columns.stop, str):
-        return list(range(count))[columns]
-    if isinstance(columns, slice):
-        names = list(transformer.feature_names_in_)
-        first = 0 if columns.start is None else names.index(columns.start)
-        last = count if columns.stop is None else names.index(columns.stop) + 1
-        return list(range(first, last))
-    listed = np.atleast_1d(np.asarray(columns, dtype=object)).tolist()
-    if listed and all(isinstance(one, bool | np.bool_) for one in listed):
-        return np.flatnonzero(listed).tolist()
-    names = list(getattr(transformer, "feature_names_in_", ()))
-    return [names.index(one) if isinstance(one, str) else int(one) % count for one in listed]
-
-
 def _after_union(union: FeatureUnion, given: Origins) -> Origins | None:
-    found: Origins = []
-    for _, step in union.transformer_list:
-        part = _after(step, given)
-        if part is None:
-            return None
-        found += part
-    return found
+    parts = [_after(step, given) for _, step in union.transformer_list]
+    known = [part for part in parts if part is not None]
+    return None if len(known) < len(parts) else list(chain.from_iterable(known))
 
 
 # ---- Steps that keep the column.
@@ -206,15 +186,11 @@ def _infrequent(encoder: OneHotEncoder, number: int) -> set[int]:
 
 def _levels(categories: Any, rare: set[int], dropped: int | None) -> tuple[list[str], str | None]:
     """Levels with a feature each, in order, and the one without."""
-    every: list[tuple[str, bool]] = [
-        (_level(category), place == dropped)
-        for place, category in enumerate(categories)
-        if place not in rare
-    ]
+    every = {p: _level(category) for p, category in enumerate(categories) if p not in rare}
     if rare:
-        every.append(("other", dropped in rare))
-    base = next((level for level, is_base in every if is_base), None)
-    return [level for level, is_base in every if not is_base], base
+        every[dropped if dropped in rare else min(rare)] = "other"
+    base = None if dropped is None else every.pop(dropped)
+    return list(every.values()), base
 
 
 def _level(category: Any) -> str:
@@ -227,10 +203,7 @@ FOLLOWED: tuple[tuple[Any, Any], ...] = (
     (ColumnTransformer, _after_columns),
     (FeatureUnion, _after_union),
     (DIVIDING, _divided),
-    (
-        MinMaxScaler,
-        lambda step, given: [o.times(s) for o, s in zip(given, step.scale_, strict=True)],
-    ),
+    (MinMaxScaler, lambda step, given: list(map(Origin.times, given, step.scale_))),
     (IMPUTERS, _imputed),
     (MissingIndicator, _missing),
     (SelectorMixin, lambda step, given: [given[j] for j in step.get_support(indices=True)]),

@@ -1,32 +1,17 @@
 """How a fit came about and how it was chosen: curves of scores, paths, convergence, calibration."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.figures.marks import (
-    N_COLOURS,
-    Across,
-    Area,
-    Axis,
-    Dots,
-    Figure,
-    Line,
-    Mark,
-    counted_ticks,
-)
-from clustruct.figures.numbers import log_scale, shown
+from clustruct.figures import marks as m
+from clustruct.figures.marks import Axis, Dots, Figure, Line, Mark, counted_ticks
+from clustruct.figures.numbers import log_scale, part_drawn, shown
 from clustruct.inspection import Convergence, Curve, thinned
 from clustruct.results import FeaturePath
-
-__all__ = [
-    "calibration_figure",
-    "convergence_figure",
-    "curve_figure",
-    "objectives_figure",
-    "values_figure",
-]
 
 MOST_STEPS, MOST_MARKED = 400, 60  # iterations of a solver that are drawn, and that have a dot
 LARGEST_DOT, SMALLEST_DOT = 7.6, 1.7
@@ -40,15 +25,14 @@ def curve_figure(curve: Curve, things: str = "groups") -> Figure:
         spread = f" ± {shown(float(error))}" if error else ""
         titles.append(f"number of {things} {count}: {shown(float(value), 4)}{spread}")
     chosen = slice(curve.chosen, curve.chosen + 1)
+    dots = Dots(places, curve.values, 3.0, titles=titles)
+    ring: dict[str, Any] = {"radius": 5.5, "hollow": True, "tone": "chosen"}
     marks = [
-        Area(places, curve.values - curve.deviations, curve.values + curve.deviations),
+        m.Area(places, curve.values - curve.deviations, curve.values + curve.deviations),
         Line(places, curve.values),
-        Dots(places, curve.values, 3.0, titles=titles),
-        Dots(
-            places[chosen], curve.values[chosen], 5.5, hollow=True, titles=titles[chosen],
-            tone="chosen",
-        ),
-    ]  # fmt: skip
+        dots,
+        replace(dots, x=places[chosen], y=curve.values[chosen], titles=titles[chosen], **ring),
+    ]
     better = "larger" if curve.larger_is_better else "smaller"
     spread = ", with one standard error" if curve.deviations.any() else ""
     return Figure(
@@ -62,13 +46,13 @@ def curve_figure(curve: Curve, things: str = "groups") -> Figure:
 def objectives_figure(path: FeaturePath) -> Figure:
     """Objectives of each alpha along a path, and the room down to what is proved."""
     lines = [(a, k) for a in range(path.alphas.size) for k in range(len(path.n_nonzero))]
-    drawn = lines[:: -(-len(lines) // N_COLOURS)]
+    drawn = lines[:: -(-len(lines) // m.N_COLOURS)]
     places = np.arange(len(path.n_clusters), dtype=np.float64)
     marks: list[Mark] = []
     for tone, (a, k) in enumerate(drawn):
         sparsity = "" if path.n_nonzero[k] is None else f", {path.n_nonzero[k]} nonzero"
         label, values = f"alpha {path.alphas[a]:.2g}{sparsity}", path.objectives[:, a, k]
-        marks.append(Area(places, path.lower_bounds[:, a, k], values, 0.12, tone=tone))
+        marks.append(m.Area(places, path.lower_bounds[:, a, k], values, 0.12, tone=tone))
         marks.append(Line(places, values, tone=tone, label=label))
         marks.append(Dots(places, values, 2.0, tone=tone))
     return Figure(
@@ -76,7 +60,7 @@ def objectives_figure(path: FeaturePath) -> Figure:
         marks,
         Axis("number of groups", counted_ticks([str(q) for q in path.n_clusters])),
         Axis("objective", log=log_scale(path.objectives.min(), path.objectives.max())),
-        note=f"{len(drawn)} of {len(lines)} lines drawn" if len(drawn) < len(lines) else "",
+        note=part_drawn(len(drawn), len(lines), "lines"),
     )
 
 
@@ -88,23 +72,16 @@ def values_figure(path: FeaturePath) -> Figure:
             'Choose quantity="objective".'
         )
     a = int(np.argmin(path.alphas))
-    marks: list[Mark] = [Across(0.0, tone="soft", width=0.8)]
+    marks: list[Mark] = [m.Across(0.0, tone="soft", width=0.8)]
     for place in range(len(path.n_clusters)):
         labels, coefs = path.labels[place, a, 0], path.coefs[place, a, 0]
         for label in np.unique(labels).tolist():
             members = np.flatnonzero(labels == label)
             share = np.sqrt(members.size / labels.size)
+            radius = SMALLEST_DOT + (LARGEST_DOT - SMALLEST_DOT) * share
+            told = [f"{members.size:,} features: {shown(float(coefs[members[0]]))}"]
             tone = -1 if label < 0 else "main"
-            marks.append(
-                Dots(
-                    [place],
-                    coefs[members[:1]],
-                    SMALLEST_DOT + (LARGEST_DOT - SMALLEST_DOT) * share,
-                    0.7,
-                    titles=[f"{members.size:,} features: {shown(float(coefs[members[0]]))}"],
-                    tone=tone,
-                )
-            )
+            marks.append(Dots([place], coefs[members[:1]], radius, 0.7, titles=told, tone=tone))
     return Figure(
         f"Values of the groups, alpha {path.alphas[a]:.2g}",
         marks,
@@ -123,13 +100,12 @@ def convergence_figure(found: Convergence) -> Figure:
         marked = kept if kept.size <= MOST_MARKED else kept[-1:]
         marks.append(Line(begin + kept, stage.objectives[kept], tone=number, label=stage.solver))
         titles = [f"{stage.solver}: {shown(float(stage.objectives[i]), 6)}" for i in marked]
-        marks.append(
-            Dots(begin + marked, stage.objectives[marked], 2.5, titles=titles, tone=number)
-        )
+        values = stage.objectives[marked]
+        marks.append(Dots(begin + marked, values, 2.5, titles=titles, tone=number))
         begin += stage.objectives.size - 1  # the next begins where this one has ended
     if found.bound is not None:
         least.append(found.bound)
-        marks.append(Across(found.bound, tone="soft", dash="--", label="proven bound"))
+        marks.append(m.Across(found.bound, tone="soft", dash="--", label="proven bound"))
     highest = max(float(stage.objectives.max()) for stage in found.stages)
     other = found.other_units
     return Figure(
@@ -141,10 +117,7 @@ def convergence_figure(found: Convergence) -> Figure:
     )
 
 
-def calibration_figure(
-    chances: Sequence[float] | Floats, shares: Sequence[float] | Floats, counts: Sequence[int],
-    what: str,
-) -> Figure:  # fmt: skip
+def calibration_figure(chances: Floats, shares: Floats, counts: Sequence[int], what: str) -> Figure:
     """How often what was predicted with some probability came true, in bins of rows."""
     titles = [
         f"{count:,} rows with a mean probability of {chance:.2f}: true in {share:.0%}"

@@ -7,18 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct import inspection
 from clustruct._typing import Floats, Labels
 from clustruct.explanation.effects import weight_axis
 from clustruct.figures.marks import Across, Axis, Bars, Figure, Mark, Text
-from clustruct.figures.numbers import cut
-from clustruct.inspection import (
-    feature_names,
-    final_estimator,
-    kind_of,
-    levels_of,
-    outputs_of,
-    thinned,
-)
+from clustruct.figures.numbers import cut, part_drawn
 from clustruct.results.tables import plural
 
 __all__ = ["GroupBars", "comparison_figure", "groups_figure", "groups_of"]
@@ -42,13 +35,13 @@ class GroupBars:
 def groups_of(model: Any, names: Sequence[str] | None = None) -> GroupBars:
     """The groups of a fitted model, as bars."""
     make = {"features": _of_features, "samples": _of_samples, "tasks": _of_tasks}
-    return make[kind_of(model)](model, names)
+    return make[inspection.kind_of(model)](model, names)
 
 
 def groups_figure(bars: GroupBars, most: int = 30) -> Figure:
     """A bar for each group, with its size and some of its members."""
     count = len(bars.lengths)
-    drawn = thinned(np.arange(count), most)
+    drawn = inspection.thinned(np.arange(count), most)
     lengths = bars.lengths[drawn]
     rows = np.arange(drawn.size, dtype=np.float64)[::-1]
     labels = bars.labels[drawn].tolist()
@@ -68,12 +61,12 @@ def groups_figure(bars: GroupBars, most: int = 30) -> Figure:
         marks,
         Axis(bars.length_name),
         Axis("group", ticks, (-0.6, drawn.size - 0.2), rows=True),
-        note=f"{drawn.size} of {count} groups drawn" if drawn.size < count else "",
+        note=part_drawn(drawn.size, count, "groups"),
     )
 
 
 def _of_features(model: Any, names: Sequence[str] | None) -> GroupBars:
-    levels = levels_of(model, names)
+    levels = inspection.levels_of(model, names)
     several = levels.values.shape[1] > 1
     labels = np.arange(len(levels.sizes))
     lengths = levels.values if several else levels.values[:, 0]
@@ -86,13 +79,13 @@ def _of_features(model: Any, names: Sequence[str] | None) -> GroupBars:
         labels,
         f"{plural(levels.labels.size, 'feature')} in {plural(len(levels.sizes), 'group')}",
         weight_axis(model),
-        outputs_of(model).names if several else (),
+        inspection.outputs_of(model).names if several else (),
     )
 
 
 def _of_samples(model: Any, names: Sequence[str] | None) -> GroupBars:
-    estimator = final_estimator(model)
-    known = feature_names(model, names)
+    estimator = inspection.final_estimator(model)
+    known = inspection.feature_names(model, names)
     texts = []
     for q, share in enumerate(estimator.weights_):
         size = np.linalg.norm(np.atleast_2d(estimator.experts_[q]), axis=0)
@@ -109,7 +102,7 @@ def _of_samples(model: Any, names: Sequence[str] | None) -> GroupBars:
 
 
 def _of_tasks(model: Any, names: Sequence[str] | None) -> GroupBars:
-    estimator = final_estimator(model)
+    estimator = inspection.final_estimator(model)
     labels = np.asarray(estimator.labels_)
     tasks = np.array([str(task) for task in estimator.tasks_], dtype=object)
     present = np.unique(labels)
@@ -133,20 +126,18 @@ def comparison_figure(shares: Sequence[tuple[str, float, bool]]) -> Figure:
     """The part of the constant model's loss that each model removes: name, part, whether ours."""
     rows = np.arange(len(shares), dtype=np.float64)[::-1]
     lengths = [max(LEAST_SHARE, share) for _, share, _ in shares]
-    marks: list[Mark] = [
-        Bars(rows, lengths, 0.31, ["main" if ours else "ghost" for _, _, ours in shares]),
-    ]
+    tones = ["main" if ours else "ghost" for _, _, ours in shares]
+    marks: list[Mark] = [Bars(rows, lengths, 0.31, tones)]
     for row, length, (_, share, _) in zip(rows, lengths, shares, strict=True):
         marks.append(Text(max(0.0, length), row, f"{share:.1%}", (6.0, -4.0), tone="ink"))
     low, high = min(0.0, *lengths), max(0.0, *lengths)
     if low < 0.0:
         marks.append(Across(0.0, vertical=True, tone="ghost"))
     room = (high - low) or 1.0
+    ticks = [(row, name) for row, (name, _, _) in zip(rows, shares, strict=True)]
     return Figure(
         "Share of the constant model's loss that each model removes",
         marks,
         Axis(ticks=(), limits=(low, high + 0.2 * room)),
-        Axis(
-            ticks=[(row, name) for row, (name, _, _) in zip(rows, shares, strict=True)], rows=True
-        ),
+        Axis(ticks=ticks, rows=True),
     )

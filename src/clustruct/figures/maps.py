@@ -3,7 +3,7 @@
 import numpy as np
 
 from clustruct.figures.marks import N_COLOURS, Axis, Dots, Figure, Line, Mark, Segments, Text
-from clustruct.figures.numbers import cut
+from clustruct.figures.numbers import cut, part_drawn
 from clustruct.inspection import ExpertLines, TaskMap, apart, thinned
 from clustruct.results.tables import plural
 
@@ -23,14 +23,13 @@ def experts_figure(found: ExpertLines, unit: str = "") -> Figure:
         shape, share = q // N_COLOURS, mine.mean() if mine.size else 0.0
         dots.append(Dots(found.x[mine], found.y[mine], 2.1, 0.45, shape, tone=q))
         lines.append(Line(ends, slope * ends + intercept, 2.0, tone=q, label=f"{q}: {share:.0%}"))
-    drawn = found.x.size
     return Figure(
         "Samples and their experts",
         [*dots, *lines],
         Axis(f"{cut(found.feature, 40)}{unit}"),
         Axis("target, less what other features explain" if found.partial else "target"),
         legend="expert",
-        note=f"{drawn:,} of {found.n_samples:,} samples drawn" if drawn < found.n_samples else "",
+        note=part_drawn(found.x.size, found.n_samples, "samples"),
         height=320.0,
     )
 
@@ -52,7 +51,7 @@ def tasks_figure(found: TaskMap, max_names: int = 40, most: int | None = None) -
         titles = [f"{found.names[i]}, group {label}" for i in mine]
         x, y = found.points[mine].T
         marks.append(Dots(x, y, 2.6, shape=label // N_COLOURS, titles=titles, tone=label))
-    notes = [f"{drawn.size:,} of {order.size:,} tasks drawn"] if drawn.size < order.size else []
+    notes = [part_drawn(drawn.size, order.size, "tasks")]
     if found.names.size > max_names:
         notes.append("too many tasks to name")
     else:
@@ -69,6 +68,6 @@ def tasks_figure(found: TaskMap, max_names: int = 40, most: int | None = None) -
         marks,
         Axis(f"first component of the predictors ({first:.0%} of their variance)"),
         Axis(f"second component ({second:.0%})"),
-        note="; ".join(notes),
+        note="; ".join(filter(None, notes)),
         height=320.0,
     )

@@ -2,7 +2,6 @@
 
 # ruff: noqa: D102  (what an extent is stands in Mark)
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,23 +9,6 @@ from typing import Any
 import numpy as np
 
 from clustruct._typing import Floats, Indices
-
-__all__ = [
-    "Across",
-    "Area",
-    "Axis",
-    "Bars",
-    "Cells",
-    "Dots",
-    "Figure",
-    "Line",
-    "Mark",
-    "N_COLOURS",
-    "Segments",
-    "Text",
-    "Tone",
-    "counted_ticks",
-]
 
 # The number of a group, -1 for the zero group; or the role of a mark: "main", "chosen" (what was
 # taken), "soft" (rules and bounds), "ghost" (what is compared with), "ink" (text), "paper".
@@ -37,7 +19,7 @@ N_COLOURS = 7  # groups beyond the seventh repeat a colour
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Mark(ABC):
+class Mark:
     """Something drawn on axes, in a tone; one with a label stands in the legend."""
 
     tone: Tone = "main"
@@ -48,9 +30,9 @@ class Mark(ABC):
         getattr(pen, type(self).__name__.lower())(self)
 
     @property
-    @abstractmethod
     def extent(self) -> tuple[Values, Values]:
         """Values on both axes that have to be in the picture."""
+        return (), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +134,6 @@ class Text(Mark):
     shift: tuple[float, float] = (0.0, 0.0)
     anchor: str = "start"  # "start", "middle" or "end" of the text is at the point
     bold: bool = False
-
-    @property
-    def extent(self) -> tuple[Values, Values]:
-        return [], []
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,18 +112,12 @@ class MplPen:
         self._ax.plot(mark.x, mark.y, linestyle=mark.dash or "-", **style)
 
     def dots(self, mark: m.Dots) -> None:
-        face = "none" if mark.hollow else colour(mark.tone)
-        self._ax.scatter(
-            mark.x,
-            mark.y,
-            s=np.square(2.0 * np.asarray(mark.radius)),
-            facecolor=face,
-            edgecolor=colour(mark.tone) if mark.hollow else "none",
-            linewidth=2 if mark.hollow else 0,
-            marker=MARKERS[mark.shape % len(MARKERS)],
-            alpha=mark.opacity,
-            **self._style(mark),
-        )
+        inner, edge = {"facecolor": colour(mark.tone), "edgecolor": "none"}, 0
+        if mark.hollow:
+            inner, edge = {"facecolor": "none", "edgecolor": colour(mark.tone)}, 2
+        style = self._style(mark, alpha=mark.opacity, linewidth=edge, **inner)
+        style |= {"marker": MARKERS[mark.shape % len(MARKERS)]}
+        self._ax.scatter(mark.x, mark.y, s=np.square(2.0 * np.asarray(mark.radius)), **style)
 
     def area(self, mark: m.Area) -> None:
         """Draw an area; not where one of its lines is not known."""

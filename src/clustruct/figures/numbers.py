@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["TIMES", "cut", "log_scale", "nice_ticks", "score_text", "shown", "signed", "tick_texts"]
-
 TIMES = "\N{MULTIPLICATION SIGN}"
 WIDE_RANGE = 20.0  # times the least value: more is drawn on a logarithmic axis
 
@@ -34,6 +32,11 @@ def score_text(value: float, metric: str) -> str:
 def cut(text: str, most: int) -> str:
     """A text that is not too long for its place."""
     return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def part_drawn(drawn: int, total: int, things: str) -> str:
+    """How many things of all are drawn, as a note; empty if all are."""
+    return f"{drawn:,} of {total:,} {things} drawn" if drawn < total else ""
 
 
 def log_scale(low: float, high: float) -> bool:

@@ -6,6 +6,7 @@ Every text is escaped here; what comes out may go into a page as it is.
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ class SvgPen:
 
     def __init__(self, figure: m.Figure) -> None:
         self.parts: list[str] = []
+        self._add = self.parts.append
         self._x = Scale(figure.x, figure.span(0))
         self._y = Scale(figure.y, figure.span(1))
         top = self._legend(figure)
@@ -100,9 +102,8 @@ class SvgPen:
             width = 26.0 + 1.03 * LETTER * len(text)
             if x + width > WIDTH and x > 8.0:
                 x, y = 8.0, y + 20.0
-            self._add(
-                f'<circle cx="{x:.1f}" cy="{y - 4:.1f}" r="5" class="dot {tone(mark.tone)}"/>'
-            )
+            dot = f'r="5" class="dot {tone(mark.tone)}"'
+            self._add(f'<circle cx="{x:.1f}" cy="{y - 4:.1f}" {dot}/>')
             self._words(x + 10, y, text, "tick", "start")
             x += width
         return y + 6.0
@@ -164,18 +165,12 @@ class SvgPen:
     def bars(self, mark: m.Bars) -> None:
         tones = mark.tones or [mark.tone] * len(mark.lengths)
         for y, length, one in zip(mark.y, mark.lengths, tones, strict=True):
-            x = sorted((0.0, length))
-            self._rectangle(
-                x, (y - mark.thickness / 2, y + mark.thickness / 2), tone(one), 'rx="3"'
-            )
+            ends = (y - mark.thickness / 2, y + mark.thickness / 2)
+            self._rectangle(sorted((0.0, length)), ends, tone(one), 'rx="3"')
 
     def cells(self, mark: m.Cells) -> None:
-        for row, y in zip(
-            mark.values, zip(mark.y_edges, mark.y_edges[1:], strict=False), strict=True
-        ):
-            for value, x in zip(
-                row, zip(mark.x_edges, mark.x_edges[1:], strict=False), strict=True
-            ):
+        for row, y in zip(mark.values, pairwise(mark.y_edges), strict=True):
+            for value, x in zip(row, pairwise(mark.x_edges), strict=True):
                 self._rectangle(x, y, tone(mark.tone), f'opacity="{value:.2f}"')
 
     def _rectangle(self, x: Sequence[float], y: Sequence[float], kind: str, more: str) -> None:
@@ -204,9 +199,6 @@ class SvgPen:
         self._words(x, y, mark.text, kind, mark.anchor)
 
     # ---- Elements.
-
-    def _add(self, part: str) -> None:
-        self.parts.append(part)
 
     def _words(self, x: float, y: float, text: str, kind: str, anchor: str) -> None:
         if text:

@@ -1,13 +1,14 @@
 """Weights: of features and the levels they share, and of several linear models side by side."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.explanation.contrasts import Contrasts, GateView
 from clustruct.figures.marks import N_COLOURS, Across, Axis, Dots, Figure, Mark, Segments, Text
-from clustruct.figures.numbers import cut, shown, signed
+from clustruct.figures.numbers import cut, part_drawn, shown, signed
 from clustruct.inspection import Levels, thinned
 
 __all__ = ["contrasts_figure", "gate_figure", "middles_figure", "rows_figure", "weights_figure"]
@@ -21,9 +22,9 @@ ROOM_FOR_LEVELS = 0.14  # at both sides, of the width, since levels are written 
 def weights_figure(
     levels: Levels,
     axis: str = "weight",
-    *,
     outputs: Sequence[str] | None = None,
     reference: Floats | None = None,
+    *,
     most: int = 2000,
 ) -> Figure:
     """Weights of features in order, at the levels they share; with several outputs, of each group.
@@ -50,16 +51,10 @@ def weights_figure(
             same = np.full(members.size, level)
             links = np.stack([dots[members], place[members], same, place[members]], axis=1)
             marks.append(Segments(links, width=0.8, opacity=0.5, tone=label))
-        marks.append(
-            Dots(
-                dots[members],
-                place[members],
-                radius=3.0 if named else 1.6,
-                shape=max(label, 0) // N_COLOURS,
-                titles=[_told(levels, j, dots[j], reference is not None) for j in members],
-                tone=label,
-            )
-        )
+        told = [_told(levels, j, dots[j], reference is not None) for j in members]
+        shape, radius = max(label, 0) // N_COLOURS, 3.0 if named else 1.6
+        points = dots[members], place[members]
+        marks.append(Dots(*points, radius, shape=shape, titles=told, tone=label))
         # In its lowest row the group's dot lies left of the level: there is room to the right.
         marks.append(Text(level, rows.min(), signed(level), (6.0, -3.0), bold=True, tone=label))
     ticks = [(place[j], cut(str(levels.names[j]), LONGEST_NAME)) for j in drawn]
@@ -70,7 +65,7 @@ def weights_figure(
         marks,
         Axis(axis, limits=(float(low) - room, float(high) + room)),
         Axis(ticks=ticks) if named else Axis("features, in order"),
-        note=_part(drawn.size, order.size, "features"),
+        note=part_drawn(drawn.size, order.size, "features"),
     )
 
 
@@ -91,7 +86,7 @@ def _weights_of_outputs(levels: Levels, axis: str, outputs: Sequence[str] | None
         more = f" and {members.size - 3:,} more" if members.size > 3 else ""
         rows.append((f"{q}: {', '.join(map(str, members[:3]))}{more}", levels.values[q].tolist()))
     names = outputs or [str(k) for k in range(levels.values.shape[1])]
-    note = _part(drawn.size, count, "groups")
+    note = part_drawn(drawn.size, count, "groups")
     return rows_figure(_title(levels), rows, names, axis, note=note)
 
 
@@ -99,11 +94,6 @@ def _title(levels: Levels) -> str:
     count = len(levels.sizes)
     zero = f", {levels.n_zero:,} zero" if levels.n_zero else ""
     return f"{levels.labels.size:,} weights, {count} level{'s' * (count != 1)}{zero}"
-
-
-def _part(drawn: int, total: int, things: str) -> str:
-    """How many things of all are drawn; empty if all are."""
-    return f"{drawn:,} of {total:,} {things} drawn" if drawn < total else ""
 
 
 def rows_figure(
@@ -127,20 +117,10 @@ def rows_figure(
     marks: list[Mark] = [Across(0.0, vertical=True, tone="soft", width=0.8)] if zero else []
     marks.append(Segments(ends, width=3.0, opacity=0.6, tone="ghost"))
     for number, name in enumerate(names):
-        column = values[:, number]
-        told = f"{legend} {name}" if legend else name
-        marks.append(
-            Dots(
-                column,
-                places,
-                radius=4.0,
-                opacity=0.85,
-                shape=number // N_COLOURS,
-                titles=[f"{told}: {shown(float(value))}" for value in column],
-                tone=number,
-                label=name,
-            )
-        )
+        called = f"{legend} {name}" if legend else name
+        told = [f"{called}: {shown(float(value))}" for value in values[:, number]]
+        style: dict[str, Any] = {"titles": told, "tone": number, "label": name}
+        marks.append(Dots(values[:, number], places, 4.0, 0.85, number // N_COLOURS, **style))
     ticks = [(place, name) for place, (name, _) in zip(places.tolist(), rows, strict=True)]
     return Figure(
         title,
@@ -160,8 +140,8 @@ def contrasts_figure(found: Contrasts, axis: str, most: int = MOST_ROWS) -> Figu
     for k, j in pairs:
         of = f", {cut(found.outputs.names[k], 16)}" if several else ""
         rows.append((cut(str(found.names[j]), LONGEST_NAME) + of, found.weights[:, k, j].tolist()))
-    names = [str(label) for label in found.labels]
-    note = _part(len(pairs), found.weights[0].size, "weights")
+    names = [str(q) for q in range(len(found.weights))]
+    note = part_drawn(len(pairs), found.weights[0].size, "weights")
     title = f"Weights of the {found.things}"
     return rows_figure(title, rows, names, axis, legend=found.thing, note=note)
 
@@ -174,7 +154,7 @@ def middles_figure(found: Contrasts, most: int) -> Figure:
     ]
     axis = f"{found.outputs.quantity} for the average sample"
     title = f"{axis[0].upper()}{axis[1:]}"
-    names = [str(label) for label in found.labels]
+    names = [str(q) for q in range(len(found.weights))]
     return rows_figure(title, rows, names, axis, legend=found.thing, zero=False)
 
 

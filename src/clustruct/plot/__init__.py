@@ -5,9 +5,20 @@ Each function takes a fitted model and axes, draws, and returns a display object
 of matplotlib's global state is touched.
 """
 
-from clustruct.plot._features import ClustersDisplay, WeightsDisplay, clusters, weights
-from clustruct.plot._fits import ConvergenceDisplay, PathDisplay, convergence, path
-from clustruct.plot._models import ExpertsDisplay, TasksDisplay, experts, tasks
+from clustruct.plot._displays import (
+    ClustersDisplay,
+    ConvergenceDisplay,
+    ExpertsDisplay,
+    PathDisplay,
+    TasksDisplay,
+    WeightsDisplay,
+    clusters,
+    convergence,
+    experts,
+    path,
+    tasks,
+    weights,
+)
 
 __all__ = [
     "weights",

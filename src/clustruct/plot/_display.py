@@ -1,44 +1,62 @@
 """What all displays share: axes to draw on, documentation, and a function for each of them."""
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
+from clustruct._docs import documented
 from clustruct.figures import mpl
 from clustruct.figures.marks import Figure
 
-__all__ = ["Display", "function_of"]
+__all__ = ["Display", "described", "function_of"]
 
-# What is said of every display, and of every function that makes one, before the examples.
-OF_DISPLAYS = """
-
-Attributes
-----------
+# Parameters of displays, and of the functions that make them.
+PARAMETERS = """
+model : estimator or Pipeline
+    A fitted model, or a pipeline that ends in one.
+levels : Levels
+    Weights, groups and names, as `clustruct.inspection.levels_of` gives them.
+bars : GroupBars
+    Lengths and texts.
+convergence : Convergence
+    Iterations, as `clustruct.inspection.convergence_of` gives them.
+feature_names : sequence of str
+    Names of the features; those that the model knows if None.
+reference : array-like of shape (n_features,)
+    Other weights of the same features, such as those of a ridge regression, drawn as dots that are
+    joined to their level.
+max_features : int
+    Draw no more than so many features, evenly over their order; the plot says so.
+max_groups : int
+    Draw no more than so many groups, evenly over their order; the plot says so.
+max_samples : int
+    Draw no more than so many samples; the plot says so.
+max_names : int
+    Write no names where there are more tasks than this, nor names that would touch; the plot says
+    so.
+axis : str
+    What the weights are, for the axis.
+outputs : sequence of str
+    Names of several outputs, such as classes; numbers if None.
+quantity : {"objective", "weights"}
+    For a path: the objectives, with the room down to their lower bounds, or the values of the
+    groups, with marks as large as the groups. A search has scores, and nothing to choose.
+X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    Samples; weights are those for a standard deviation of each feature then.
+ax : matplotlib Axes
+    Where to draw; a new figure if None.
+"""
+AX = """
 ax_ : matplotlib Axes
     Axes with the plot.
 figure_ : matplotlib Figure
     Figure of the axes.
-
-See Also
---------
-{} : Makes one and draws it.
-
-"""
-OF_MAKERS = """
-ax : matplotlib Axes, default=None
-    Where to draw; a new figure if None.
-
-Returns
--------
-{}
-    With `ax_` and `figure_`.
-
 """
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
+Kind = TypeVar("Kind", bound=type)
 
 
 class Display(ABC):
@@ -46,22 +64,9 @@ class Display(ABC):
 
     _size: ClassVar[tuple[float, float]] = (6.4, 4.2)
 
-    def __init_subclass__(cls, function: str, maker: str = "from_estimator") -> None:
-        """Complete the documentation of a display and of the class method that makes it."""
-        super().__init_subclass__()
-        make = vars(cls)[maker].__func__
-        about, heading, examples = inspect.cleandoc(make.__doc__ or "").partition("Examples\n")
-        examples = f"{heading}{examples}\n"
-        make.__doc__ = about.rstrip() + OF_MAKERS.format(cls.__name__) + examples
-        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + OF_DISPLAYS.format(function) + examples
-
+    @documented([PARAMETERS])
     def plot(self, ax: Any = None) -> Self:
         """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
 
         Returns
         -------
@@ -87,6 +92,23 @@ class Display(ABC):
                 "`pip install 'clustruct[plot]'` installs it."
             ) from error
         return pyplot.subplots(figsize=self._size, layout="constrained")[1]
+
+
+def described(function: str, maker: str = "from_estimator") -> Callable[[Kind], Kind]:
+    """Complete the documentation of a display and of the class method that makes it."""
+
+    def complete(kind: Kind) -> Kind:
+        make = vars(kind)[maker].__func__
+        about, heading, examples = make.__doc__.partition("        Examples\n")
+        returns = f"        Returns\n        -------\n        {kind.__name__}\n            "
+        make.__doc__ = f"{about}{returns}With `ax_` and `figure_`.\n\n{heading}{examples}"
+        also = f"    See Also\n    --------\n    {function} : Makes one and draws it.\n\n"
+        examples = f"{heading}{examples}".replace("\n    ", "\n")[4:]
+        kind.__doc__ = f"{kind.__doc__}\n\n{also}{examples}"
+        documented([PARAMETERS])(make)
+        return documented([PARAMETERS], [AX])(kind)
+
+    return complete
 
 
 def function_of(name: str, make: Callable[Given, Made]) -> Callable[Given, Made]:

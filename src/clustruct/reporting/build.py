@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from clustruct._arguments import as_number
 from clustruct._atomic import replacing
 from clustruct.figures.numbers import score_text
 from clustruct.inspection import final_estimator, kind_of
-from clustruct.reporting.comparing.comparison import Comparison, Data, compare, hold_out
+from clustruct.reporting.comparing.comparison import Comparison, compare, hold_out
+from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.content import describe
 
 __all__ = ["report", "write_page"]
@@ -97,54 +97,26 @@ def report(
     """
     kind_of(model)  # complains of what cannot be reported on before anything else is done
     _environment()
-    data = _as_data(X, y, tasks, "X", "y")
-    _check_fits(model, data, "y")
-    held_out = None
+    data = _as_data(model, X, y, tasks)
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
-    if y_test is not None:
-        held_out = _as_data(X_test, y_test, tasks_test, "X_test", "y_test")
-        _check_fits(model, held_out, "y_test")
     size = as_number(test_size, "test_size", "at least 0 and less than 1", lambda s: 0 <= s < 1)
     comparison = None
-    if held_out is not None:
-        comparison = compare(model, data, held_out.drawn(random_state), seed=random_state)
+    if y_test is not None:
+        held_out = _as_data(model, X_test, y_test, tasks_test, "_test").drawn(random_state)
+        comparison = compare(model, data, held_out, seed=random_state)
     elif size > 0.0 and (parts := hold_out(model, data, size, random_state)) is not None:
         comparison = compare(model, *parts, seed=random_state, refit=True)
         comparison = replace(comparison, n_available=data.n)
-    return write_page(
-        model,
-        data,
-        comparison,
-        path,
-        feature_names=feature_names,
-        title=title,
-        search=search,
-        model_file=model_file,
-    )
+    about = {"title": title, "search": search, "model_file": model_file}
+    return write_page(model, data, comparison, path, feature_names=feature_names, **about)
 
 
 def write_page(
-    model: Any,
-    data: Data,
-    comparison: Comparison | None,
-    path: str | os.PathLike[str],
-    *,
-    feature_names: Sequence[str] | None = None,
-    title: str | None = None,
-    search: Any = None,
-    model_file: str | os.PathLike[str] | None = None,
+    model: Any, data: Data, found: Comparison | None, path: str | os.PathLike[str], **about: Any
 ) -> Path:
-    """Write a report on what has been compared already; see `report`."""
-    page = describe(
-        model,
-        data,
-        comparison,
-        names=feature_names,
-        title=title,
-        search=search,
-        model_file=None if model_file is None else os.fspath(model_file),
-    )
+    """Write a report on what has been compared already; `about` are the options of `describe`."""
+    page = describe(model, data, found, **about)
     text = _environment().get_template("report.html").render(page=page, version=__version__)
     target = Path(path)
     with replacing(target) as partial:
@@ -152,12 +124,13 @@ def write_page(
     return target
 
 
-def _as_data(X: Any, y: ArrayLike, tasks: ArrayLike | None, x_name: str, y_name: str) -> Data:
+def _as_data(model: Any, X: Any, y: ArrayLike, tasks: ArrayLike | None, of: str = "") -> Data:
+    """Samples and targets that the model can have been fitted to; ``X{of}`` names them."""
     target: NDArray[Any] = np.asarray(y)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if target.ndim == 0 or len(target) != rows:
         raise ValueError(
-            f"{y_name} has shape {target.shape}, but {x_name} has {rows} samples. "
+            f"y{of} has shape {target.shape}, but X{of} has {rows} samples. "
             "Give one target for each sample."
         )
     if target.ndim == 2 and target.shape[1] == 1:
@@ -165,25 +138,22 @@ def _as_data(X: Any, y: ArrayLike, tasks: ArrayLike | None, x_name: str, y_name:
     ids = None if tasks is None else np.asarray(tasks)
     if ids is not None and ids.shape != (rows,):
         raise ValueError(
-            f"tasks has shape {ids.shape}, but {x_name} has {rows} samples. Give one id for each."
+            f"tasks has shape {ids.shape}, but X{of} has {rows} samples. Give one id for each."
         )
-    return Data(X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X), target, ids)
-
-
-def _check_fits(model: Any, data: Data, y_name: str) -> None:
-    """Complain of samples and targets that the model cannot have been fitted to."""
+    data = Data(X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X), target, ids)
     few = data.rows(np.arange(min(data.n, 2)))
     model.predict(few.X, **few.routed())  # complains of other features than the model's
     classes = getattr(final_estimator(model), "classes_", None)
-    if classes is None or data.y.ndim > 1:
-        return
-    unknown = [value for value in np.unique(data.y).tolist() if value not in set(classes.tolist())]
+    if classes is None or target.ndim > 1:
+        return data
+    unknown = [value for value in np.unique(target).tolist() if value not in set(classes.tolist())]
     if unknown:
         raise ValueError(
-            f"{y_name} holds {unknown[0]!r}, but the classes of the model are "
+            f"y{of} holds {unknown[0]!r}, but the classes of the model are "
             f"{', '.join(repr(name) for name in classes.tolist()[:10])}. "
             "Give the targets as they were given to `fit`."
         )
+    return data
 
 
 def _environment() -> Any:
@@ -195,9 +165,9 @@ def _environment() -> Any:
             "`pip install 'clustruct[report]'` installs it."
         ) from error
     environment = jinja2.Environment(
-        autoescape=True,
+        autoescape=jinja2.select_autoescape(),  # HTML, and not the lines to copy
         undefined=jinja2.StrictUndefined,
-        loader=jinja2.FunctionLoader(_template),
+        loader=jinja2.PackageLoader("clustruct.reporting"),
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -206,7 +176,3 @@ def _environment() -> Any:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "sort_keys": False}
     environment.policies["json.dumps_function"] = json.dumps
     return environment
-
-
-def _template(name: str) -> str:
-    return files("clustruct.reporting").joinpath("templates", name).read_text(encoding="utf-8")

@@ -11,7 +11,8 @@ from clustruct._typing import Floats, Indices
 from clustruct.explanation.origins import Origin
 from clustruct.figures.numbers import shown, signed
 from clustruct.inspection import final_estimator, grid_ends, kind_of, prepared
-from clustruct.reporting.comparing.comparison import Comparison, Data
+from clustruct.reporting.comparing.comparison import Comparison
+from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.subjects import subject_of
 from clustruct.reporting.wording import Wording, name_list
 from clustruct.results.tables import plural
@@ -45,69 +46,57 @@ def caveats(
     ]
 
 
-def _of_the_fit(estimator: Any) -> list[str]:
-    texts = []
+def _of_the_fit(estimator: Any) -> Iterator[str]:
     if not estimator.status_.converged:
-        texts.append(
+        yield (
             "The solver was stopped before it had converged. Raise max_iter, or scale the columns."
         )
     wanted = getattr(estimator, "n_clusters", None)
     used = getattr(estimator, "n_clusters_", None)
     if isinstance(wanted, int) and used is not None and used < wanted:
-        texts.append(
+        yield (
             f"{used} groups are in use, of the {wanted} asked for: more could not improve the fit."
         )
     score = getattr(estimator, "gate_score_", None)
     if score is not None and not score.helps and estimator.n_clusters_ > 1:
-        texts.append("The gate does not help: the features do not tell which expert is right.")
-    return texts
+        yield "The gate does not help: the features do not tell which expert is right."
 
 
-def _of_the_choice(model: Any, search: Any) -> list[str]:
+def _of_the_choice(model: Any, search: Any) -> Iterator[str]:
     """Choices at the end of what was tried, where there may be better ones beyond it."""
-    things = f"{subject_of(model).thing}s"
-    texts = []
     for edge in grid_ends(model, search):
-        what = f"number of {things}" if edge.name == "n_clusters" else edge.name
+        what = edge.name
+        if edge.name == "n_clusters":
+            what = f"number of {subject_of(model).thing}s"
         beyond = "Larger" if edge.end == "largest" else "Smaller"
-        texts.append(
+        yield (
             f"The {edge.end} {what} that was tried, {shown(edge.value)}, was chosen and is clearly "
             f"better than {shown(edge.neighbour)}. {beyond} ones may be better still: try them."
         )
-    return texts
 
 
-def _of_the_comparison(found: Comparison | None) -> list[str]:
+def _of_the_comparison(found: Comparison | None) -> Iterator[str]:
     if found is None:
-        return []
-    texts = []
+        return
     if found.rival is not None and found.against(found.rival).worse:
-        texts.append(
+        yield (
             f"“{found.rival.name}” does better on held-out samples. Try more groups, another "
             "alpha, or a search (the estimators whose names end in CV)."
         )
     if found.n_targets < FEW_HELD_OUT:
-        texts.append(f"Only {found.n_targets} targets were held out: scores are rough guides.")
-    return texts
+        yield f"Only {found.n_targets} targets were held out: scores are rough guides."
 
 
-# ---- The data.
-
-
-def _numbers(origins: Sequence[Origin]) -> Indices:
-    """Features that are no levels, indicators or words, whose spread says how frequent they are."""
-    return np.flatnonzero(
-        [origin.kind not in ("level", "missing", "count", "text") for origin in origins]
-    ).astype(np.intp)
-
-
-# ---- Columns that say nearly the same.
+def _numbers(wording: Wording) -> Indices:
+    """Features that vary and are no levels, indicators or words, whose spread says how frequent."""
+    other = ("level", "missing", "count", "text")
+    numbers = [origin.kind not in other for origin in wording.origins]
+    return np.flatnonzero(np.array(numbers) & (wording.deviations > 0.0)).astype(np.intp)
 
 
 def _of_collinear_columns(wording: Wording, y: NDArray[Any]) -> Iterator[str]:
     """Weights that cancel: they are large along directions in which the columns hardly vary."""
-    columns = _numbers(wording.origins)
-    columns = columns[wording.deviations[columns] > 0.0]
+    columns = _numbers(wording)
     n_rows = wording.matrix.shape[0]
     if not 2 <= columns.size <= MOST_CORRELATED or n_rows <= columns.size:
         return
@@ -158,13 +147,9 @@ def _dense(matrix: Any, columns: Indices) -> Floats:
     return np.asarray(matrix, dtype=np.float64)[:, columns]
 
 
-# ---- Scales.
-
-
 def _of_scales(wording: Wording, reason: str) -> Iterator[str]:
     names, deviations = wording.names, wording.deviations
-    columns = _numbers(wording.origins)
-    columns = columns[deviations[columns] > 0.0]
+    columns = _numbers(wording)
     if issparse(wording.matrix) or columns.size < 2:
         return
     order = columns[np.argsort(deviations[columns], kind="stable")]
@@ -177,9 +162,6 @@ def _of_scales(wording: Wording, reason: str) -> Iterator[str]:
         f"{shown(float(deviations[least]))}, {names[most]} of {shown(float(deviations[most]))}. "
         f"{reason}: put a StandardScaler first."
     )
-
-
-# ---- Columns that were filled.
 
 
 def _of_filled_columns(data: Data, origins: Sequence[Origin]) -> Iterator[str]:
@@ -204,9 +186,6 @@ def _missing(X: Any, column: str) -> NDArray[np.bool_]:
         if number.isdigit() and int(number) < X.shape[1]:
             return np.asarray(np.isnan(X[:, int(number)]))
     return np.zeros(0, dtype=bool)
-
-
-# ---- Groups that rest on few rows.
 
 
 def _of_few_rows(model: Any, data: Data, wording: Wording) -> Iterator[str]:

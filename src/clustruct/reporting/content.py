@@ -1,5 +1,6 @@
 """What the report says: sentences, figures and warnings about a fitted model."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -7,28 +8,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from clustruct import inspection
 from clustruct.figures.fits import convergence_figure, curve_figure
 from clustruct.figures.maps import experts_figure, tasks_figure
 from clustruct.figures.numbers import shown
 from clustruct.figures.svg import render
 from clustruct.figures.weights import weights_figure
-from clustruct.inspection import (
-    Levels,
-    Stage,
-    convergence_of,
-    curve_of,
-    expert_lines,
-    final_estimator,
-    kind_of,
-    search_of,
-    steps_before,
-    task_map,
-)
+from clustruct.inspection import final_estimator
 from clustruct.reporting.caveats import caveats
-from clustruct.reporting.comparing.comparison import Comparison, Data
+from clustruct.reporting.comparing.comparison import Comparison
+from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.differences import Differences, describe_differences
-from clustruct.reporting.pictures import Picture
-from clustruct.reporting.quality import Confusion, calibration_of, confusion_of, losses_removed
+from clustruct.reporting.pictures import Picture, calibration_of, confusion_of, losses_removed
 from clustruct.reporting.subjects import Subject, subject_of
 from clustruct.reporting.tables import (
     MOST_CLASSES,
@@ -38,7 +29,7 @@ from clustruct.reporting.tables import (
     sample_tables,
     task_tables,
 )
-from clustruct.reporting.verdict import verdict_on
+from clustruct.reporting.verdict import Verdict, verdict_on
 from clustruct.reporting.wording import Wording
 from clustruct.results.tables import plural_word
 
@@ -55,14 +46,16 @@ class Page:
 
     title: str
     kind: str
-    lead: list[str] = field(default_factory=list)
+    lead: str
+    verdict: Verdict
+    facts: list[tuple[str, str]]
+    use: dict[str, Any]  # what the lines to copy depend on
+    warnings: list[str]
+    differences: Differences | None
+    comparison: Comparison | None
     cards: list[tuple[str, str]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    comparison: Comparison | None = None
-    comparison_chart: str = ""
-    verdict: str = ""
-    support: Sequence[str] = ()
-    confusion: Confusion | None = None
+    loss_chart: str = ""
+    confusion: list[list[int]] | None = None
     calibration: str = ""
     groups: list[Group] = field(default_factory=list)
     n_groups: int = 0
@@ -70,14 +63,11 @@ class Page:
     group_columns: tuple[str, str, str] = ("weight", "size", "features")
     group_note: list[str] = field(default_factory=list)
     class_columns: tuple[str, ...] = ()
-    differences: Differences | None = None
     members: Members | None = None
     figures: list[Picture] = field(default_factory=list)
     proof: str = ""
     ending: str = ""
     convergence: Picture | None = None
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    code: str = ""
 
 
 def describe(
@@ -85,70 +75,76 @@ def describe(
     data: Data,
     comparison: Comparison | None,
     *,
-    names: Sequence[str] | None,
-    title: str | None,
-    search: Any,
-    model_file: str | None,
+    feature_names: Sequence[str] | None = None,
+    title: str | None = None,
+    search: Any = None,
+    model_file: Any = None,
 ) -> Page:
     """Everything the report says of a model."""
-    subject = subject_of(model)
-    page = Page(title or subject.title(data.n), kind_of(model))
-    page.lead.append(subject.summary(data.n))
-    wording = Wording(model, data.X, data.n, names)
+    subject, wording = subject_of(model), Wording(model, data.X, data.n, feature_names)
+    page = Page(
+        title or subject.title.format(n=data.n),
+        inspection.kind_of(model),
+        subject.summary.format(n=data.n),
+        verdict_on(model, comparison),
+        _facts(model, data),
+        {
+            "table": hasattr(model, "feature_names_in_"),
+            "before": final_estimator(model) is not model,
+            "tasks": data.tasks is not None,
+            "model_file": None if model_file is None else repr(os.fspath(model_file)),
+        },
+        caveats(model, data, comparison, wording, search),
+        describe_differences(model, data.X, feature_names, wording),
+        comparison,
+    )
     add = {"features": _add_features, "samples": _add_samples, "tasks": _add_tasks}
-    add[page.kind](page, model, data, comparison, wording)
-    page.differences = describe_differences(model, data.X, names, wording)
-    _add_comparison(page, model, comparison)
+    add[page.kind](page, model, data, wording)
+    if comparison is not None:
+        page.loss_chart = render(losses_removed(comparison))
+        page.confusion = confusion_of(comparison)
+        calibration = calibration_of(comparison)
+        page.calibration = "" if calibration is None else render(calibration)
     _add_choice(page, model, search, f"{subject.thing}s")
     _add_convergence(page, model)
-    page.warnings = caveats(model, data, comparison, wording, search)
-    page.facts = _facts(model, data)
-    page.code = _code(model, subject, model_file, data)
     return page
 
 
 # ---- Groups, and the pictures of them.
 
 
-def _add_features(
-    page: Page, model: Any, data: Data, found: Comparison | None, wording: Wording
-) -> None:
-    levels = wording.levels
+def _add_features(page: Page, model: Any, data: Data, wording: Wording) -> None:
+    levels, outputs = wording.levels, wording.outputs
     assert levels is not None
     page.groups, page.members = feature_tables(levels, wording)
     page.n_groups = len(levels.sizes) + bool(levels.n_zero)
-    page.group_columns = (f"weight ({wording.outputs.quantity})", "size", "features")
+    page.group_columns = (f"weight ({outputs.quantity})", "size", "features")
     page.group_note = wording.note()
-    if wording.several and len(wording.outputs.names) <= MOST_CLASSES:
-        page.class_columns = wording.outputs.names
+    if wording.several and len(outputs.names) <= MOST_CLASSES:
+        page.class_columns = outputs.names
     page.groups_name = "Weights" if len(levels.sizes) == levels.labels.size > 1 else "Groups"
     if page.groups_name == "Groups":
         page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
     page.cards.append((f"{levels.labels.size:,}", plural_word(levels.labels.size, "feature")))
     if levels.n_zero:
         page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
-    page.figures.append(_picture_of_weights(levels, found, wording))
-
-
-def _picture_of_weights(levels: Levels, found: Comparison | None, wording: Wording) -> Picture:
     if wording.several:
-        figure = weights_figure(levels, wording.axis, outputs=wording.outputs.names)
-        thing = "output" if wording.outputs.kind == "number" else "class"
+        figure = weights_figure(levels, wording.axis, outputs=outputs.names)
+        thing = "output" if outputs.kind == "number" else "class"
         remark = f"Each row is a group of features, each dot its weight for one {thing}."
-        return Picture.of(figure, remark, f"Weights for each {thing}")
-    free = None if found is None else found.free_weights
-    if free is not None and free.shape != levels.labels.shape:
-        free = None
+        page.figures.append(Picture.of(figure, remark, f"Weights for each {thing}"))
+        return
+    rivals = () if page.comparison is None else page.comparison.entries
+    coefs = [entry.coef for entry in rivals if entry.coef is not None]
+    free = next((coef for coef in coefs if coef.shape == levels.labels.shape), None)
     remark = "Each upright line is a group: it stands at its weight and spans its features."
     if free is not None:
         remark += " Dots are the weights that the same features have without groups."
     figure = weights_figure(levels, wording.axis, reference=free, most=MOST_DOTS)
-    return Picture.of(figure, remark, "Weights and their levels")
+    page.figures.append(Picture.of(figure, remark, "Weights and their levels"))
 
 
-def _add_samples(
-    page: Page, model: Any, data: Data, found: Comparison | None, wording: Wording
-) -> None:
+def _add_samples(page: Page, model: Any, data: Data, wording: Wording) -> None:
     page.groups_name = "Experts"
     page.groups, page.members = sample_tables(model, data.X, data.y, wording)
     page.group_columns = ("share", "samples", f"largest weights ({wording.outputs.quantity})")
@@ -157,7 +153,8 @@ def _add_samples(
     estimator = final_estimator(model)
     if is_classifier(estimator) or np.ndim(estimator.experts_) != 2 or page.n_groups < 2:
         return
-    lines = expert_lines(model, data.X, data.y, names=list(wording.names), most=MOST_DOTS)
+    names = list(wording.names)
+    lines = inspection.expert_lines(model, data.X, data.y, names=names, most=MOST_DOTS)
     remark = "Every dot is a sample in the colour of its expert, every line an expert."
     if lines.partial:
         remark += f" Drawn along {lines.feature!r}, in which the experts differ most."
@@ -166,13 +163,11 @@ def _add_samples(
     page.figures.append(Picture.of(figure, remark, "Experts and their samples"))
 
 
-def _add_tasks(
-    page: Page, model: Any, data: Data, found: Comparison | None, wording: Wording
-) -> None:
+def _add_tasks(page: Page, model: Any, data: Data, wording: Wording) -> None:
     page.groups, page.members = task_tables(model)
     page.group_columns = ("share", "tasks", "members")
     _count_groups(page, subject_of(model))
-    figure = tasks_figure(task_map(model), MOST_NAMED_TASKS, MOST_DOTS)
+    figure = tasks_figure(inspection.task_map(model), MOST_NAMED_TASKS, MOST_DOTS)
     remark = (
         "Tasks that lie close have similar predictors; lines lead to the middle of their group."
     )
@@ -188,27 +183,12 @@ def _count_groups(page: Page, subject: Subject) -> None:
     page.cards.append((f"{page.members.total:,}", page.kind))
 
 
-# ---- How well it does.
-
-
-def _add_comparison(page: Page, model: Any, found: Comparison | None) -> None:
-    verdict = verdict_on(model, found)
-    page.verdict, page.support = verdict.headline, verdict.support
-    if found is None:
-        return
-    page.comparison = found
-    page.comparison_chart = render(losses_removed(found))
-    page.confusion = confusion_of(found)
-    calibration = calibration_of(found)
-    page.calibration = "" if calibration is None else render(calibration)
-
-
 # ---- How it was chosen and found.
 
 
 def _add_choice(page: Page, model: Any, search: Any, things: str) -> None:
-    found = search_of(model) if search is None else search
-    curve = curve_of(found)
+    found = inspection.search_of(model) if search is None else search
+    curve = inspection.curve_of(found)
     if curve is None or len(curve.counts) < 2:
         return
     spread = ", with one standard error," if curve.deviations.any() else ""
@@ -223,7 +203,7 @@ def _add_choice(page: Page, model: Any, search: Any, things: str) -> None:
 
 def _add_convergence(page: Page, model: Any) -> None:
     """What is proved, and the iterations, if they are enough to make a curve."""
-    found = convergence_of(model)
+    found = inspection.convergence_of(model)
     page.ending = found.message
     if found.certificate is not None:
         page.proof = found.certificate.in_words
@@ -245,7 +225,7 @@ def _is_relaxed(estimator: Any) -> bool:
     return getattr(estimator, "relax_", 1.0) != 1.0
 
 
-def _n_steps(stages: Sequence[Stage]) -> int:
+def _n_steps(stages: Sequence[inspection.Stage]) -> int:
     return sum(stage.objectives.size - 1 for stage in stages)
 
 
@@ -259,22 +239,21 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
         ("Samples", f"{data.n:,}"),
         ("Features", f"{int(estimator.n_features_in_):,}"),
     ]
-    before = steps_before(model)
+    before = inspection.steps_before(model)
     if before is not None:
         steps = ", ".join(type(step).__name__ for _, step in before.steps)
         facts.append(("Before the model", steps))
     if hasattr(estimator, "best_params_"):
         chosen = ", ".join(f"{name} = {_value(v)}" for name, v in estimator.best_params_.items())
         facts.append(("Parameters in use", chosen))
-    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     for name in ("n_clusters", "alpha", "n_nonzero", "loss", "solver"):
-        value = parameters.get(name)
+        value = getattr(estimator, name, None)
         if value is not None:
             facts.append((f"Given: {name}", _value(value)))
     facts.append(("Solver", estimator.status_.solver))
     if not _is_relaxed(estimator):  # else it is another one than that of the iterations
         facts.append(("Training objective", shown(float(estimator.objective_), 5)))
-    found = convergence_of(model)
+    found = inspection.convergence_of(model)
     seconds = sum(float(stage.seconds[-1]) for stage in found.other_units + found.stages)
     facts.append(("Iterations", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))
     return facts
@@ -285,26 +264,3 @@ def _value(value: Any) -> str:
         return shown(float(value))
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _code(model: Any, subject: Subject, model_file: str | None, data: Data) -> str:
-    lines = ["import clustruct as cs"]
-    table = [
-        "import pandas as pd",
-        "",
-        'X = pd.read_csv("new.csv")  # a table with the same columns',
-    ]
-    lines += table if hasattr(model, "feature_names_in_") else ["", "# X: samples, a row for each"]
-    if model_file is not None:
-        lines.append(f"model = cs.load({str(model_file)!r})")
-    else:
-        lines.append("# model: the fitted estimator of this report")
-    if data.tasks is not None:
-        lines.append("# ids: the task of every row")
-    lines.append(f"model.predict(X{', tasks=ids' if data.tasks is not None else ''})")
-    name, samples = ("model", "X") if subject.estimator is model else ("model[-1]", "prepared")
-    if subject.thing == "expert" and samples == "prepared":
-        lines.append("prepared = model[:-1].transform(X)")
-    lines += subject.code(name, samples)
-    lines.append(f"cs.plot.{subject.plot}")
-    return "\n".join(lines)

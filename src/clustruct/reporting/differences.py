@@ -45,11 +45,11 @@ def describe_differences(
         f"Weights are compared with the mean of the other {found.thing}s, as what one standard "
         f"deviation of a feature adds to the {found.outputs.quantity}."
     )
-    for place, label in enumerate(found.labels):
-        sentences = _differences(found, place, wording)
+    for q in range(len(found.weights)):
+        sentences = _differences(found, q, wording)
         if gate is not None:
-            sentences.append(_sent(gate, place))
-        page.items.append((label, f"{found.thing.capitalize()} {label}", sentences))
+            sentences.append(_sent(gate, q))
+        page.items.append((q, f"{found.thing.capitalize()} {q}", sentences))
     axis = f"{found.outputs.quantity} per standard deviation"
     weights = contrasts_figure(found, axis, MOST_DRAWN)
     remark = "Every dot is a weight; where dots of a row lie apart, there the models differ."
@@ -80,7 +80,7 @@ def _differences(found: Contrasts, place: int, wording: Wording) -> list[str]:
     for flat in np.argsort(-difference, axis=None, kind="stable")[:MOST_DIFFERENCES]:
         k, j = np.unravel_index(flat, difference.shape)
         if difference[k, j] > max(least, 0.0):
-            effect = wording.effect(place, int(k), int(j)) if wording.has_effects else ""
+            effect = wording.effect(place, int(k), int(j))
             weights = float(mine[k, j]), float(others[k, j])
             sentences.append(compared(str(found.names[j]), *weights, _what(found, int(k)), effect))
     if not sentences:

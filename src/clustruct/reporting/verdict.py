@@ -1,11 +1,11 @@
 """What the comparison allows to say, in words that a reader can repeat."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from clustruct.figures.numbers import shown
-from clustruct.reporting.comparing.comparison import Comparison, Entry
-from clustruct.reporting.comparing.scores import NEGLIGIBLE
+from clustruct.reporting.comparing.comparison import Comparison
+from clustruct.reporting.comparing.scores import NEGLIGIBLE, Entry
 from clustruct.reporting.subjects import Subject, Words, subject_of
 from clustruct.results.tables import plural
 
@@ -15,8 +15,7 @@ __all__ = ["Verdict", "verdict_on"]
 NOTHING = 0.02
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One sentence that says whether a model is any good, and sentences with figures and tests."""
 
     headline: str
@@ -29,8 +28,13 @@ def verdict_on(model: Any, found: Comparison | None) -> Verdict:
     if found is None:
         text = "Nothing was held out, so nothing is known about its predictions on new rows."
         return Verdict(f"{subject.words(None).plain}.", (text,))
-    support = [*_support(found), *_boosting(found), *_oracle(found), _how(subject, found)]
-    return Verdict(_headline(subject.words(found.n_groups), found), tuple(support))
+    known = [
+        f"If the best expert of every row were known: {_figures(entry, found)}."
+        for entry in found.entries
+        if entry.role == "oracle"
+    ]
+    support = (_support(found), *_boosting(found), *known, _how(subject, found))
+    return Verdict(_headline(subject.words(found.n_groups), found), support)
 
 
 def _headline(words: Words, found: Comparison) -> str:
@@ -41,7 +45,9 @@ def _headline(words: Words, found: Comparison) -> str:
     for constant in found.of_role("constant"):
         against = found.against(constant)
         if not against.better:
-            name = _constant(found)
+            name = "always giving the classes their overall shares"
+            if found.classes is None:
+                name = "always saying the mean"
             if against.gain < NOTHING:
                 return f"No better than {name}: nothing was found."
             return f"Not shown to be better than {name}: {found.n_targets:,} rows cannot tell."
@@ -52,12 +58,6 @@ def _headline(words: Words, found: Comparison) -> str:
     sure = abs(test.gain) < NEGLIGIBLE
     doubt = "" if sure else f", as far as {found.n_targets:,} held-out rows can tell"
     return f"{words.tie.format(_short(rival))}{doubt}."
-
-
-def _constant(found: Comparison) -> str:
-    if found.classes is None:
-        return "always saying the mean"
-    return "always giving the classes their overall shares"
 
 
 def _short(entry: Entry) -> str:
@@ -79,27 +79,26 @@ def _figures(entry: Entry, found: Comparison) -> str:
     return wrong
 
 
-def _support(found: Comparison) -> list[str]:
+def _support(found: Comparison) -> str:
     """Our figures and the best linear rival's, with the test between them."""
     mine = _figures(found.mine, found)
     rival = found.rival
     if rival is None:
         seen = [entry.remark for entry in found.entries if entry.role == "linear" and entry.remark]
         why = f" The linear model {seen[0]}." if seen else ""
-        return [f"On held-out rows: {mine}.{why}"]
+        return f"On held-out rows: {mine}.{why}"
     test = found.against(rival)
     result = "a tie" if test.tie else "better" if test.better else "worse"
-    return [
+    return (
         f"On held-out rows: {mine}; {_short(rival)}: {_figures(rival, found)}. "
         f"By a paired test on the {found.n_targets:,} losses this is {result} ({test.in_words})."
-    ]
+    )
 
 
-def _boosting(found: Comparison) -> list[str]:
+def _boosting(found: Comparison) -> Iterator[str]:
     """What staying linear costs."""
     if not any(entry.role == "boosting" for entry in found.entries):
-        return ["Gradient boosting was not tried, as there are too many rows or columns for it."]
-    texts = []
+        yield "Gradient boosting was not tried, as there are too many rows or columns for it."
     for entry in found.of_role("boosting"):
         test = found.against(entry)
         if test.worse:
@@ -111,17 +110,7 @@ def _boosting(found: Comparison) -> list[str]:
         else:
             end = "does no better"
         figure = _figures(entry, found)
-        texts.append(f"Gradient boosting, which is not linear, {end} ({figure}).")
-    return texts
-
-
-def _oracle(found: Comparison) -> list[str]:
-    """What experts would achieve if it were known which one is right."""
-    return [
-        f"If the best expert of every row were known: {_figures(entry, found)}."
-        for entry in found.entries
-        if entry.role == "oracle"
-    ]
+        yield f"Gradient boosting, which is not linear, {end} ({figure})."
 
 
 def _how(subject: Subject, found: Comparison) -> str:

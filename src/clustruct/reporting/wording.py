@@ -2,26 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from clustruct import inspection
 from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
 from clustruct.figures.numbers import TIMES, shown, signed
-from clustruct.inspection import (
-    Levels,
-    feature_names,
-    kind_of,
-    levels_of,
-    moments,
-    outputs_of,
-    prepared,
-    thinned,
-    weights_of,
-)
 
 __all__ = ["Wording", "name_list", "tidy"]
 
@@ -36,50 +27,31 @@ LARGEST_LOG_ODDS = 10.0  # beyond that, a factor of the odds is a number nobody 
 class Wording:
     """How the weights of a fitted model are spoken of.
 
-    Attributes
-    ----------
-    names : ndarray of str, shape (d,)
-        Names of the features: those given, or as far as the model knows them.
-    origins : tuple of Origin
-        Where they come from.
-    outputs : Outputs
-        What the scores stand for.
-    weights : ndarray of shape (Q, K, d)
-        Weights of every expert or centroid; for features Q is 1. What is zero to rounding is 0.
-    levels : Levels or None
-        The levels of features, with the same zeros; None for models of samples and tasks.
-    values : ndarray of shape (Q, K, d)
-        What the unit of each raw column adds to each score; NaN where there is none.
-    units : tuple of str
-        The units, such as "per 100" or "against red".
-    matrix : array or sparse matrix
-        Some samples, evenly drawn, as the model sees them.
-    means, deviations : ndarray of shape (d,)
-        Of the features in these samples.
+    `weights`, ``Q x K x d``, are those of every expert or centroid, with 0 for what is zero to
+    rounding; for features Q is 1, and `levels` has the same zeros. `values` are what the unit of
+    each raw column adds to each score, NaN where there is none, and `units` name these, such as
+    "per 100" or "against red". `matrix` holds some samples, evenly drawn, as the model sees them,
+    and `deviations` are those of its columns.
     """
 
     def __init__(self, model: Any, X: Any, n_rows: int, names: Sequence[str] | None = None) -> None:
-        self.names = feature_names(model, names)
-        rows = thinned(np.arange(n_rows), SOME_ROWS)
-        self.matrix = check_array(prepared(model, X, rows), accept_sparse=True)
-        self.means, self.deviations = moments(self.matrix)
-        self.outputs = outputs_of(model)
-        self.weights = tidy(weights_of(model))
-        self.levels: Levels | None = None
-        if kind_of(model) == "features":
-            found = levels_of(model, names)
+        self.names = inspection.feature_names(model, names)
+        rows = inspection.thinned(np.arange(n_rows), SOME_ROWS)
+        self.matrix = check_array(inspection.prepared(model, X, rows), accept_sparse=True)
+        self.deviations = inspection.moments(self.matrix)[1]
+        self.outputs = inspection.outputs_of(model)
+        self.weights = tidy(inspection.weights_of(model))
+        self.levels: inspection.Levels | None = None
+        if inspection.kind_of(model) == "features":
+            found = inspection.levels_of(model, names)
             self.levels = replace(found, values=tidy(found.values), weights=tidy(found.weights))
         effects = raw_effects(model, self.weights)
         self.origins = effects.origins
         self._rescaled = effects.rescaled
-        steps = np.array(
-            [
-                _power_of_ten(deviation / abs(origin.slope)) if unit == "per unit" else 1.0
-                for origin, unit, deviation in zip(
-                    effects.origins, effects.units, self.deviations, strict=True
-                )
-            ]
-        )
+        slopes = np.array([abs(origin.slope) for origin in effects.origins])
+        raw = np.array([unit == "per unit" for unit in effects.units])
+        steps = np.ones(raw.size)
+        steps[raw] = [_power_of_ten(spread) for spread in self.deviations[raw] / slopes[raw]]
         self.values = effects.values * steps
         self.units = tuple(
             unit if step == 1.0 else f"per {plain(step)}"
@@ -91,7 +63,7 @@ class Wording:
         """Whether there is more than one output."""
         return len(self.outputs.names) > 1
 
-    @property
+    @cached_property
     def has_effects(self) -> bool:
         """Whether effects in raw units tell more than the weights do."""
         return any(self.units) and (self._rescaled or set(self.units) - {"", "per unit"} != set())
@@ -150,9 +122,9 @@ class Wording:
         return self.outputs.kind == "odds" and not self.several
 
     def effect(self, q: int, k: int, j: int) -> str:
-        """The effect of a feature in its raw unit; empty where there is none."""
+        """The effect of a feature in its raw unit; empty where it tells no more than the weight."""
         value, unit = float(self.values[q, k, j]), self.units[j]
-        if not unit or not np.isfinite(value):
+        if not self.has_effects or not unit or not np.isfinite(value):
             return ""
         if self._as_factor and abs(value) < LARGEST_LOG_ODDS:
             return f"odds {TIMES} {_factor(value)} {unit}"

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     check_report()
     with console.progress("reading"):
         from clustruct.cli.application import load_model, read_some
-        from clustruct.reporting.comparing.comparison import MOST_ROWS
+        from clustruct.reporting.comparing.samples import MOST_ROWS
 
         saved = load_model(args.model)
         rows = read_some(saved, args, console, MOST_ROWS)

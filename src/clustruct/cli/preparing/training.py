@@ -19,7 +19,8 @@ from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_colu
 from clustruct.cli.preparing.problems import Problem
 from clustruct.cli.reading.scratch import Scratch, size_in_words
 from clustruct.estimators.search.progress import reporting_to
-from clustruct.reporting.comparing.comparison import MOST_ROWS, Comparison, Data, compare
+from clustruct.reporting.comparing.comparison import Comparison, compare
+from clustruct.reporting.comparing.samples import MOST_ROWS, Data
 
 __all__ = ["Trained", "train"]
 

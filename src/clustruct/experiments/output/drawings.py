@@ -35,12 +35,9 @@ def _graph(panel: Any, places: dict[str, tuple[float, float]], edges: Any) -> No
     for begin, end in edges:
         a, b = np.array(places[begin]), np.array(places[end])
         step = RADIUS * 1.08 * (b - a) / np.linalg.norm(b - a)
-        panel.add_patch(
-            FancyArrowPatch(a + step, b - step, arrowstyle="-|>", mutation_scale=13, color=INK)
-        )
-    panel.set_xlim(-0.6, 2.6)
-    panel.set_ylim(-0.6, 3.6)
-    panel.set_aspect("equal")
+        style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 13, "color": INK}
+        panel.add_patch(FancyArrowPatch(a + step, b - step, **style))
+    panel.set(xlim=(-0.6, 2.6), ylim=(-0.6, 3.6), aspect="equal")
     panel.axis("off")
 
 
@@ -52,12 +49,8 @@ def _draw_penalty(figure: Any) -> None:
     tasks = [center + 0.55 * rng.standard_normal((5, 2)) for center in centers]
     middles = np.array([group.mean(axis=0) for group in tasks])
     barycenter = middles.mean(axis=0)
-    panel.annotate(
-        "",
-        barycenter,
-        (-3.6, -2.6),
-        arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 1.2},
-    )
+    arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.2}
+    panel.annotate("", barycenter, (-3.6, -2.6), arrowprops=arrow)
     panel.plot(-3.6, -2.6, "k+", markersize=9)
     panel.text(-3.5, -2.95, "0")
     for group, middle, color in zip(tasks, middles, COLOURS, strict=False):

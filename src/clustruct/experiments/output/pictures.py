@@ -9,30 +9,10 @@ from typing import Any
 import numpy as np
 
 from clustruct.experiments.comparison import Comparison
-from clustruct.figures.marks import (
-    Across,
-    Axis,
-    Cells,
-    Dots,
-    Figure,
-    Line,
-    Mark,
-    Segments,
-    counted_ticks,
-)
+from clustruct.figures import marks as m
+from clustruct.figures.marks import Axis, Dots, Figure, Line, Mark
 from clustruct.figures.mpl import INK, draw_panels
 from clustruct.results.tables import plural
-
-__all__ = [
-    "PhaseMap",
-    "Picture",
-    "WordGroup",
-    "errors_picture",
-    "paired_picture",
-    "paths_picture",
-    "phase_picture",
-    "words_picture",
-]
 
 NEGATIVE, POSITIVE = "#b5382a", "#1b6ca8"
 LETTER = 0.6  # width of a letter on average, of the size of the font
@@ -78,7 +58,7 @@ class Picture:
 
 def errors_picture(comparison: Comparison, axis: str) -> Picture:
     """The paper's means and ours, a panel for each method, on a logarithmic scale."""
-    ticks = counted_ticks([column.split("=")[-1].strip() for column in comparison.columns])
+    ticks = m.counted_ticks([column.split("=")[-1].strip() for column in comparison.columns])
     figures = []
     for name, title in comparison.methods.items():
         entries = [comparison.entry(name, column) for column in comparison.columns]
@@ -103,7 +83,7 @@ def _means(figures: Sequence[Any], shift: float, tone: str, label: str) -> list[
     errors = np.array([2 * figures[place].variance ** 0.5 for place in known])
     lower = means - np.minimum(errors, 0.95 * means)  # a logarithmic axis has no zero
     return [
-        Segments(np.stack([places, lower, places, means + errors], axis=1), tone=tone),
+        m.Segments(np.stack([places, lower, places, means + errors], axis=1), tone=tone),
         Line(places, means, 1.0, "--" if tone == "soft" else "", tone=tone, label=label),
         Dots(places, means, 2.0, shape=int(tone == "soft"), tone=tone),
     ]
@@ -120,7 +100,7 @@ def paired_picture(
     ticks = [(float(place), comparison.methods[name]) for place, name in enumerate(names)]
     figures = []
     for column, values in found.items():
-        marks: list[Mark] = [Across(1.0, tone="ghost")]
+        marks: list[Mark] = [m.Across(1.0, tone="ghost")]
         for place, name in enumerate(names):
             if not values[name]:
                 continue
@@ -158,32 +138,24 @@ def paths_picture(
     return Picture(name, caption, (8.0, 4.2), draw)
 
 
-@dataclass(frozen=True)
-class PhaseMap:
-    """Share of the problems recovered by (samples, vertical) of a method."""
-
-    title: str
-    shares: Mapping[tuple[int, int], float]
-
-
 def phase_picture(
     name: str,
-    maps: Sequence[PhaseMap],
+    maps: Mapping[str, Mapping[tuple[int, int], float]],
     vertical: str,
     title: str,
     law: str,
     line: Callable[[Any], Any],
 ) -> Picture:
-    """Maps side by side, with the line that theory predicts."""
+    """Shares recovered by (samples, vertical), side by side, with the line of the theory."""
     figures = []
-    for one in maps:
-        columns, levels = (sorted({key[side] for key in one.shares}) for side in (0, 1))
-        shares = np.array([[one.shares.get((n, v), np.nan) for n in columns] for v in levels])
+    for method, found in maps.items():
+        columns, levels = (sorted({key[side] for key in found}) for side in (0, 1))
+        shares = np.array([[found.get((n, v), np.nan) for n in columns] for v in levels])
         x, y = _edges(columns), _edges(levels)
         heights = np.linspace(y[0], y[-1], 100)
         heights = heights[line(heights) <= x[-1]]
         theory = Line(line(heights), heights, dash="--", tone="paper", label=law)
-        figures.append(Figure(one.title, [Cells(x, y, shares, "share recovered"), theory]))
+        figures.append(Figure(method, [m.Cells(x, y, shares, "share recovered"), theory]))
     draw = partial(draw_panels, figures=figures, x="samples n", y=vertical)
     caption = f"Share of the problems recovered, {title}; dashed: {law}."
     return Picture(name, caption, (9.0, 3.6), draw)

@@ -15,7 +15,7 @@ from clustruct.experiments.experiment import (
     Row,
     values_in,
 )
-from clustruct.experiments.output.pictures import PhaseMap, phase_picture
+from clustruct.experiments.output.pictures import phase_picture
 from clustruct.experiments.output.tables import Table
 
 __all__ = ["PHASE"]
@@ -66,7 +66,7 @@ def present(rows: Sequence[Row]) -> Presentation:
         if not known:
             continue
         shares = {method: _shares(rows, known, method) for method in METHODS}
-        maps = [PhaseMap(printed, shares[method]) for method, printed in METHODS.items()]
+        maps = {printed: shares[method] for method, printed in METHODS.items()}
         pictures.append(phase_picture(name, maps, vertical, title, law, line))
         needs = {method: _needs(found) for method, found in shares.items()}
         levels = list(needs["pg"])

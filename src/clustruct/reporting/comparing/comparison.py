@@ -1,7 +1,8 @@
 """How well a model does on samples that it has not seen, beside models that everybody knows."""
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,29 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
-from clustruct._typing import Floats
 from clustruct.inspection import final_estimator, kind_of, prepared
-from clustruct.reporting.comparing.rivals import Rival, fit_rivals
-from clustruct.reporting.comparing.samples import MOST_ROWS, Data, long, unfitted
-from clustruct.reporting.comparing.scores import (
-    Entry,
-    PairedTest,
-    paired_test,
-    score_classes,
-    score_numbers,
-)
+from clustruct.reporting.comparing.rivals import fit_rivals
+from clustruct.reporting.comparing.samples import Data, long, unfitted
+from clustruct.reporting.comparing.scores import Entry, PairedTest, Prediction, paired_test, score
 from clustruct.reporting.subjects import subject_of
 
-__all__ = [
-    "MOST_ROWS",
-    "Comparison",
-    "Data",
-    "Entry",
-    "compare",
-    "hold_out",
-    "unfitted",
-]
-
+__all__ = ["Comparison", "compare", "hold_out"]
 
 FEWEST = 8  # targets to fit or to judge by
 
@@ -48,13 +33,11 @@ class Comparison:
     n_available: int  # samples there were before some were drawn
     refitted: bool  # whether the model was fitted anew without the held-out samples
     n_groups: int  # of the model that was judged; a refitted one may have other than ours
-    free_weights: Floats | None  # of the linear model without groups, if one for each feature
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """Names of the scores."""
-        longest = max(self.entries, key=lambda entry: len(entry.scores))
-        return tuple(longest.scores)
+        return max((tuple(entry.scores) for entry in self.entries), key=len)
 
     @property
     def mine(self) -> Entry:
@@ -110,19 +93,9 @@ def compare(
 ) -> Comparison:
     """Scores of a model and of its rivals on held-out samples.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted to `train`, unless `refit`.
-    train, test : Data
-        Samples as the model takes them.
-    seed : int
-    matrix : array or sparse matrix
-        What the model's preparation makes of `train`, if it is at hand.
-    n_fitted : int
-        Rows that the model was fitted to, where `train` is a part of them.
-    refit : bool
-        Whether to judge a copy that is fitted to `train`, searches and preparation included.
+    With `refit` a copy is judged that is fitted to `train`, searches and preparation included;
+    otherwise the model is fitted to `train`, or to `n_fitted` rows of which `train` is a part.
+    `matrix` is what the model's preparation makes of `train`, if it is at hand.
     """
     with warnings.catch_warnings():
         # Rivals that stop early, and scales that were warned of when the model was fitted.
@@ -133,20 +106,19 @@ def compare(
         estimator = final_estimator(model)
         if matrix is None:
             matrix = _matrix(model, train.X)
-        seen, held = train.with_matrix(matrix), test
+        seen, held = replace(train, X=matrix), test
         if kind_of(model) == "tasks" and train.y.ndim == 2:
             seen, held = long(seen, estimator.tasks_), long(held, estimator.tasks_)
-        ready = held.with_matrix(_matrix(model, held.X))
+        ready = replace(held, X=_matrix(model, held.X))
         # Boosting takes longest, and proves nothing where it sees fewer rows than the model did.
-        rivals = list(fit_rivals(model, seen, ready, seed, boost=n_fitted in (None, train.n)))
+        found = list(fit_rivals(model, seen, ready, seed, boost=n_fitted in (None, train.n)))
         if not hasattr(model, "predict_proba"):  # then only errors can be compared
-            rivals = [rival._replace(chances=None) for rival in rivals]
-        entries = [_scored(rival, held, estimator) for rival in rivals]
-        entries += _ours(model, held, ready, seen.n if n_fitted is None else n_fitted)
-    classes = estimator.classes_ if is_classifier(estimator) else None
-    free = [rival.weights for rival in rivals]
+            found = [replace(rival, chances=None) for rival in found]
+        found += _ours(model, held, ready, seen.n if n_fitted is None else n_fitted)
+        classes = estimator.classes_ if is_classifier(estimator) else None
+        entries = tuple(score(one, held, classes) for one in found)
     return Comparison(
-        tuple(entries),
+        entries,
         held.y,
         classes,
         train.n,
@@ -154,7 +126,6 @@ def compare(
         n_fitted or train.n + test.n * refit,
         refit,
         subject_of(model).n_groups,
-        next((w for w in free if w is not None and w.size == estimator.n_features_in_), None),
     )
 
 
@@ -173,29 +144,17 @@ def _fit(model: Any, data: Data) -> Any:
     return model.fit(data.X, data.y, **routed)
 
 
-# ---- Entries.
-
-
-def _scored(one: Rival, held: Data, estimator: Any) -> Entry:
-    more: dict[str, Any] = {"n_train": one.n_train, "remark": one.remark}
-    if is_classifier(estimator):
-        found, classes = (one.predicted, one.chances), estimator.classes_
-        return score_classes(one.name, one.role, held, *found, classes, **more)
-    return score_numbers(one.name, one.role, held, one.predicted, **more)
-
-
-def _ours(model: Any, held: Data, ready: Data, n_train: int) -> list[Entry]:
+def _ours(model: Any, held: Data, ready: Data, n_train: int) -> Iterator[Prediction]:
     """The model, and where every sample has several predictions, the best of them."""
     estimator, routed = final_estimator(model), held.routed()
     predicted = model.predict(held.X, **routed)
     chances = model.predict_proba(held.X, **routed) if hasattr(model, "predict_proba") else None
-    mine = [Rival(subject_of(model).name(), "ours", predicted, chances, n_train)]
+    yield Prediction(subject_of(model).name, "ours", predicted, chances, n_train)
     if kind_of(model) == "samples" and len(estimator.experts_) > 1:
         each = estimator.predict_experts(ready.X)
         name = f"Experts, best of {each.shape[1]} predictions"
         remark = "for each sample the best expert, chosen with the target at hand"
-        mine.append(Rival(name, "oracle", _nearest(each, held.y), None, n_train, remark=remark))
-    return [_scored(one, held, estimator) for one in mine]
+        yield Prediction(name, "oracle", _nearest(each, held.y), None, n_train, remark=remark)
 
 
 def _nearest(each: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:

@@ -5,11 +5,11 @@ their strengths by the same shuffled folds on a grid as wide as that of our sear
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -17,16 +17,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import _safe_indexing
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from threadpoolctl import threadpool_limits
 
-from clustruct._typing import Floats
 from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.comparing.samples import Data, unfitted
+from clustruct.reporting.comparing.scores import Prediction
 from clustruct.reporting.subjects import subject_of
 
-__all__ = ["Rival", "fit_rivals"]
+__all__ = ["fit_rivals"]
 
 
 # Strengths of the ridge in units of the loss's curvature. Our own searches try 10 to 10^-3.5, and
@@ -45,18 +46,6 @@ MOST_TASKS = 300  # with a model of their own
 MOST_CODES = 255  # categories that boosting takes
 
 
-class Rival(NamedTuple):
-    """A fitted rival: its name, its role, its predictions and how many rows it has seen."""
-
-    name: str
-    role: str
-    predicted: Any
-    chances: Any
-    n_train: int
-    weights: Floats | None = None  # of a linear model, one for each feature
-    remark: str = ""
-
-
 class _Fold(NamedTuple):
     """How strengths are chosen: the splitter, or None where a class has too few rows."""
 
@@ -66,7 +55,7 @@ class _Fold(NamedTuple):
 
 def fit_rivals(
     model: Any, train: Data, test: Data, seed: int, *, boost: bool = True
-) -> Iterator[Rival]:
+) -> Iterator[Prediction]:
     """Fit all rivals of a fitted model to the columns that its estimator sees; tasks are in rows.
 
     Gradient boosting is tried if `boost` says so and the matrix is not too large for it.
@@ -74,22 +63,27 @@ def fit_rivals(
     estimator = final_estimator(model)
     classes = is_classifier(estimator)
     fold = _folds(estimator, train, seed)
-    dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
-    dummy.fit(np.zeros((train.n, 1)), train.y, sample_weight=train.weights)
+    dummy = _constant(train, classes)
     name = "Always the most frequent class" if classes else "Always the mean"
     yield _predicted(name, "constant", dummy, test, train.n)
     plain = "logistic regression" if classes else "ridge regression"
-    name = subject_of(model).rival(plain)
+    name = subject_of(model).rival.format(plain)
+    name = name[0].upper() + name[1:]
     some = train if _work(train, classes) <= MOST_WORK else train.drawn(seed)
     linear = _linear(some, fold, classes)
     remark = "" if some is train else f"saw {some.n:,} of {train.n:,} rows: no claim is made"
     weights = np.asarray(linear.coef_, dtype=np.float64).reshape(-1)
     rival = _predicted(name, "linear", linear, test, some.n)
-    yield rival._replace(weights=weights, remark=remark)
+    yield replace(rival, coef=weights, remark=remark)
     if kind_of(model) == "tasks":
         yield from _of_tasks(estimator, train, test, fold, plain, classes)
     if boost and np.prod(train.X.shape) <= MOST_BOOSTED and train.X.shape[1] <= MOST_COLUMNS:
         yield _boosting(train, test, fold, classes)
+
+
+def _constant(train: Data, classes: bool) -> Any:
+    dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
+    return dummy.fit(np.zeros((train.n, 1)), train.y, sample_weight=train.weights)
 
 
 def _folds(estimator: Any, data: Data, seed: int) -> _Fold:
@@ -110,9 +104,11 @@ def _shuffled(kind: Any, count: int, seed: int) -> Any:
     return kind(count, shuffle=True, random_state=seed) if count > 1 else None
 
 
-def _predicted(name: str, role: str, fitted: Any, test: Data, n_train: int, **routed: Any) -> Rival:
+def _predicted(
+    name: str, role: str, fitted: Any, test: Data, n_train: int, **routed: Any
+) -> Prediction:
     chances = fitted.predict_proba(test.X, **routed) if hasattr(fitted, "predict_proba") else None
-    return Rival(name, role, fitted.predict(test.X, **routed), chances, n_train)
+    return Prediction(name, role, fitted.predict(test.X, **routed), chances, n_train)
 
 
 # ---- Linear models.
@@ -124,12 +120,12 @@ def _linear(data: Data, fold: _Fold, classes: bool) -> Any:
     plain: Any = LogisticRegression(max_iter=1000) if classes else Ridge()
     strengths = unit * 10.0**EXPONENTS
     grid = {"C": 1.0 / strengths} if classes else {"alpha": strengths}
-    scoring = "neg_log_loss" if classes else "neg_mean_squared_error"
-    return _tuned(plain, grid, scoring, data, fold)
+    return _tuned(plain, grid, data, fold)
 
 
-def _tuned(plain: Any, grid: dict[str, Any], scoring: str, data: Data, fold: _Fold) -> Any:
+def _tuned(plain: Any, grid: dict[str, Any], data: Data, fold: _Fold) -> Any:
     """A model with the parameters that are best on the folds, fitted to all of the data."""
+    scoring = "neg_log_loss" if is_classifier(plain) else "neg_mean_squared_error"
     weights = {} if data.weights is None else {"sample_weight": data.weights}
     if fold.splitter is None:
         return clone(plain).fit(data.X, data.y, **weights)
@@ -156,7 +152,7 @@ def _work(data: Data, classes: bool) -> float:
 
 def _of_tasks(
     estimator: Any, train: Data, test: Data, fold: _Fold, plain: str, classes: bool
-) -> Iterator[Rival]:
+) -> Iterator[Prediction]:
     """A model for each task, and tasks that are related but not grouped."""
     if test.tasks is None or train.tasks is None:
         return  # one classifier for each class
@@ -171,10 +167,9 @@ def _of_tasks(
     yield _predicted(name, "linear", single, test, train.n, **test.routed())
 
 
-def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Rival:
+def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Prediction:
     """Models that each know one task only; the constant of all tasks where that is too little."""
-    dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
-    dummy.fit(train.X, train.y, sample_weight=train.weights)
+    dummy = _constant(train, classes)
     predicted = np.array(dummy.predict(test.X))
     chances = np.array(dummy.predict_proba(test.X)) if classes else None
     assert train.tasks is not None
@@ -191,7 +186,7 @@ def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Ri
             places = np.searchsorted(dummy.classes_, fitted.classes_)
             chances[theirs] = 0.0
             chances[np.ix_(theirs, places)] = fitted.predict_proba(X)
-    return Rival(name, "linear", predicted, chances, train.n)
+    return Prediction(name, "linear", predicted, chances, train.n)
 
 
 def _of_one_task(data: Data, fold: _Fold, classes: bool) -> Any:
@@ -210,39 +205,29 @@ def _of_one_task(data: Data, fold: _Fold, classes: bool) -> Any:
 # ---- Boosting.
 
 
-def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Rival:
+def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Prediction:
     """Gradient boosting, which is not linear, with the task of each row as a category."""
     n, d = train.X.shape
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     options: dict[str, Any] = {"random_state": fold.seed}
     if train.tasks is not None and test.tasks is not None:
-        names = np.unique(train.tasks)
-        if names.size <= MOST_CODES:
+        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        numbers = codes.fit_transform(train.tasks[:, None]), codes.transform(test.tasks[:, None])
+        if codes.categories_[0].size <= MOST_CODES:
             options["categorical_features"] = [d]
-        train = train.with_matrix(_with_codes(train, names))
-        test = test.with_matrix(_with_codes(test, names))
-    dense = train.with_matrix(_dense(train.X))
+        train = replace(train, X=np.column_stack([_dense(train.X), numbers[0]]))
+        test = replace(test, X=np.column_stack([_dense(test.X), numbers[1]]))
+    dense = replace(train, X=_dense(train.X))
     grid: dict[str, Any] = {"max_leaf_nodes": LEAVES}
-    scoring = "neg_log_loss" if classes else "neg_mean_squared_error"
+    plain: Any = kind(**options)
     if train.y.ndim == 2:
-        plain: Any = MultiOutputRegressor(kind(**options))
-        grid = {"estimator__max_leaf_nodes": LEAVES}
-    else:
-        plain = kind(**options)
+        plain, grid = MultiOutputRegressor(plain), {"estimator__max_leaf_nodes": LEAVES}
     fold = fold if train.n <= MOST_TUNED else _Fold(None, fold.seed)
     with threadpool_limits(1 if n * d < FEW_ENTRIES else None, user_api="openmp"):
-        fitted = _tuned(plain, grid, scoring, dense, fold)
+        fitted = _tuned(plain, grid, dense, fold)
     name = "Gradient boosting, not linear"
-    return _predicted(name, "boosting", fitted, test.with_matrix(_dense(test.X)), train.n)
+    return _predicted(name, "boosting", fitted, replace(test, X=_dense(test.X)), train.n)
 
 
 def _dense(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else np.asarray(X)
-
-
-def _with_codes(data: Data, names: NDArray[Any]) -> Any:
-    """The samples with the number of their task as a last column; NaN for an unknown one."""
-    assert data.tasks is not None
-    codes = np.searchsorted(names, data.tasks).astype(np.float64)
-    found = names[np.minimum(codes.astype(np.intp), names.size - 1)] == data.tasks
-    return np.column_stack([_dense(data.X), np.where(found, codes, np.nan)])

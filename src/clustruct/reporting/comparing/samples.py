@@ -39,10 +39,6 @@ class Data:
         parts = (None if part is None else part[index] for part in (self.tasks, self.weights))
         return Data(_safe_indexing(self.X, index), self.y[index], *parts)
 
-    def with_matrix(self, X: Any) -> "Data":
-        """The same targets with other columns."""
-        return Data(X, self.y, self.tasks, self.weights)
-
     def routed(self) -> dict[str, Any]:
         """What goes to `predict` beside the samples."""
         return {} if self.tasks is None else {"tasks": self.tasks}

@@ -1,6 +1,6 @@
 """Scores of predictions on held-out samples, and paired tests between two sets of them."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from clustruct._typing import Floats
 from clustruct.reporting.comparing.samples import Data
 
-__all__ = ["Entry", "PairedTest", "paired_test", "score_classes", "score_numbers"]
+__all__ = ["Entry", "PairedTest", "Prediction", "paired_test", "score"]
 
 
 # The level of the tests behind "better" and "worse". At 1 % a model that ties with its rival is
@@ -24,21 +24,29 @@ SMALLEST_CHANCE = 1e-15  # keeps the logarithm of a probability finite
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
-    """A model in the comparison."""
+class Prediction:
+    """What a model predicts for held-out samples, and how many rows it has seen."""
 
     name: str
     # "constant", "linear" (a model without groups), "boosting", "ours", or "oracle" (sees the
     # target, so that it is no rival).
     role: str
-    losses: Floats  # squared error, log loss, or 0 and 1 where there are no probabilities
-    scores: dict[str, float]  # in the order of the tables
-    n_train: int = 0
-    weights: Floats | None = None  # of the losses
-    predicted: NDArray[Any] | None = None  # classes, and their probabilities; None for numbers
-    chances: Floats | None = None
-    n_wrong: int | None = None
+    predicted: Any
+    chances: Any  # of classes; None where there are none
+    n_train: int
+    coef: Floats | None = None  # of a linear model
     remark: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(Prediction):
+    """A model in the comparison, with its scores."""
+
+    _: KW_ONLY
+    losses: Floats  # squared error, log loss, or 0 and 1 where there are no probabilities
+    scores: dict[str, float] = field(default_factory=dict)  # in the order of the tables
+    weights: Floats | None = None  # of the losses
+    n_wrong: int | None = None
 
     @property
     def ours(self) -> bool:
@@ -58,7 +66,6 @@ class PairedTest:
     gain: float  # by how much the first mean loss is smaller, relative to the second
     p_value: float  # of a difference at least as large if mean losses differed by 1 % at most
     name: str  # which test
-    n: int  # pairs
 
     @property
     def better(self) -> bool:
@@ -95,7 +102,7 @@ def paired_test(one: Entry, other: Entry) -> PairedTest:
     if one.weights is None and np.isin(np.concatenate([one.losses, other.losses]), (0, 1)).all():
         fewer, more = int((difference > 0).sum()), int((difference < 0).sum())
         p_value = stats.binomtest(fewer, fewer + more).pvalue if fewer + more else 1.0
-        return PairedTest(gain, float(p_value), "McNemar's exact test", difference.size)
+        return PairedTest(gain, float(p_value), "McNemar's exact test")
     shares = np.full(difference.size, 1.0 / difference.size)
     if one.weights is not None:
         shares = one.weights / one.weights.sum()
@@ -104,56 +111,40 @@ def paired_test(one: Entry, other: Entry) -> PairedTest:
     # Without any spread the predictions are the same, or there is nothing to tell noise from.
     beyond = abs(mean) - NEGLIGIBLE * other.loss
     p_value = 2.0 * stats.t.sf(beyond / error, n - 1) if error > 0.0 and n > 1 else 1.0
-    return PairedTest(gain, float(min(1.0, p_value)), "paired t-test", difference.size)
+    return PairedTest(gain, float(min(1.0, p_value)), "paired t-test")
 
 
-def score_numbers(name: str, role: str, data: Data, predicted: Any, **more: Any) -> Entry:
-    """Squared errors, R² and RMSE of predicted numbers; `more` are further fields of the entry."""
-    truth = np.asarray(data.y, dtype=np.float64)
-    predicted = np.asarray(predicted, dtype=np.float64).reshape(truth.shape)
-    weights = data.weights
+def score(one: Prediction, data: Data, classes: NDArray[Any] | None) -> Entry:
+    """The losses and scores of predicted numbers, or of predicted classes."""
+    return _of_numbers(one, data) if classes is None else _of_classes(one, data, classes)
+
+
+def _of_numbers(one: Prediction, data: Data) -> Entry:
+    """Squared errors, R² and RMSE of predicted numbers."""
+    truth, weights = np.asarray(data.y, dtype=np.float64), data.weights
+    predicted = np.asarray(one.predicted, dtype=np.float64).reshape(truth.shape)
     losses = np.square(predicted - truth).reshape(len(truth), -1).mean(axis=1)
     rmse = float(np.sqrt(np.average(losses, weights=weights)))
     scores = {"R²": float(r2_score(truth, predicted, sample_weight=weights)), "RMSE": rmse}
-    return Entry(name, role, losses, scores, weights=weights, **more)
+    return Entry(**vars(one), losses=losses, scores=scores, weights=weights)
 
 
-def score_classes(
-    name: str,
-    role: str,
-    data: Data,
-    predicted: Any,
-    chances: Any,
-    classes: NDArray[Any],
-    **more: Any,
-) -> Entry:
-    """Log losses, errors, accuracy and AUC of predicted classes and their chances, if any.
-
-    Tasks are in the rows of the data; `more` are further fields of the entry.
-    """
-    truth, predicted, weights = data.y, np.asarray(predicted), data.weights
-    wrong = (predicted != truth).astype(np.float64)
+def _of_classes(one: Prediction, data: Data, classes: NDArray[Any]) -> Entry:
+    """Log losses, errors, accuracy and AUC of predicted classes; tasks are in rows."""
+    truth, weights, chances = data.y, data.weights, None
+    wrong = (np.asarray(one.predicted) != truth).astype(np.float64)
     scores = {"Accuracy": 1.0 - float(np.average(wrong, weights=weights))}
     losses = wrong
-    if chances is not None:
-        chances = np.asarray(chances, dtype=np.float64)
+    if one.chances is not None:
+        chances = np.asarray(one.chances, dtype=np.float64)
         area = _area(truth, chances, classes, data.tasks, weights)
         if area is not None:
             scores["AUC"] = area
         chance = (chances * (truth[:, None] == classes)).sum(axis=1)  # 0 for an unknown class
         losses = -np.log(np.clip(chance, SMALLEST_CHANCE, 1.0))
         scores["Log loss"] = float(np.average(losses, weights=weights))
-    return Entry(
-        name,
-        role,
-        losses,
-        scores,
-        weights=weights,
-        predicted=predicted,
-        chances=chances,
-        n_wrong=int(wrong.sum()),
-        **more,
-    )
+    found: dict[str, Any] = {**vars(one), "chances": chances, "n_wrong": int(wrong.sum())}
+    return Entry(**found, losses=losses, scores=scores, weights=weights)
 
 
 def _area(
@@ -165,14 +156,12 @@ def _area(
 ) -> float | None:
     """Area under the ROC curve: of one class against the others, averaged; for tasks over tasks."""
     if tasks is not None:
-        areas = []
-        for task in np.unique(tasks):
-            mine = tasks == task
+        each = []
+        for mine in (tasks == task for task in np.unique(tasks)):
             some = None if weights is None else weights[mine]
-            area = _area(truth[mine], chances[mine], classes, None, some)
-            if area is not None:
-                areas.append(area)
-        return float(np.mean(areas)) if areas else None
+            each.append(_area(truth[mine], chances[mine], classes, None, some))
+        known = [area for area in each if area is not None]
+        return float(np.mean(known)) if known else None
     areas = []
     for k in [1] if len(classes) == 2 else range(len(classes)):
         positive = truth == classes[k]
