@@ -1,23 +1,24 @@
 """What regression and classification by several experts share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from clustruct._docs import documented
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, LocalDesign, Rows, load
+from clustruct.estimators.common import ClusterModel
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
@@ -27,34 +28,24 @@ from clustruct.estimators.intake import (
     validate,
     weigh,
 )
-from clustruct.estimators.options import check_options, conclude, watcher
 from clustruct.estimators.samples.gate import Gate, fit_gate
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.objectives.samples.streamed import sample_objective
 from clustruct.results import ExpertGroup, ExpertGroups, GateScore
-from clustruct.solvers.driver import Budget
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
 __all__ = ["HostScore", "SampleCluster"]
 
 
+@documented((), (), (ARGUMENTS,))
 class HostScore:
     """Scores by scikit-learn's metrics, on the host."""
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Coefficient of determination, or share of right predictions, of `predict`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
 
         Returns
         -------
@@ -67,27 +58,20 @@ class HostScore:
         return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
 
 
-class SampleCluster(BaseEstimator, ABC):
+@documented((), (), (ARGUMENTS,))
+@dataclass(repr=False, eq=False)
+class SampleCluster(ClusterModel, ABC):
     """What regression and classification share."""
 
-    experts_: Any
-    intercepts_: Any
-    labels_: Any
+    _: KW_ONLY
+    alpha: float = 1e-3
+    gate: Any = None
 
+    _single = False  # whether experts have weights for one target, and not for a list of outputs
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        **ClusterModel._parameter_constraints,
         "gate": ["boolean", HasMethods(["fit", "predict_proba"]), None],
-        "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(RECIPES))],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "solver_options": [Mapping, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
     }
 
     @abstractmethod
@@ -99,15 +83,13 @@ class SampleCluster(BaseEstimator, ABC):
         """Targets as a loss takes them, the loss, and the number of outputs."""
 
     @abstractmethod
-    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
-        """Weights and intercepts as users get them, brought where they are by a function."""
-
-    @abstractmethod
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the predictions, weighted over the experts."""
 
-    def _fit_samples(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Solve where the samples are and set the attributes."""
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit the experts, where the samples are."""
         design, targets = validate(self, X, y)
         if self._has_gate() and not (design.on_host or design.streamed):
             raise ValueError(
@@ -121,6 +103,7 @@ class SampleCluster(BaseEstimator, ABC):
         self.labels_ = design.hand_out(
             self._labels_of_all(design, targets) if design.on_host else panel.labels
         )
+        return self
 
     def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
         """The expert of each sample, also of those without weight, which had no part in the fit."""
@@ -150,26 +133,20 @@ class SampleCluster(BaseEstimator, ABC):
         problem = SampleProblem(
             objective=sample_objective(design, response, float(self.alpha)),
             n_clusters=int(self.n_clusters),
-            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
-            n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
             total=total,
-            n_jobs=self.n_jobs if self.callback is None else 1,  # steps in an order
-            options=check_options(self.solver, self.solver_options, OPTIONS),
+            **self._solving(OPTIONS),
         )
         outcome = solve(problem, self.solver)
         panel, self._weights = _by_weight(panel_of(outcome.solution), problem.objective)
         self._W, self._b = panel.W, panel.intercept
         self._gate: Gate | None = None
-        self._set_experts(design.weights)
+        experts = self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1)
+        self.experts_ = design.weights(experts)
+        self.intercepts_ = design.weights(self._b[:, 0] if self._single else self._b)
         self.weights_ = design.weights(self._weights)
         self.n_clusters_ = panel.W.shape[0]
         self.objective_ = panel.value
-        self.certificate_ = outcome.certificate
-        self.status_ = outcome.status
-        self.n_iter_ = outcome.status.n_iter
-        self.trace_ = outcome.trace
-        conclude(self.verbose, self.status_, self.certificate_)
+        self._set_outcome(outcome)
         return problem, panel
 
     def _has_gate(self) -> bool:
@@ -214,13 +191,8 @@ class SampleCluster(BaseEstimator, ABC):
         shape = (design.shape[0], n_experts, n_outputs)
         return namespace(scores).reshape(scores, shape) + beside(self._b, scores)
 
-    def _objective_on(self, X: ArrayLike, y: ArrayLike) -> SampleObjective:
-        """The objective of other samples, of equal weight."""
-        check_is_fitted(self)
-        return self._objective_of(*validate(self, X, y, reset=False))
-
     def _objective_of(self, design: Design, y: NDArray[Any]) -> SampleObjective:
-        """The same for what has been validated."""
+        """The objective of validated samples of equal weight."""
         target, loss, n_outputs = self._target(y)
         shares = np.full(design.shape[0], 1.0 / design.shape[0])
         response = Response(
@@ -244,17 +216,10 @@ class SampleCluster(BaseEstimator, ABC):
     def assign(self, X: ArrayLike, y: ArrayLike) -> Labels:
         """The expert of each sample: the one whose loss plus ridge is least, as in `fit`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
-
         Returns
         -------
         ndarray of shape (n_samples,)
-            Numbers of the experts; for Dask collections, to be computed when asked for.
+            Numbers of the experts, lazily for Dask.
         """
         labels: Labels = self._of_samples(self._best_experts, X, y, np.intp)
         return labels
@@ -263,15 +228,6 @@ class SampleCluster(BaseEstimator, ABC):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Mean loss of the best expert of each sample, the paper's equation in section 6.1.1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
 
         Returns
         -------
@@ -305,11 +261,6 @@ class SampleCluster(BaseEstimator, ABC):
             for q in range(self.n_clusters_)
         )
         return ExpertGroups(experts, map(str, getattr(self, "classes_", ())))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _by_weight(panel: Panel, objective: SampleObjective) -> tuple[Panel, Floats]:

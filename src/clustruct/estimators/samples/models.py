@@ -1,32 +1,23 @@
 """Several linear experts, each sample answered by its best one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
-from clustruct.estimators.descriptions import (
-    ALL,
-    ARGUMENTS,
-    CLASS_ARGUMENTS,
-    CLASSES,
-    FITTED,
-    OF_CLASSES,
-    OF_SAMPLES,
-    SAMPLES,
-)
+from clustruct.estimators import descriptions as tables
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
@@ -38,19 +29,12 @@ from clustruct.estimators.intake import (
 from clustruct.estimators.samples.base import HostScore, SampleCluster
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
-from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 
 
-@documented(
-    (ALL, SAMPLES),
-    (
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS,),
-)
+@documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
+@dataclass(repr=False, eq=False)
 class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     """Several linear regressions, each sample answered by the one that fits it best.
 
@@ -96,55 +80,15 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     True
     """
 
+    _: KW_ONLY
+    loss: str | Loss = "squared"
+    huber_delta: float = 1.35
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleCluster._parameter_constraints,
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "squared",
-        huber_delta: float = 1.35,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.gate = gate
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "SampleClusterRegressor":
-        """Fit the experts."""
-        self._fit_samples(X, y, sample_weight)
-        return self
 
     def predict(self, X: ArrayLike) -> Floats:
         """The experts' answers, weighted by their shares of the samples, or by the gate.
@@ -192,10 +136,6 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         loss.check_targets(target)
         return target, loss, target.shape[1]
 
-    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
-        self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
-        self.intercepts_ = place(self._b[:, 0] if self._single else self._b)
-
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted answers."""
         loss = response.loss
@@ -210,14 +150,11 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 
 
 @documented(
-    (ALL, SAMPLES, CLASSES),
-    (
-        OF_CLASSES,
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS, CLASS_ARGUMENTS),
+    (tables.ALL, tables.SAMPLES, tables.CLASSES),
+    (tables.OF_CLASSES, tables.FITTED, tables.OF_SAMPLES),
+    (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
+@dataclass(repr=False, eq=False)
 class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     """Several linear classifiers, each sample answered by the one that fits it best.
 
@@ -250,55 +187,16 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     True
     """
 
+    n_clusters: int = 2
+    _: KW_ONLY
+    loss: str | Loss = "logistic"
+    class_weight: Mapping[Any, float] | str | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleCluster._parameter_constraints,
         "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "logistic",
-        class_weight: Mapping[Any, float] | str | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.gate = gate
-        self.loss = loss
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "SampleClusterClassifier":
-        """Fit the experts."""
-        self._fit_samples(X, y, sample_weight)
-        return self
 
     def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
         """The expert of each sample; classes of samples without weight may be unknown."""
@@ -389,14 +287,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         missed = xp.all(answers != beside(codes, answers)[:, None], axis=1)
         return cast(missed, xp.float64)
 
-    def _check_classes(self) -> None:
-        if self.n_clusters >= self.classes_.size:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} must be less than the number of classes, "
-                f"{self.classes_.size}: as many experts could answer every class. "
-                "Give fewer experts."
-            )
-
     def _weighted(self, design: LocalDesign) -> Rows:
         """Probabilities or scores of the classes, weighted over the experts."""
         shares = self._class_shares(self._scores(design))
@@ -416,7 +306,12 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         self.classes_, response = class_response(
             samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
-        self._check_classes()
+        if self.n_clusters >= self.classes_.size:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} must be less than the number of classes, "
+                f"{self.classes_.size}: as many experts could answer every class. "
+                "Give fewer experts."
+            )
         return response
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
@@ -429,10 +324,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         n_classes = self.classes_.size
         loss = loss_of(self).with_classes(n_classes)
         return loss.class_targets(codes, n_classes), loss, loss.n_outputs(n_classes)
-
-    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
-        self.experts_ = place(self._W.transpose(0, 2, 1))
-        self.intercepts_ = place(self._b)
 
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Negative log-probability, or loss of the weighted scores."""

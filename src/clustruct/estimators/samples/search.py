@@ -10,34 +10,30 @@ single classifier.
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
+from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
+from clustruct.estimators.common import SEARCH_CONSTRAINTS
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import Samples, validate, weigh
 from clustruct.estimators.options import conclude
-from clustruct.estimators.search.engine import (
-    Scored,
-    Use,
-    check_counts,
-    run_jobs,
-    run_search,
-)
+from clustruct.estimators.samples.base import SampleCluster
+from clustruct.estimators.search.engine import Scored, Use, check_counts, run_jobs, run_search
 from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
-from clustruct.estimators.search.rules import RULES, Rule
+from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
 from clustruct.kernels import kmeans1d
 from clustruct.losses import loss_of
@@ -46,45 +42,32 @@ from clustruct.results.paired import standard_errors
 from clustruct.solvers.experts import problem
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
 
-__all__ = ["CountSearch", "offset_loss"]
-
+__all__ = ["COUNT_CONSTRAINTS", "CountSearch", "offset_loss"]
 
 QUANTILES = 20_001
 # A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
 BARE_MENTION = 2.0
+COUNT_CONSTRAINTS = {**SEARCH_CONSTRAINTS, "criterion": [StrOptions({"bic", "icl", "cv"})]}
 
 
-class CountSearch(BaseEstimator):
+@documented((), (), (ARGUMENTS,))
+@dataclass(repr=False, eq=False)
+class CountSearch(SampleCluster):
     """The search, for a model that could be fitted without it."""
 
+    n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8)  # type: ignore[assignment]
+    _: KW_ONLY
+    criterion: str = "bic"
+    cv: Any = 5
+    scoring: Scoring | None = None
+    rule: str = "fewest"
+
     _plain: ClassVar[Any]
-    _search_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "criterion": [StrOptions({"bic", "icl", "cv"})],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "rule": [StrOptions(set(RULES))],
-    }
 
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
-        """Fit experts, as many as the criterion chooses.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets: numbers, or a class for each sample.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        estimator
-            Itself.
-        """
+        """Fit experts, as many as the criterion chooses."""
         if self.criterion != "cv" and (self.rule == "one_se" or self.scoring is not None):
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
@@ -96,7 +79,7 @@ class CountSearch(BaseEstimator):
                 f"criterion={self.criterion!r} needs a likelihood, which loss={self.loss!r} does "
                 "not have. Choose criterion='cv', or another loss."
             )
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        seed = self._seed()
         design, targets = validate(self, X, y)
         if not design.on_host:
             drawn = draw_samples(weigh(design, targets, sample_weight), seed)
@@ -308,7 +291,7 @@ def _fitted(model: Any, *sample: Any) -> Any:
 def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any) -> Any:
     """A fitted model, its information criterion, and the loss of its best experts."""
     model = _fitted(model, X, y, sample_weight)
-    objective = model._objective_on(X, y)
+    objective = model._objective_of(*validate(model, X, y, reset=False))
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     kept = np.flatnonzero(weights > 0)
     objective = objective.subset(kept, weights[kept])

@@ -1,6 +1,7 @@
 """Several linear models, as many as the data call for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,38 +9,19 @@ from numpy.typing import NDArray
 
 from clustruct._docs import documented
 from clustruct._typing import Floats
-from clustruct.estimators.descriptions import (
-    ALL,
-    ARGUMENTS,
-    CLASS_ARGUMENTS,
-    CLASSES,
-    FITTED,
-    OF_CLASSES,
-    OF_SAMPLES,
-    SAMPLE_SEARCH,
-    SAMPLES,
-    SEARCH,
-    SEARCHED,
-)
+from clustruct.estimators import descriptions as tables
 from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
-from clustruct.estimators.samples.search import CountSearch, offset_loss
-from clustruct.estimators.search.engine import set_parameters
-from clustruct.losses import Loss
-from clustruct.solvers.driver import Callback
+from clustruct.estimators.samples.search import COUNT_CONSTRAINTS, CountSearch, offset_loss
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
 
 @documented(
-    (ALL, SAMPLES, SEARCH, SAMPLE_SEARCH),
-    (
-        SEARCHED,
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS,),
+    (tables.ALL, tables.SAMPLES, tables.SEARCH, tables.SAMPLE_SEARCH),
+    (tables.SEARCHED, tables.FITTED, tables.OF_SAMPLES),
 )
+@dataclass(repr=False, eq=False)
 class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """Several linear regressions, as many as the data call for.
 
@@ -78,33 +60,8 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     _plain = SampleClusterRegressor
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleClusterRegressor._parameter_constraints,
-        **CountSearch._search_constraints,
+        **COUNT_CONSTRAINTS,
     }
-
-    def __init__(
-        self,
-        n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
-        *,
-        criterion: str = "bic",
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        rule: str = "fewest",
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "squared",
-        huber_delta: float = 1.35,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())
 
     def _most(self, y: NDArray[Any]) -> int:
         return int(y.shape[0])
@@ -118,16 +75,11 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
 
 
 @documented(
-    (ALL, SAMPLES, CLASSES, SEARCH, SAMPLE_SEARCH),
-    (
-        SEARCHED,
-        OF_CLASSES,
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS, CLASS_ARGUMENTS),
+    (tables.ALL, tables.SAMPLES, tables.CLASSES, tables.SEARCH, tables.SAMPLE_SEARCH),
+    (tables.SEARCHED, tables.OF_CLASSES, tables.FITTED, tables.OF_SAMPLES),
 )
-class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
+@dataclass(repr=False, eq=False)
+class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):  # type: ignore[misc]
     """Several linear classifiers, as many as the data call for.
 
     Attributes
@@ -159,33 +111,8 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
     _plain = SampleClusterClassifier
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SampleClusterClassifier._parameter_constraints,
-        **CountSearch._search_constraints,
+        **COUNT_CONSTRAINTS,
     }
-
-    def __init__(
-        self,
-        n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
-        *,
-        criterion: str = "bic",
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        rule: str = "fewest",
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "logistic",
-        class_weight: Mapping[Any, float] | str | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())
 
     def _most(self, y: NDArray[Any]) -> int:
         return max(1, int(np.unique(y).size) - 1)
