@@ -250,7 +250,8 @@ y : array-like of shape (n_samples,) or (n_samples, n_tasks)
     Targets: with `tasks`, one for each sample; without, a column for each task, with NaN or None
     where there is no target.
 tasks : array-like of shape (n_samples,)
-    Id of the task of each sample.
+    Id of the task of each sample. A classifier fitted to a vector without ids has the classes
+    for tasks, two of them for one task.
 """
 
 # ---- Attributes

@@ -27,7 +27,7 @@ from clustruct.estimators.intake import (
 from clustruct.estimators.tasks.entries import Entries
 from clustruct.objectives.tasks.data import TaskTargets
 
-__all__ = ["Reading", "as_ids", "known_codes", "read_classes", "read_numbers", "sorted_names"]
+__all__ = ["Ids", "Reading", "as_ids", "check_answered", "known_codes", "read", "sorted_names"]
 
 Ids = ArrayLike | Sequence[Hashable]
 
@@ -45,31 +45,15 @@ class Reading:
     layout: str
 
 
-def read_numbers(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
+def read(
+    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: ArrayLike | None
 ) -> Reading:
-    """Numbers to predict, in any layout, as passed to a fit."""
-    return _read(estimator, X, y, tasks, weights)
-
-
-def read_classes(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
-) -> Reading:
-    """Classes to tell apart, in any layout, as signs; sets the classes of the estimator."""
-    reading = _weigh_classes(estimator.class_weight, _read(estimator, X, y, tasks, weights))
-    classes = _classes(reading.entries)
-    check_classes(classes, any_type=reading.layout == "columns")
-    estimator.classes_ = classes
-    if classes.size == 2:
-        signs = partial(_signs, positive=classes[1])
-        return replace(reading, entries=reading.entries.map(signs))
-    if reading.layout != "single":
-        raise ValueError(
-            f"y holds {classes.size} classes, but each task tells two apart. Give two classes, or "
-            "leave out tasks for one classifier a class."
-        )
-    each = replace(reading.entries.map(partial(_each, classes=classes)), n_tasks=classes.size)
-    return Reading(each, classes, "classes")
+    """What was passed to a fit, in any layout; a classifier gets to know its classes."""
+    reading = _read(estimator, X, y, tasks, sample_weight)
+    if not is_regressor(estimator):
+        reading = _as_signs(estimator, reading)
+    check_answered(reading.entries, reading.names)
+    return reading
 
 
 def _read(
@@ -175,7 +159,36 @@ def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
     return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
 
 
+def check_answered(entries: Entries, names: NDArray[Any]) -> None:
+    """Complain of tasks that have no target."""
+    missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
+    if missing.size:
+        raise ValueError(
+            f"Task {names.tolist()[missing[0]]!r} has no answer (of positive weight), as have "
+            f"{missing.size - 1} others. Leave such tasks out: predictions for an unknown task are "
+            "those of the mean predictor."
+        )
+
+
 # ---- Classes
+
+
+def _as_signs(estimator: Any, reading: Reading) -> Reading:
+    """Classes to tell apart as signs; sets the classes of the estimator."""
+    reading = _weigh_classes(estimator.class_weight, reading)
+    classes = _classes(reading.entries)
+    check_classes(classes, any_type=reading.layout == "columns")
+    estimator.classes_ = classes
+    if classes.size == 2:
+        signs = partial(_signs, positive=classes[1])
+        return replace(reading, entries=reading.entries.map(signs))
+    if reading.layout != "single":
+        raise ValueError(
+            f"y holds {classes.size} classes, but each task tells two apart. Give two classes, or "
+            "leave out tasks for one classifier a class."
+        )
+    each = replace(reading.entries.map(partial(_each, classes=classes)), n_tasks=classes.size)
+    return Reading(each, classes, "classes")
 
 
 def _signs(targets: TaskTargets, positive: Any) -> TaskTargets:
@@ -259,7 +272,7 @@ def sorted_names(ids: NDArray[Any]) -> NDArray[Any]:
     return names
 
 
-def as_ids(tasks: ArrayLike | Sequence[Hashable], n_rows: int) -> NDArray[Any]:
+def as_ids(tasks: Ids, n_rows: int) -> NDArray[Any]:
     """Ids on the host, one a row; any hashable will do."""
     tasks = load(tasks)
     if hasattr(tasks, "to_numpy"):
