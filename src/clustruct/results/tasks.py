@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats
 from clustruct.results.scores import ScoreTable
@@ -77,6 +74,7 @@ class TaskGroups(GroupTable[TaskGroup]):
         return f"{size} in {plural(len(self), 'group')}", ("group", "size", "tasks"), rows
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class TaskSelection(ScoreTable):
     """Scores of a search for the number of groups of tasks and the strengths of the penalty.
@@ -85,21 +83,6 @@ class TaskSelection(ScoreTable):
     point of the grid: ``param_n_clusters``, ``param_alpha``, ``param_alpha_within`` and so on,
     ``params``, ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
     ``rank_test_score``. ``pandas.DataFrame(result)`` makes a data frame of it.
-
-    Attributes
-    ----------
-    n_clusters : tuple of int
-        Numbers of groups that were tried.
-    strengths : tuple of tuple of float
-        Strengths that were tried: ``alpha``, ``alpha_mean``, ``alpha_between``, ``alpha_within``.
-    fold_scores : ndarray of shape (n_Q, n_strengths, n_folds)
-        Score on each held-out fold; larger is better.
-    scoring : str
-        Name of the score.
-    rule : str
-        ``"best"``, ``"fewest"`` or ``"one_se"``.
-    best_index : tuple of int
-        The point chosen: indices into ``n_clusters`` and ``strengths``.
 
     See Also
     --------
@@ -121,12 +104,17 @@ class TaskSelection(ScoreTable):
 
     axes: ClassVar[tuple[str, ...]] = ("n_clusters", "strengths")
 
-    n_clusters: tuple[int, ...]
-    strengths: tuple[tuple[float, float, float, float], ...]
-    fold_scores: NDArray[np.float64]
-    scoring: str
-    rule: str
-    best_index: tuple[int, int]
+    n_clusters: Annotated[tuple[int, ...], "Numbers of groups that were tried."]
+    strengths: Annotated[
+        tuple[tuple[float, float, float, float], ...],
+        "Those tried: ``alpha``, ``alpha_mean``, ``alpha_between``, ``alpha_within``.",
+    ]
+    fold_scores: Annotated[Floats, "Score at each point on each held-out fold; larger is better."]
+    scoring: Annotated[str, "Name of the score."]
+    rule: Annotated[str, '``"best"``, ``"fewest"`` or ``"one_se"``.']
+    best_index: Annotated[
+        tuple[int, int], "The point chosen: indices into ``n_clusters`` and ``strengths``."
+    ]
 
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
