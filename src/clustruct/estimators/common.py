@@ -14,9 +14,10 @@ from clustruct.estimators.options import check_options, conclude, watcher
 from clustruct.estimators.search.rules import RULES
 from clustruct.solvers.driver import Budget, Callback, Outcome
 
-__all__ = ["SEARCH_CONSTRAINTS", "ClusterModel"]
+__all__ = ["SEARCH_CONSTRAINTS", "ClusterModel", "Constraints"]
 
-SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
+Constraints = Mapping[str, list[Any]]
+SEARCH_CONSTRAINTS: Constraints = {
     "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
@@ -41,7 +42,7 @@ class ClusterModel(BaseEstimator):
     verbose: int | bool = 0
     callback: Callback | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -54,6 +55,12 @@ class ClusterModel(BaseEstimator):
         "verbose": ["verbose"],
         "callback": [callable, None],
     }
+
+    @property
+    def _parameter_constraints(self) -> Constraints:
+        """Constraints of all parameters, as scikit-learn checks them; a class has its own ones."""
+        each = (vars(kind).get("_constraints", {}) for kind in reversed(type(self).__mro__))
+        return {name: values for mine in each for name, values in mine.items()}
 
     def _seed(self) -> int:
         """A seed drawn from the random state."""

@@ -17,7 +17,7 @@ from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, LocalDesign, Rows, load
-from clustruct.estimators.common import ClusterModel
+from clustruct.estimators.common import ClusterModel, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import (
     Samples,
@@ -68,8 +68,7 @@ class SampleCluster(ClusterModel, ABC):
     gate: Any = None
 
     _single = False  # whether experts have weights for one target, and not for a list of outputs
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ClusterModel._parameter_constraints,
+    _constraints: ClassVar[Constraints] = {
         "gate": ["boolean", HasMethods(["fit", "predict_proba"]), None],
         "solver": [StrOptions(set(RECIPES))],
     }

@@ -18,6 +18,7 @@ from clustruct._typing import Floats
 from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators import descriptions as tables
+from clustruct.estimators.common import Constraints
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
@@ -84,8 +85,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     loss: str | Loss = "squared"
     huber_delta: float = 1.35
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleCluster._parameter_constraints,
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
@@ -192,8 +192,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     loss: str | Loss = "logistic"
     class_weight: Mapping[Any, float] | str | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleCluster._parameter_constraints,
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }

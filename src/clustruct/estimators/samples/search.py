@@ -26,7 +26,7 @@ from sklearn.utils.validation import _check_sample_weight
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.common import SEARCH_CONSTRAINTS
+from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import Samples, validate, weigh
 from clustruct.estimators.options import conclude
@@ -42,12 +42,11 @@ from clustruct.results.paired import standard_errors
 from clustruct.solvers.experts import problem
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
 
-__all__ = ["COUNT_CONSTRAINTS", "CountSearch", "offset_loss"]
+__all__ = ["CountSearch", "offset_loss"]
 
 QUANTILES = 20_001
 # A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
 BARE_MENTION = 2.0
-COUNT_CONSTRAINTS = {**SEARCH_CONSTRAINTS, "criterion": [StrOptions({"bic", "icl", "cv"})]}
 
 
 @documented((), (), (ARGUMENTS,))
@@ -63,6 +62,10 @@ class CountSearch(SampleCluster):
     rule: str = "fewest"
 
     _plain: ClassVar[Any]
+    _constraints: ClassVar[Constraints] = {
+        **SEARCH_CONSTRAINTS,
+        "criterion": [StrOptions({"bic", "icl", "cv"})],
+    }
 
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
@@ -81,25 +84,27 @@ class CountSearch(SampleCluster):
             )
         seed = self._seed()
         design, targets = validate(self, X, y)
-        if not design.on_host:
+        sample, fitted = (X, y, sample_weight), dict[int, Any]()
+        if design.on_host:
+            counts = self._counts(targets)
+            if self.criterion == "cv":
+                use = self._by_folds(counts, sample, seed)
+            else:
+                use = self._by_criterion(counts, sample, seed, fitted)
+            rule = Rule(self.rule, slack=BARE_MENTION)
+            found = run_search(use, rule, self.max_iter, self.verbose)
+        else:  # choose the number on samples drawn by weight
             drawn = draw_samples(weigh(design, targets, sample_weight), seed)
-            found = self._search_on_part(drawn, seed)
-            self._adopt(self._model(found.best, seed, gate=True).fit(X, y, sample_weight))
-            self.selection_ = found
-            return self
-        counts = self._counts(targets)
-        fitted: dict[int, Any] = {}
-        if self.criterion == "cv":
-            use = self._by_folds(counts, X, y, sample_weight, seed)
-        else:
-            use = self._by_criterion(counts, X, y, sample_weight, seed, fitted)
-        rule = Rule(self.rule, slack=BARE_MENTION)
-        found = run_search(use, rule, self.max_iter, self.verbose)
+            few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
+            found = few.fit(*drawn).selection_
         model = fitted.get(found.best)
         if model is None or self._has_gate():
-            model = self._model(found.best, seed, gate=True).fit(X, y, sample_weight)
-        self._adopt(model)
-        conclude(self.verbose, self.status_, self.certificate_)
+            model = self._model(found.best, seed, gate=True).fit(*sample)
+        for name, value in vars(model).items():  # take over what was fitted
+            if name.endswith("_") or name.startswith("_"):
+                setattr(self, name, value)
+        if design.on_host:
+            conclude(self.verbose, self.status_, self.certificate_)
         self.selection_ = found
         return self
 
@@ -125,18 +130,6 @@ class CountSearch(SampleCluster):
         """The score of that number."""
         return 0.0 - float(self.selection_.values[self.best_index_])
 
-    def _search_on_part(self, drawn: tuple[Any, NDArray[Any], Floats], seed: int) -> CountSelection:
-        """Choose the number of experts on samples drawn by weight."""
-        few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
-        selection: CountSelection = few.fit(*drawn).selection_
-        return selection
-
-    def _adopt(self, model: Any) -> None:
-        """Take over the attributes of a fitted model."""
-        for name, value in vars(model).items():
-            if name.endswith("_") or name.startswith("_"):
-                setattr(self, name, value)
-
     def _model(self, n_clusters: int, seed: int, *, gate: bool = False, **other: Any) -> Any:
         """The plain model with that many experts, and other parameters as given."""
         parameters = self.get_params(deep=False)
@@ -149,10 +142,9 @@ class CountSearch(SampleCluster):
             settings["gate"] = clone(self.gate)
         return self._plain(**settings)
 
-    def _by_folds(
-        self, counts: list[int], X: Any, y: ArrayLike, sample_weight: Any, seed: int
-    ) -> Use[CountSelection]:
+    def _by_folds(self, counts: list[int], sample: Any, seed: int) -> Use[CountSelection]:
         """Score every number of experts on every fold."""
+        X, y, sample_weight = sample
         matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         targets = np.asarray(y)
         weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
@@ -167,10 +159,15 @@ class CountSearch(SampleCluster):
         # Predictions depend on the gate; the loss of the best expert does not.
         gate = self.scoring is not None
         model = self._model(1, seed, gate=gate, callback=None, n_jobs=1)
-        trial = Trial(
-            counts, model, self._compared, self.scoring, (matrix, targets, weights), folds.each
+        score = partial(
+            _score_fold,
+            sample=(matrix, targets, weights),
+            counts=counts,
+            model=model,
+            compared=self._compared,
+            scoring=self.scoring,
         )
-        jobs = [partial(trial.score, number) for number in range(len(folds.each))]
+        jobs = [partial(score, number, *rows) for number, rows in enumerate(folds.each)]
         name = "" if self.scoring is None else name_of(self.scoring)
         shape = len(counts), 2, len(jobs)
         table = partial(table_of, counts, "cv", name)
@@ -178,20 +175,14 @@ class CountSearch(SampleCluster):
         return Use("fold", len(jobs), n_fits, shape, name or "None", scored, table)
 
     def _by_criterion(
-        self,
-        counts: list[int],
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: Any,
-        seed: int,
-        fitted: dict[int, Any],
+        self, counts: list[int], sample: Any, seed: int, fitted: dict[int, Any]
     ) -> Use[CountSelection]:
         """Fit every number of experts to all samples, score and keep the fitted models."""
         in_order = self.callback is not None or int(self.verbose) > 1  # steps in an order
         n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
         inner = self.n_jobs if n_jobs == 1 else 1
         models = [self._model(count, seed, n_jobs=inner) for count in counts]
-        jobs = [partial(_priced, model, self.criterion, X, y, sample_weight) for model in models]
+        jobs = [partial(_priced, model, self.criterion, *sample) for model in models]
 
         def scored() -> Iterator[Scored]:
             for model, price, loss in run_jobs(jobs, n_jobs):
@@ -216,48 +207,31 @@ class CountSearch(SampleCluster):
         return possible
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """What is fitted and scored on every fold.
-
-    Attributes
-    ----------
-    counts : list of int
-        Numbers of experts, ascending.
-    model : estimator
-        Unfitted.
-    compared : callable
-        The default criterion, from a model, a function that returns a single expert's, and samples.
-    scoring : str, callable or None
-        Another score.
-    sample : tuple
-        Samples, targets and weights.
-    folds : sequence of tuple
-        Rows to fit and to score on.
-    """
-
-    counts: list[int]
-    model: Any
-    compared: Callable[..., float]
-    scoring: Scoring | None
-    sample: tuple[Any, NDArray[Any], Floats]
-    folds: Sequence[tuple[Indices, Indices]]
-
-    def score(self, number: int) -> Scored:
-        """Scores, and losses of the best experts, of every number of them on a fold."""
-        rest, held = ([part[rows] for part in self.sample] for rows in self.folds[number])
-        fit = cache(lambda count: _fitted(clone(self.model).set_params(n_clusters=count), *rest))
-        found = []
-        for count in self.counts:
-            model = fit(count)
-            if self.scoring is None:
-                score = -self.compared(model, partial(fit, 1), *held)
-            else:
-                X, y, weights = held
-                score = model_scorer(self.scoring, weights)(model, X, y)
-            found.append((score, model.best_loss(*held)))
-        unconverged = sum(not fit(count).status_.converged for count in self.counts)
-        return Scored((..., number), np.array(found), unconverged)
+def _score_fold(
+    number: int,
+    fitted: Indices,
+    scored: Indices,
+    *,
+    sample: tuple[Any, NDArray[Any], Floats],
+    counts: list[int],
+    model: Any,
+    compared: Callable[..., float],
+    scoring: Scoring | None,
+) -> Scored:
+    """Scores, and losses of the best experts, of every number of them on a fold."""
+    rest, held = ([part[rows] for part in sample] for rows in (fitted, scored))
+    X, y, weights = held
+    fit = cache(lambda count: _fitted(clone(model).set_params(n_clusters=count), *rest))
+    found = []
+    for count in counts:
+        mine = fit(count)
+        if scoring is None:
+            score = -compared(mine, partial(fit, 1), *held)
+        else:
+            score = model_scorer(scoring, weights)(mine, X, y)
+        found.append((score, mine.best_loss(*held)))
+    unconverged = sum(not fit(count).status_.converged for count in counts)
+    return Scored((..., number), np.array(found), unconverged)
 
 
 def table_of(

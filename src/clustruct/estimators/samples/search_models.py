@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from clustruct._typing import Floats
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
-from clustruct.estimators.samples.search import COUNT_CONSTRAINTS, CountSearch, offset_loss
+from clustruct.estimators.samples.search import CountSearch, offset_loss
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
@@ -58,10 +58,6 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """
 
     _plain = SampleClusterRegressor
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleClusterRegressor._parameter_constraints,
-        **COUNT_CONSTRAINTS,
-    }
 
     def _most(self, y: NDArray[Any]) -> int:
         return int(y.shape[0])
@@ -109,10 +105,6 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):  # type: 
     """
 
     _plain = SampleClusterClassifier
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleClusterClassifier._parameter_constraints,
-        **COUNT_CONSTRAINTS,
-    }
 
     def _most(self, y: NDArray[Any]) -> int:
         return max(1, int(np.unique(y).size) - 1)

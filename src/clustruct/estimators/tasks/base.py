@@ -19,7 +19,7 @@ from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, like, take, to_host
 from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, load
-from clustruct.estimators.common import ClusterModel
+from clustruct.estimators.common import ClusterModel, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
 from clustruct.estimators.intake import (
     apply_model,
@@ -136,8 +136,7 @@ class TaskCluster(ClusterModel):
     alpha_intercept: float | str = "auto"
     huber_delta: float = 1.35
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ClusterModel._parameter_constraints,
+    _constraints: ClassVar[Constraints] = {
         "alpha_mean": PRICE,
         "alpha_between": PRICE,
         "alpha_within": [StrOptions({"auto"}), Interval(Real, 0, None, closed="both")],

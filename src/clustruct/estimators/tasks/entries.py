@@ -81,7 +81,7 @@ class Entries:
         sums = self.design.sweep(TaskSums.of_piece, self.targets, combine=TaskSums.joined)
         return Summed(sums, self.n_tasks)
 
-    def frame(self, fit_intercept: bool, center_answers: bool) -> Frame:
+    def frame(self, fit_intercept: bool, center_targets: bool) -> Frame:
         """That of all targets; a shift of them may be a matter of the intercept."""
         design, targets = self.design, self.targets
         total = float(design.fold(lambda a: a.weights.sum(), targets))
@@ -90,7 +90,7 @@ class Entries:
         if not fit_intercept:
             means, variances = np.zeros_like(means), variances + means**2
         center = 0.0
-        if fit_intercept and center_answers:
+        if fit_intercept and center_targets:
             center = float(design.fold(lambda a: (a.weights / total) @ a.y, targets))
         return Frame(means, variances, center, total, self.n_tasks)
 
@@ -213,7 +213,7 @@ class Rotation:
         products = np.empty((n, n))
         for first in range(0, n, BLOCK):
             part = design.place(np.eye(n)[:, first : first + BLOCK])
-            products[:, first : first + BLOCK] = _gathered(design, design.adjoint(part))
+            products[:, first : first + BLOCK] = design.gather(design.scores(design.adjoint(part)))
         values, vectors = np.linalg.eigh(0.5 * (products + products.T))
         kept = values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
         roots = np.sqrt(values[kept])
@@ -225,12 +225,7 @@ class Rotation:
 
     def along(self, V: Floats) -> Floats:
         """Coordinates of weights of the columns, ``V D``."""
-        return _gathered(self.design, V.T).T @ self.combine
-
-
-def _gathered(design: Design, W: Floats) -> Floats:
-    """``X W`` as an array of the host."""
-    return design.gather(design.scores(W))
+        return self.design.gather(self.design.scores(V.T)).T @ self.combine
 
 
 def fits(n_tasks: int, width: int) -> bool:

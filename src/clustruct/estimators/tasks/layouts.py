@@ -63,8 +63,8 @@ def _read(
     require_targets(estimator, y)
     columns, numeric = _has_columns(estimator, y, tasks), is_regressor(estimator)
     design = place_matrix(estimator, X, reset=True).by_rows()
-    check = partial(_check_columns if columns else _check_vector, estimator)
-    targets = design.attach(y, "y", check)
+    check = _check_columns if columns else partial(check_targets, multi_output=False)
+    targets = design.attach(y, "y", partial(check, estimator))
     n_columns = targets.shape[1] if columns else 1
     targets = design.map(partial(np.asarray, dtype=np.float64 if numeric else None), targets)
     if not columns:
@@ -83,13 +83,9 @@ def _read(
             "task it belongs to. Give tasks, one id for each sample, or a 2-D y with one column "
             "for each task. For a single task, give y.reshape(-1, 1)."
         )
-    entries = Entries(design, design.map(_of_one_task, targets, weights), 1)
+    codes = design.map(lambda w: np.zeros(w.size, dtype=np.intp), weights)
+    entries = Entries(design, design.map(_of_own_task, targets, weights, codes), 1)
     return Reading(entries, np.arange(1), "single")
-
-
-def _check_vector(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """One target a sample, on the host."""
-    return check_targets(estimator, y, n_samples, multi_output=False)
 
 
 def _check_columns(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
@@ -128,22 +124,16 @@ def _by_ids(design: Design, y: Rows, weights: Rows, ids: Rows) -> Reading:
         weights,
         combine=lambda a, b: sorted_names(np.concatenate([a, b])),
     )
-    targets = design.map(partial(_of_own_task, names=names), y, weights, ids)
+    codes = design.map(partial(known_codes, names=names), ids)
+    targets = design.map(_of_own_task, y, weights, codes)
     if design.streamed:  # every pass has them in that order
         targets = design.keep(design.map(TaskTargets.by_task, targets))
     return Reading(Entries(design, targets, names.size), names, "rows")
 
 
-def _of_one_task(y: NDArray[Any], weights: Floats) -> TaskTargets:
+def _of_own_task(y: NDArray[Any], weights: Floats, codes: Indices) -> TaskTargets:
     kept = np.flatnonzero(weights)
-    return TaskTargets(kept, np.zeros(kept.size, dtype=np.intp), y[kept], weights[kept], y.shape[0])
-
-
-def _of_own_task(
-    y: NDArray[Any], weights: Floats, ids: NDArray[Any], names: NDArray[Any]
-) -> TaskTargets:
-    kept = np.flatnonzero(weights)
-    return TaskTargets(kept, known_codes(ids[kept], names), y[kept], weights[kept], y.shape[0])
+    return TaskTargets(kept, codes[kept], y[kept], weights[kept], y.shape[0])
 
 
 def _by_columns(design: Design, Y: Rows, weights: Rows, names: NDArray[Any]) -> Reading:
@@ -282,12 +272,12 @@ def as_ids(tasks: Ids, n_rows: int) -> NDArray[Any]:
         raise ValueError(
             f"tasks has shape {ids.shape}, but X has {n_rows} samples. Give one id for each."
         )
+    if (missing := np.flatnonzero(is_missing(ids))).size:
+        raise ValueError(
+            f"tasks[{missing[0]}] is missing ({ids.tolist()[missing[0]]!r}). Give every sample its "
+            "task."
+        )
     if ids.dtype == object:
-        missing = [i for i, name in enumerate(ids.tolist()) if name is None or name != name]
-        if missing:
-            raise ValueError(
-                f"tasks[{missing[0]}] is missing ({ids[missing[0]]!r}). Give every sample its task."
-            )
         try:
             set(ids.tolist())
         except TypeError as error:
@@ -295,9 +285,6 @@ def as_ids(tasks: Ids, n_rows: int) -> NDArray[Any]:
                 f"tasks holds ids that cannot be compared ({error}). Give strings, numbers, tuples "
                 "or other hashable ids."
             ) from error
-    elif ids.dtype.kind == "f" and np.isnan(ids).any():
-        place = int(np.flatnonzero(np.isnan(ids))[0])
-        raise ValueError(f"tasks[{place}] is missing (nan). Give every sample its task.")
     return ids
 
 

@@ -16,6 +16,7 @@ from clustruct._typing import Floats
 from clustruct.arrays import namespace
 from clustruct.design import Rows
 from clustruct.estimators import descriptions as tables
+from clustruct.estimators.common import Constraints
 from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster, TaskScore
 from clustruct.estimators.tasks.layouts import Ids
@@ -39,11 +40,6 @@ class TaskClusterRegressor(TaskScore, RegressorMixin, TaskCluster):
     ``alpha/2 ||w_t||^2 + alpha_within/2 ||w_t - v_q(t)||^2 + alpha_between/2 ||v_q(t) - v||^2``
 
     plus ``alpha_mean/2 ||v||^2``, where ``v`` is the mean of the centroids over the tasks.
-
-    Attributes
-    ----------
-    alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
-        The strengths in use.
 
     See Also
     --------
@@ -79,8 +75,7 @@ class TaskClusterRegressor(TaskScore, RegressorMixin, TaskCluster):
     _: KW_ONLY
     loss: str | Loss = "squared"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TaskCluster._parameter_constraints,
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
     }
 
@@ -117,11 +112,6 @@ class TaskClusterClassifier(TaskScore, ClassifierMixin, TaskCluster):
     Each task tells two classes apart. Fitted to a vector of more than two classes without tasks, it
     is one classifier a class against all others, and the classes are the tasks.
 
-    Attributes
-    ----------
-    alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
-        The strengths in use.
-
     See Also
     --------
     TaskClusterRegressor : The same for numbers; its notes describe strengths and solvers.
@@ -141,8 +131,7 @@ class TaskClusterClassifier(TaskScore, ClassifierMixin, TaskCluster):
     loss: str | Loss = "logistic"
     class_weight: Mapping[Any, float] | str | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TaskCluster._parameter_constraints,
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions({*CLASS_LOSSES, *NUMBER_LOSSES}), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }

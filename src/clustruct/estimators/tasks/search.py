@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import product
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.common import SEARCH_CONSTRAINTS
+from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
 from clustruct.estimators.options import watcher
 from clustruct.estimators.search import engine
@@ -28,7 +28,7 @@ from clustruct.estimators.search.engine import Scored, Use
 from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, name_of
 from clustruct.estimators.tasks.base import Prices, TaskCluster, price_scale
-from clustruct.estimators.tasks.entries import Entries, Summed
+from clustruct.estimators.tasks.entries import Summed
 from clustruct.estimators.tasks.folds import Split, folds_of, score_fits, split
 from clustruct.estimators.tasks.layouts import Ids, read
 from clustruct.estimators.tasks.scoring import PooledScore, pooled
@@ -38,7 +38,7 @@ from clustruct.results import TaskSelection
 from clustruct.solvers.tasks.alternation import point_of
 from clustruct.solvers.tasks.recipes import TaskProblem, attempt
 
-__all__ = ["TASK_CONSTRAINTS", "WITHIN", "TaskSearch"]
+__all__ = ["WITHIN", "TaskSearch"]
 
 # Strengths to try, in units of the curvature of the loss times the median variance of the columns.
 WITHIN = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
@@ -52,14 +52,6 @@ QUICK_TOL = 1e-4
 QUICK_PRECISION = (1e-5, 1e-5)
 
 _SEVERAL = [Interval(Real, 0, None, closed="left"), "array-like"]
-TASK_CONSTRAINTS = {
-    **SEARCH_CONSTRAINTS,
-    "alpha": _SEVERAL,
-    "alpha_mean": [StrOptions({"auto"}), *_SEVERAL],
-    "alpha_between": [StrOptions({"auto"}), *_SEVERAL],
-    "alpha_within": [StrOptions({"auto"}), Interval(Real, 0, None, closed="both"), "array-like"],
-    "criterion": [StrOptions({"cv", "bic"})],
-}
 
 
 @documented((), (), (ARGUMENTS, TASK_ARGUMENTS))
@@ -77,6 +69,15 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     scoring: Scoring | None = None
     rule: str = "fewest"
     criterion: str = "cv"
+
+    _constraints: ClassVar[Constraints] = {
+        **SEARCH_CONSTRAINTS,
+        "alpha": _SEVERAL,
+        "alpha_mean": [StrOptions({"auto"}), *_SEVERAL],
+        "alpha_between": [StrOptions({"auto"}), *_SEVERAL],
+        "alpha_within": [StrOptions({"auto"}), *_SEVERAL, Interval(Real, 0, None, closed="both")],
+        "criterion": [StrOptions({"cv", "bic"})],
+    }
 
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
@@ -105,7 +106,11 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         summed = all(isinstance(mine.held, Summed) for mine in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
         name = loss.loss_scoring if self.scoring is None else name_of(self.scoring)
-        use = by_folds(points, splits, name, self.n_jobs if at_hand else 1)
+        jobs = [partial(_score_split, f, mine, points) for f, mine in enumerate(splits)]
+        scored = engine.run_jobs(jobs, self.n_jobs if at_hand else 1)
+        shape = len(points.counts), len(grid), len(splits)
+        table = partial(points.table, name)
+        use = Use("fold", len(splits), int(np.prod(shape)), shape, name, scored, table)
         rule = Rule(self.rule, SIGNIFICANT, ratio=folds.ratio)
         found = engine.run_search(use, rule, self.max_iter, self.verbose)
         q, s = found.best_index
@@ -169,24 +174,12 @@ def _counts(n_clusters: Any, n_tasks: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What is fitted and scored on every fold.
+    """What is fitted and scored on every fold."""
 
-    Attributes
-    ----------
-    model : TaskSearch
-        Knows loss, intercept and budget.
-    counts : tuple of int
-        Numbers of groups, ascending.
-    grid : tuple of Prices
-        Strengths, from large to small.
-    score : PooledScore or None
-        None for the negative mean loss.
-    """
-
-    model: TaskSearch
-    counts: tuple[int, ...]
-    grid: tuple[Prices, ...]
-    score: PooledScore | None
+    model: TaskSearch  # knows loss, intercept and budget
+    counts: tuple[int, ...]  # numbers of groups, ascending
+    grid: tuple[Prices, ...]  # strengths, from large to small
+    score: PooledScore | None  # None for the negative mean loss
 
     def table(self, scoring: str, scores: Floats, rule: Rule) -> TaskSelection:
         """All scores, and the point that is chosen; the first points are the simplest."""
@@ -197,33 +190,14 @@ class Points:
         return TaskSelection(self.counts, strengths, scores, scoring, rule.name, index)
 
 
-def by_folds(
-    points: Points, splits: Sequence[Split], scoring: str, n_jobs: int | None
-) -> Use[TaskSelection]:
-    """Score every number of groups and all strengths on every fold."""
-    jobs = [partial(_score_split, f, mine, points) for f, mine in enumerate(splits)]
-    shape = len(points.counts), len(points.grid), len(splits)
-    table, scored = partial(points.table, scoring), engine.run_jobs(jobs, n_jobs)
-    return Use("fold", len(splits), int(np.prod(shape)), shape, scoring, scored, table)
-
-
 def _score_split(number: int, split: Split, points: Points) -> Scored:
-    """Fit and score all points on a fold."""
-    coefs, intercepts, unconverged = _fit_split(split.rest, points)
-    shape = coefs.shape[:2]
-    coefs = coefs.reshape(-1, *coefs.shape[2:])
-    intercepts = intercepts.reshape(coefs.shape[0], -1)
-    scores = score_fits(split.held, coefs, intercepts, loss_of(points.model), points.score)
-    return Scored((..., number), scores.reshape(shape), unconverged)
-
-
-def _fit_split(entries: Entries | Summed, points: Points) -> tuple[Floats, Floats, int]:
-    """Weights and intercepts of all tasks for every point; those without rows get the mean."""
+    """Fit and score all points on a fold; tasks without rows get the mean predictor."""
+    entries = split.rest
     present: Indices = entries.present()
     prepared = points.model._prepare(entries.only(present))
-    shape = (len(points.counts), len(points.grid), entries.n_tasks)
-    coefs = np.empty((*shape, prepared.frame.means.size))
-    intercepts = np.empty(shape)
+    shape = len(points.counts), len(points.grid)
+    coefs = np.empty((*shape, entries.n_tasks, prepared.frame.means.size))
+    intercepts = np.empty((*shape, entries.n_tasks))
     objective: TaskObjective | None = None
     found: dict[int, TaskPoint] = {}
     place = np.full(entries.n_tasks, present.size)  # the mean comes after all tasks
@@ -250,22 +224,14 @@ def _fit_split(entries: Entries | Summed, points: Points) -> tuple[Floats, Float
             rows = np.vstack([found[count].W, found[count].rows.mean(axis=0)])
             coef, intercept = prepared.columns(rows)
             coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
-    return coefs, intercepts, unconverged
+    coefs, intercepts = (a.reshape(-1, *a.shape[2:]) for a in (coefs, intercepts))
+    scores = score_fits(split.held, coefs, intercepts, loss_of(points.model), points.score)
+    return Scored((..., number), scores.reshape(shape), unconverged)
 
 
 def _quick(problem: TaskProblem) -> TaskProblem:
     """The same for a fit that is only scored."""
-    budget = replace(
-        problem.budget,
-        tol=max(problem.budget.tol, QUICK_TOL),
-        monitor=lambda iteration: False,
-        quiet=True,
-    )
-    return replace(
-        problem,
-        budget=budget,
-        n_starts=FIRST_STARTS,
-        n_jobs=None,
-        options={},
-        precision=QUICK_PRECISION,
-    )
+    tol = max(problem.budget.tol, QUICK_TOL)
+    budget = replace(problem.budget, tol=tol, monitor=lambda iteration: False, quiet=True)
+    settings: dict[str, Any] = {"n_jobs": None, "options": {}, "precision": QUICK_PRECISION}
+    return replace(problem, budget=budget, n_starts=FIRST_STARTS, **settings)

@@ -1,12 +1,11 @@
 """Choosing the number of groups of tasks, and the strengths of the penalty."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from clustruct._docs import documented
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators.tasks.models import TaskClusterClassifier, TaskClusterRegressor
-from clustruct.estimators.tasks.search import TASK_CONSTRAINTS, TaskSearch
+from clustruct.estimators.tasks.search import TaskSearch
 
 __all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
 
@@ -46,11 +45,6 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
     3
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TaskClusterRegressor._parameter_constraints,
-        **TASK_CONSTRAINTS,
-    }
-
 
 @documented(
     (tables.ALL, tables.TASKS, tables.TASK_CLASSES, tables.SEARCH, tables.TASK_SEARCH),
@@ -81,8 +75,3 @@ class TaskClusterClassifierCV(TaskSearch, TaskClusterClassifier):
     >>> model.fit(X, y, tasks=tasks).n_clusters_
     2
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TaskClusterClassifier._parameter_constraints,
-        **TASK_CONSTRAINTS,
-    }
