@@ -78,11 +78,6 @@ def fetch_school(
         ``data`` of shape (15362, 28), the last column constant; ``target``, the scores; ``tasks``,
         the number of each row's school, from 0; ``feature_names``, ``DESCR``; and ``frame``.
 
-    See Also
-    --------
-    fetch_landmine : Many tasks with classes.
-    make_clustered_tasks : Many tasks, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -106,11 +101,6 @@ def fetch_landmine(*, data_home: PathLike | None = None, as_frame: bool = False)
         ``data`` of shape (14820, 9); ``target``, 1 for the 904 landmines and 0 for clutter;
         ``tasks``, the number of each row's field, from 0; ``feature_names``, ``DESCR``; and
         ``frame``.
-
-    See Also
-    --------
-    fetch_school : Many tasks with numbers to predict.
-    make_clustered_tasks : Many tasks, with the truth.
 
     Examples
     --------

@@ -90,10 +90,6 @@ def fetch_tone(
         ``data`` of shape (150, 1), the stretch of the overtones; ``target``, the tuned tone;
         ``feature_names``, ``DESCR`` and ``frame``.
 
-    See Also
-    --------
-    make_experts : Samples that follow several linear models, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -118,10 +114,6 @@ def fetch_cheese(
         ``data`` of shape (5555, 2), the logarithm of the price and a measure of display activity
         between 0 and 1; ``target``, the logarithm of the volume; ``retailer``, the name of each
         row's retailer; ``feature_names``, ``DESCR`` and ``frame``.
-
-    See Also
-    --------
-    make_experts : Samples that follow several linear models, with the truth.
 
     Examples
     --------
@@ -150,10 +142,6 @@ def fetch_rent(
         categorical column); ``target``, the net rent for a square metre; ``feature_names``,
         ``DESCR`` and ``frame``.
 
-    See Also
-    --------
-    make_clustered_features : Features in groups, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -178,10 +166,6 @@ def fetch_meatspec(
     Bunch, or tuple of (data, target)
         ``data`` of shape (215, 100), absorbances; ``target``, the fat content in per cent;
         ``feature_names``, ``DESCR`` and ``frame``.
-
-    See Also
-    --------
-    make_clustered_features : Features in groups, with the truth.
 
     Examples
     --------

@@ -21,11 +21,7 @@ MOST_OUTPUTS = 3
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class ExpertGroup:
-    """An expert.
-
-    See Also
-    --------
-    SampleClusterRegressor : Its method ``clusters`` returns a list of them.
+    """An expert, one of those that ``clusters`` of `SampleClusterRegressor` lists.
 
     Examples
     --------
@@ -48,7 +44,7 @@ class ExpertGroup:
 
 
 class ExpertGroups(ClassTable[ExpertGroup]):
-    """The table of experts: a list of `ExpertGroup` that is shown as a table.
+    """The experts of a `SampleClusterRegressor`: a list that is shown as a table.
 
     Parameters
     ----------
@@ -56,10 +52,6 @@ class ExpertGroups(ClassTable[ExpertGroup]):
         The experts.
     classes : iterable of str, default=()
         Names of the classes: two for one output, otherwise one for each output.
-
-    See Also
-    --------
-    SampleClusterRegressor : Its method ``clusters`` returns one.
 
     Examples
     --------
@@ -113,11 +105,7 @@ def _linear(expert: ExpertGroup, outputs: Sequence[str]) -> tuple[object, ...]:
 @documented_fields
 @dataclass(frozen=True)
 class GateScore:
-    """The loss with and without a gate, on held-out samples.
-
-    See Also
-    --------
-    SampleClusterRegressor : Its attribute ``gate_score_`` is one.
+    """The loss with and without the gate of a `SampleClusterRegressor`, on held-out samples.
 
     Examples
     --------
@@ -149,11 +137,7 @@ class GateScore:
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class CountSelection:
-    """How the number of experts was chosen; ready to be plotted.
-
-    See Also
-    --------
-    SampleClusterRegressorCV : Its attribute ``selection_`` is one.
+    """How a `SampleClusterRegressorCV` chose the number of experts; ready to be plotted.
 
     Examples
     --------

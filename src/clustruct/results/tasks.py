@@ -15,11 +15,7 @@ __all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class TaskGroup:
-    """A group of tasks.
-
-    See Also
-    --------
-    TaskClusterRegressor : Its method ``clusters`` returns a list of them.
+    """A group of tasks, one of those that ``clusters`` of `TaskClusterRegressor` lists.
 
     Examples
     --------
@@ -41,16 +37,12 @@ class TaskGroup:
 
 
 class TaskGroups(GroupTable[TaskGroup]):
-    """The table of groups of tasks: a list of `TaskGroup` that is shown as a table.
+    """The groups of tasks of a `TaskClusterRegressor`: a list that is shown as a table.
 
     Parameters
     ----------
     iterable : iterable of TaskGroup, default=()
         The groups.
-
-    See Also
-    --------
-    TaskClusterRegressor : Its method ``clusters`` returns one.
 
     Examples
     --------
@@ -77,16 +69,12 @@ class TaskGroups(GroupTable[TaskGroup]):
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class TaskSelection(ScoreTable):
-    """Scores of a search for the number of groups of tasks and the strengths of the penalty.
+    """Scores of a `TaskClusterRegressorCV`, for numbers of groups and strengths of the penalty.
 
     It is also a dictionary with the columns of scikit-learn's ``cv_results_``, one entry for each
     point of the grid: ``param_n_clusters``, ``param_alpha``, ``param_alpha_within`` and so on,
     ``params``, ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
     ``rank_test_score``. ``pandas.DataFrame(result)`` makes a data frame of it.
-
-    See Also
-    --------
-    TaskClusterRegressorCV : Has one of them as ``cv_results_``.
 
     Examples
     --------

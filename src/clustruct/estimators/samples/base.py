@@ -17,17 +17,9 @@ from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, LocalDesign, Rows, load
+from clustruct.estimators import intake
 from clustruct.estimators.common import ClusterModel, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS
-from clustruct.estimators.intake import (
-    Samples,
-    apply_model,
-    beside_targets,
-    mean_over_samples,
-    names_of_features,
-    validate,
-    weigh,
-)
 from clustruct.estimators.samples.gate import Gate, fit_gate
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
@@ -74,7 +66,7 @@ class SampleCluster(ClusterModel, ABC):
     }
 
     @abstractmethod
-    def _respond(self, samples: Samples) -> Response:
+    def _respond(self, samples: intake.Samples) -> Response:
         """Target, loss and weights of samples to fit."""
 
     @abstractmethod
@@ -89,13 +81,13 @@ class SampleCluster(ClusterModel, ABC):
     @without_warnings
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
         """Fit the experts, where the samples are."""
-        design, targets = validate(self, X, y)
+        design, targets = intake.validate(self, X, y)
         if self._has_gate() and not (design.on_host or design.streamed):
             raise ValueError(
                 f"gate={self.gate!r} is a classifier of the host, and would need a copy of X there "
                 "to predict. Leave the gate out, or pass NumPy arrays."
             )
-        samples = weigh(design, targets, sample_weight)
+        samples = intake.weigh(design, targets, sample_weight)
         problem, panel = self._solve(samples.design, self._respond(samples), samples.total)
         if self._has_gate():
             self._set_gate(problem, panel)
@@ -210,7 +202,7 @@ class SampleCluster(ClusterModel, ABC):
     def _of_samples(self, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Rows:
         """A number for each sample and its target, lazily for Dask."""
         check_is_fitted(self)
-        return apply_model(self, function, X, None, dtype, beside_targets(self, y))
+        return intake.apply_model(self, function, X, None, dtype, intake.beside_targets(self, y))
 
     def assign(self, X: ArrayLike, y: ArrayLike) -> Labels:
         """The expert of each sample: the one whose loss plus ridge is least, as in `fit`.
@@ -233,7 +225,7 @@ class SampleCluster(ClusterModel, ABC):
         float
             Half the mean squared residual, for the squared loss.
         """
-        return mean_over_samples(self._of_samples(self._best_losses, X, y), sample_weight)
+        return intake.mean_over_samples(self._of_samples(self._best_losses, X, y), sample_weight)
 
     def clusters(self) -> ExpertGroups:
         """The experts as a table: share, size, intercept and weights of each.
@@ -245,7 +237,7 @@ class SampleCluster(ClusterModel, ABC):
             ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
         """
         check_is_fitted(self)
-        names = tuple(str(name) for name in names_of_features(self))
+        names = tuple(str(name) for name in intake.names_of_features(self))
         coefs, intercepts = to_host(self.experts_), to_host(self.intercepts_)
         sizes = np.bincount(load(self.labels_), minlength=self.n_clusters_)
         experts = (

@@ -28,7 +28,6 @@ from clustruct.objectives.samples.objective import Panel, SampleObjective
 
 __all__ = ["Gate", "fit_gate"]
 
-
 N_FOLDS = 5
 # Rows that are digested at once.
 BLOCK = 4096
@@ -46,11 +45,8 @@ class Gate:
 
     def weights(self, X: Any) -> Floats:
         """Weights of the experts for each sample, ``n x Q``."""
-        return np.exp(
-            _log_weights(
-                _log_proba(self.classifier, X, self.log_shares), self.log_shares, self.sharpness
-            )
-        )
+        log_proba = _log_proba(self.classifier, X, self.log_shares)
+        return np.exp(_log_weights(log_proba, self.log_shares, self.sharpness))
 
 
 def fit_gate(
@@ -89,12 +85,8 @@ def fit_gate(
 
 def _folds(X: Any, target: NDArray[Any], seed: int) -> list[tuple[Labels, Labels]]:
     """Samples to fit on and samples to hold out, by their features and targets alone."""
-    digests = np.concatenate(
-        [
-            _digests(X[first : first + BLOCK], target[first : first + BLOCK], seed)
-            for first in range(0, X.shape[0], BLOCK)
-        ]
-    )
+    blocks = (slice(first, first + BLOCK) for first in range(0, X.shape[0], BLOCK))
+    digests = np.concatenate([_digests(X[rows], target[rows], seed) for rows in blocks])
     distinct, numbers = np.unique(digests, return_inverse=True)
     if distinct.size < 2 * N_FOLDS:
         return []

@@ -18,15 +18,8 @@ from clustruct._typing import Floats
 from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators import descriptions as tables
+from clustruct.estimators import intake
 from clustruct.estimators.common import Constraints
-from clustruct.estimators.intake import (
-    Samples,
-    apply_model,
-    class_response,
-    mean_over_samples,
-    named,
-    number_response,
-)
 from clustruct.estimators.samples.base import HostScore, SampleCluster
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
@@ -100,7 +93,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         """
         check_is_fitted(self)
         width = None if self._single else self._W.shape[2]
-        return apply_model(self, self._predictions, X, width)
+        return intake.apply_model(self, self._predictions, X, width)
 
     def _predictions(self, design: LocalDesign) -> Rows:
         """Weighted predictions for placed samples."""
@@ -119,16 +112,16 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         check_is_fitted(self)
         n_experts, _, n_outputs = self._W.shape
         width = n_experts if self._single else (n_experts, n_outputs)
-        return apply_model(self, self._all_predictions, X, width)
+        return intake.apply_model(self, self._all_predictions, X, width)
 
     def _all_predictions(self, design: Design) -> Rows:
         """Every expert's predictions for placed samples."""
         predicted = loss_of(self).predictions(self._scores(design))
         return predicted[:, :, 0] if self._single else predicted
 
-    def _respond(self, samples: Samples) -> Response:
+    def _respond(self, samples: intake.Samples) -> Response:
         self._single = len(samples.targets.shape) == 1
-        return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
+        return intake.number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
         target = np.asarray(targets, dtype=np.float64)
@@ -214,12 +207,12 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes.
         """
         check_is_fitted(self)
-        return apply_model(self, self._choose, X, None, self.classes_.dtype)
+        return intake.apply_model(self, self._choose, X, None, self.classes_.dtype)
 
     def _choose(self, design: LocalDesign) -> Rows:
         """Classes for placed samples."""
         weighted = self._weighted(design)
-        return named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
+        return intake.named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -231,7 +224,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self)
-        return apply_model(self, self._weighted, X, self.classes_.size)
+        return intake.apply_model(self, self._weighted, X, self.classes_.size)
 
     def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
         """One answer of each expert, without repetition.
@@ -245,9 +238,9 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes, in the order of `experts_`.
         """
         check_is_fitted(self)
-        return apply_model(
+        return intake.apply_model(
             self,
-            lambda design: named(self.classes_, self._first_choices(design)),
+            lambda design: intake.named(self.classes_, self._first_choices(design)),
             X,
             self._W.shape[0],
             self.classes_.dtype,
@@ -275,7 +268,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         float
             To be compared with the error of a single classifier's first answers.
         """
-        return mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
+        return intake.mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
 
     def _missed(self, design: Design, classes: NDArray[Any]) -> Rows:
         """One for the samples whose class is among no expert's choices, zero for the others."""
@@ -301,8 +294,8 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             return xp.stack([-scores[:, :, 0], scores[:, :, 0]], axis=2)
         return scores
 
-    def _respond(self, samples: Samples) -> Response:
-        self.classes_, response = class_response(
+    def _respond(self, samples: intake.Samples) -> Response:
+        self.classes_, response = intake.class_response(
             samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
         if self.n_clusters >= self.classes_.size:

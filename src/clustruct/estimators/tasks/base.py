@@ -19,19 +19,14 @@ from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, like, take, to_host
 from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, load
+from clustruct.estimators import intake
 from clustruct.estimators.common import ClusterModel, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
-from clustruct.estimators.intake import (
-    apply_model,
-    check_targets,
-    check_weights,
-    is_missing,
-    place_matrix,
-)
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
 from clustruct.estimators.tasks.layouts import (
     Ids,
     Reading,
+    Weights,
     as_ids,
     check_answered,
     known_codes,
@@ -91,11 +86,7 @@ class TaskScore:
     """Scores of the predictions for targets that there are, on the host."""
 
     def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
     ) -> float:
         """Share of the variance of all targets that is explained, or of right predictions.
 
@@ -116,7 +107,7 @@ class TaskScore:
             )
         weights = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
         weights = np.broadcast_to(weights.reshape(-1, *[1] * (targets.ndim - 1)), targets.shape)
-        known = ~is_missing(targets)
+        known = ~intake.is_missing(targets)
         targets, predicted, weights = targets[known], predicted[known], weights[known]
         if numbers:
             return float(r2_score(targets, predicted, sample_weight=weights))
@@ -150,11 +141,7 @@ class TaskCluster(ClusterModel):
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
     def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
     ) -> Any:
         """Fit the tasks."""
         reading = read(self, X, y, tasks, sample_weight)
@@ -233,7 +220,7 @@ class TaskCluster(ClusterModel):
         `width` and `dtype` say what it returns.
         """
         if tasks is None:
-            return apply_model(
+            return intake.apply_model(
                 self, lambda design: finish(self._all_scores(design)), X, width, dtype
             )
         if self._layout in ("single", "classes"):
@@ -245,7 +232,9 @@ class TaskCluster(ClusterModel):
         def of_own_task(design: PickingDesign, ids: NDArray[Any]) -> Any:
             return finish(self._own_scores(design, as_ids(ids, design.shape[0])))
 
-        return apply_model(self, of_own_task, X, width, dtype, Beside(tasks, "tasks", as_ids))
+        return intake.apply_model(
+            self, of_own_task, X, width, dtype, Beside(tasks, "tasks", as_ids)
+        )
 
     def _all_scores(self, design: Design) -> Rows:
         """Scores of all tasks, ``n x K``, or of the only one."""
@@ -288,9 +277,7 @@ class TaskCluster(ClusterModel):
 
     # ---- New tasks
 
-    def adapt(
-        self, X: ArrayLike, y: ArrayLike, tasks: Ids, sample_weight: ArrayLike | None = None
-    ) -> Any:
+    def adapt(self, X: ArrayLike, y: ArrayLike, tasks: Ids, sample_weight: Weights = None) -> Any:
         """A model that also knows new tasks, of which there are few samples.
 
         Each joins the group with which it costs least, and gets the best weights near the group's
@@ -311,8 +298,8 @@ class TaskCluster(ClusterModel):
             A copy of this one with more tasks.
         """
         check_is_fitted(self)
-        design = place_matrix(self, load(X))
-        targets = design.attach(y, "y", partial(check_targets, self, multi_output=False))
+        design = intake.place_matrix(self, load(X))
+        targets = design.attach(y, "y", partial(intake.check_targets, self, multi_output=False))
         ids = as_ids(tasks, design.shape[0])
         names = sorted_names(ids)
         known = [name for name in names.tolist() if name in set(self.tasks_.tolist())]
@@ -323,7 +310,7 @@ class TaskCluster(ClusterModel):
             )
         weights = np.ones(ids.size)
         if sample_weight is not None:
-            weights, _ = check_weights(design, sample_weight)
+            weights, _ = intake.check_weights(design, sample_weight)
         every, codes = np.arange(ids.size), known_codes(ids, names)
         given = TaskTargets(every, codes, self._targets(targets), weights, ids.size)
         return self._joined(design, given.take(np.flatnonzero(weights)), names)

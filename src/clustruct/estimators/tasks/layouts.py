@@ -14,22 +14,23 @@ from sklearn.utils.validation import check_consistent_length
 from clustruct._finite import require_squares
 from clustruct._typing import Floats, Indices
 from clustruct.design import Design, Rows, load
-from clustruct.estimators.intake import (
-    check_classes,
-    check_targets,
-    check_weights,
-    class_weights,
-    is_missing,
-    place_matrix,
-    require_finite_targets,
-    require_targets,
-)
+from clustruct.estimators import intake
 from clustruct.estimators.tasks.entries import Entries
 from clustruct.objectives.tasks.data import TaskTargets
 
-__all__ = ["Ids", "Reading", "as_ids", "check_answered", "known_codes", "read", "sorted_names"]
+__all__ = [
+    "Ids",
+    "Reading",
+    "Weights",
+    "as_ids",
+    "check_answered",
+    "known_codes",
+    "read",
+    "sorted_names",
+]
 
 Ids = ArrayLike | Sequence[Hashable]
+Weights = ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Reading:
 
 
 def read(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: ArrayLike | None
+    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: Weights
 ) -> Reading:
     """What was passed to a fit, in any layout; a classifier gets to know its classes."""
     reading = _read(estimator, X, y, tasks, sample_weight)
@@ -57,22 +58,22 @@ def read(
 
 
 def _read(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: ArrayLike | None
+    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: Weights
 ) -> Reading:
     """Targets of positive weight, in any layout but that of classes as tasks."""
-    require_targets(estimator, y)
+    intake.require_targets(estimator, y)
     columns, numeric = _has_columns(estimator, y, tasks), is_regressor(estimator)
-    design = place_matrix(estimator, X, reset=True).by_rows()
-    check = _check_columns if columns else partial(check_targets, multi_output=False)
+    design = intake.place_matrix(estimator, X, reset=True).by_rows()
+    check = _check_columns if columns else partial(intake.check_targets, multi_output=False)
     targets = design.attach(y, "y", partial(check, estimator))
     n_columns = targets.shape[1] if columns else 1
     targets = design.map(partial(np.asarray, dtype=np.float64 if numeric else None), targets)
     if not columns:
         targets = design.map(lambda a: a.reshape(a.shape[0]), targets)
-    require_finite_targets(design, targets, allow_missing=columns)
+    intake.require_finite_targets(design, targets, allow_missing=columns)
     weights = design.map(lambda a: np.ones(a.shape[0]), targets)
     if sample_weight is not None:
-        weights, _ = check_weights(design, sample_weight)
+        weights, _ = intake.check_weights(design, sample_weight)
     if columns:
         return _by_columns(design, targets, weights, names_of_columns(y, n_columns))
     if tasks is not None:
@@ -145,7 +146,7 @@ def _by_columns(design: Design, Y: Rows, weights: Rows, names: NDArray[Any]) -> 
 
 
 def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
-    tasks, rows = np.nonzero((~is_missing(Y) & (weights > 0.0)[:, None]).T)
+    tasks, rows = np.nonzero((~intake.is_missing(Y) & (weights > 0.0)[:, None]).T)
     return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
 
 
@@ -167,7 +168,7 @@ def _as_signs(estimator: Any, reading: Reading) -> Reading:
     """Classes to tell apart as signs; sets the classes of the estimator."""
     reading = _weigh_classes(estimator.class_weight, reading)
     classes = _classes(reading.entries)
-    check_classes(classes, any_type=reading.layout == "columns")
+    intake.check_classes(classes, any_type=reading.layout == "columns")
     estimator.classes_ = classes
     if classes.size == 2:
         signs = partial(_signs, positive=classes[1])
@@ -218,7 +219,7 @@ def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:
         return np.searchsorted(classes, _plain(a.y))
 
     totals = fold(lambda a: np.bincount(codes(a), a.weights / total, classes.size), entries.targets)
-    mine = class_weights(class_weight, classes, totals)
+    mine = intake.class_weights(class_weight, classes, totals)
 
     def weigh(a: TaskTargets) -> TaskTargets:
         weights = a.weights * mine[codes(a)]
@@ -243,7 +244,7 @@ def _take_ids(design: Design, tasks: Ids) -> Rows:
     if len(ids.shape) != 1:
         raise ValueError(f"tasks has shape {ids.shape}. Give one id for each sample.")
     ids = design.map(np.asarray, ids)
-    if missing := design.fold(lambda mine: int(is_missing(mine).sum()), ids):
+    if missing := design.fold(lambda mine: int(intake.is_missing(mine).sum()), ids):
         raise ValueError(f"tasks is missing {missing} times. Give every sample its task.")
     return ids
 
@@ -272,7 +273,7 @@ def as_ids(tasks: Ids, n_rows: int) -> NDArray[Any]:
         raise ValueError(
             f"tasks has shape {ids.shape}, but X has {n_rows} samples. Give one id for each."
         )
-    if (missing := np.flatnonzero(is_missing(ids))).size:
+    if (missing := np.flatnonzero(intake.is_missing(ids))).size:
         raise ValueError(
             f"tasks[{missing[0]}] is missing ({ids.tolist()[missing[0]]!r}). Give every sample its "
             "task."

@@ -30,7 +30,7 @@ from clustruct.estimators.search.scoring import Scoring, name_of
 from clustruct.estimators.tasks.base import Prices, TaskCluster, price_scale
 from clustruct.estimators.tasks.entries import Summed
 from clustruct.estimators.tasks.folds import Split, folds_of, score_fits, split
-from clustruct.estimators.tasks.layouts import Ids, read
+from clustruct.estimators.tasks.layouts import Ids, Weights, read
 from clustruct.estimators.tasks.scoring import PooledScore, pooled
 from clustruct.losses import loss_of
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
@@ -82,11 +82,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
     def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
     ) -> Any:
         """Fit the tasks, with groups and strengths by cross-validation."""
         if self.criterion != "cv":
