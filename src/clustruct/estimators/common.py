@@ -42,6 +42,7 @@ class ClusterModel(BaseEstimator):
     verbose: int | bool = 0
     callback: Callback | None = None
 
+    _quiet = 0  # the level of `verbose` up to which iterations are not printed
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -68,8 +69,9 @@ class ClusterModel(BaseEstimator):
 
     def _solving(self, known_options: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
         """What the solver of a problem is told by the parameters."""
+        watch = watcher(int(self.verbose) > self._quiet, self.callback)
         return {
-            "budget": Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
+            "budget": Budget(self.max_iter, self.tol, watch),
             "n_starts": None if self.n_init == "auto" else self.n_init,
             "seed": self._seed(),
             "n_jobs": self.n_jobs if self.callback is None else 1,  # iterations in an order

@@ -304,6 +304,11 @@ n_clusters_ : int
 """
 
 OF_SAMPLES = """
+experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
+    Weights of the experts, those with the most samples first. For classes there are always
+    outputs: one for two classes, otherwise one a class.
+intercepts_ : ndarray of shape (n_experts,) or (n_experts, n_outputs)
+    Their intercepts.
 weights_ : ndarray of shape (n_experts,)
     Shares of the experts in the samples' weight, descending.
 labels_ : ndarray of shape (n_samples,)

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.results.scores import ScoreTable
@@ -83,10 +84,15 @@ _ADDED: Mapping[str, Any] = {
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
 
+def _is_record(kind: type) -> bool:
+    """Whether a class is its fields; those of estimators are their parameters only."""
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, BaseEstimator)
+
+
 def _fields(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass or a named tuple; None for other classes."""
-    if dataclasses.is_dataclass(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
+    """The fields of a dataclass or a named tuple; None for other classes, such as estimators."""
+    if _is_record(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
     names: tuple[str, ...] | None = getattr(kind, "_fields", None)
     return names if issubclass(kind, tuple) else None
 
@@ -135,12 +141,12 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
 
 def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
     """Defaults of fields and parameters that a class has gained, where an older file lacks them."""
-    if not dataclasses.is_dataclass(kind):
+    if not _is_record(kind):
         names: list[str] = getattr(kind, "_get_param_names", list)()
         return {name: _ADDED[name] for name in names if name in _ADDED and name not in state}
     return {
         field.name: field.default
-        for field in dataclasses.fields(kind)
+        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
         if field.default is not dataclasses.MISSING and field.name not in state
     }
 

@@ -172,23 +172,11 @@ class CountSelection:
         return -np.asarray(self.values)[:, None]
 
     def points(self) -> list[dict[str, Any]]:
-        """The numbers that were tried.
-
-        Returns
-        -------
-        list of dict
-            The column ``params``.
-        """
+        """The numbers that were tried: the column ``params``."""
         return [{"n_clusters": int(count)} for count in self.n_clusters]
 
     def as_cv_results(self) -> dict[str, Any]:
-        """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score.
-
-        Returns
-        -------
-        dict
-            ``pandas.DataFrame(selection.as_cv_results())`` makes a data frame of it.
-        """
+        """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score."""
         if self.fold_values is not None:
             return score_columns(self.points(), 0.0 - self.fold_values)
         unknown = np.where(self.standard_errors > 0.0, np.nan, 0.0)

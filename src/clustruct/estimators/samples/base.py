@@ -149,9 +149,7 @@ class SampleCluster(ClusterModel, ABC):
             problem = problem.at_hand()
             panel = problem.objective.judged(self._W, self._b)
         objective = problem.objective
-        self._gate, weights = fit_gate(
-            self.gate, objective, panel, self._weights, problem.total, problem.seed
-        )
+        self._gate, weights = fit_gate(self.gate, problem, panel, self._weights)
         self.gate_ = self._gate.classifier
         response = objective.response
         scores = objective.scores(self._W, self._b)
@@ -161,13 +159,8 @@ class SampleCluster(ClusterModel, ABC):
             return float(response.shares @ self._blended_loss(response, scores, mine))
 
         ridge = 0.5 * self.alpha * np.square(self._W).sum(axis=(1, 2))
-        best = panel.least - ridge[panel.choices]
-        self.gate_score_ = GateScore(
-            gated=loss(weights),
-            constant=loss(constant),
-            best=float(response.shares @ best),
-            sharpness=self._gate.sharpness,
-        )
+        best = float(response.shares @ (panel.least - ridge[panel.choices]))
+        self.gate_score_ = GateScore(loss(weights), loss(constant), best, self._gate.sharpness)
 
     def _expert_weights(self, design: LocalDesign, scores: Rows) -> Rows:
         """Weights of the experts for each sample, ``n x Q``, beside its scores."""

@@ -25,6 +25,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from clustruct._typing import Floats, Labels
 from clustruct.objectives.samples.objective import Panel, SampleObjective
+from clustruct.solvers.experts.problem import SampleProblem
 
 __all__ = ["Gate", "fit_gate"]
 
@@ -50,23 +51,19 @@ class Gate:
 
 
 def fit_gate(
-    gate: Any,
-    objective: SampleObjective,
-    panel: Panel,
-    weights_of_experts: Floats,
-    total: float,
-    seed: int,
+    gate: Any, problem: SampleProblem, panel: Panel, weights_of_experts: Floats
 ) -> tuple[Gate, Floats]:
     """Fit a gate to experts; return it, and its weights for samples it has not seen, ``n x Q``.
 
     `gate` is a classifier, or True for multinomial logistic regression; samples are on the host,
-    each with the expert that it chooses; `total` is their weight, and `seed` that of the folds.
+    each with the expert that it chooses.
     """
+    objective = problem.objective
     template = LogisticRegression(solver="newton-cholesky") if gate is True else gate
     X, shares = objective.design.matrix(), objective.response.shares
     log_shares = np.log(weights_of_experts)
-    weights = total * shares
-    folds = _folds(X, np.asarray(objective.response.target), seed)
+    weights = problem.total * shares
+    folds = _folds(X, np.asarray(objective.response.target), problem.seed)
     labels = _held_out_labels(objective, panel, folds)
     unseen = np.tile(log_shares, (shares.size, 1))
     for rest, held in folds:

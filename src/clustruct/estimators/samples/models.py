@@ -1,4 +1,4 @@
-"""Several linear experts, each sample answered by its best one."""
+"""Several linear experts, each sample predicted by its best one."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -30,22 +30,15 @@ __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 @documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
 @dataclass(repr=False, eq=False)
 class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
-    """Several linear regressions, each sample answered by the one that fits it best.
+    """Several linear regressions, each sample predicted by the one that fits it best.
 
     Minimises, over experts and the assignment of samples to them,
 
     ``(1/S) sum_i s_i (loss(y_i, v_q(i)' x_i + b_q(i)) + alpha/2 ||v_q(i)||^2)``.
 
-    Which expert answers is known from ``y`` alone: for a new sample there are several answers, of
-    which one is good, or their weighted mean. Where ``x`` tells which expert answers, a `gate` can
-    learn it.
-
-    Attributes
-    ----------
-    experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
-        Weights of the experts, those with the most samples first.
-    intercepts_ : ndarray of shape (n_experts,) or (n_experts, n_outputs)
-        Their intercepts.
+    Which expert is the right one is known from ``y`` alone: for a new sample there are several
+    predictions, of which one is good, or their weighted mean. Where ``x`` tells which expert is
+    right, a `gate` can learn it.
 
     See Also
     --------
@@ -84,12 +77,12 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     }
 
     def predict(self, X: ArrayLike) -> Floats:
-        """The experts' answers, weighted by their shares of the samples, or by the gate.
+        """The experts' predictions, weighted by their shares of the samples, or by the gate.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
+            Predictions.
         """
         check_is_fitted(self)
         width = None if self._single else self._W.shape[2]
@@ -102,12 +95,12 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         return blended[:, 0] if self._single else blended
 
     def predict_experts(self, X: ArrayLike) -> Floats:
-        """Every expert's answer.
+        """Every expert's prediction.
 
         Returns
         -------
         ndarray of shape (n_samples, n_experts) or (n_samples, n_experts, n_outputs)
-            Answers, in the order of `experts_`.
+            Predictions, in the order of `experts_`.
         """
         check_is_fitted(self)
         n_experts, _, n_outputs = self._W.shape
@@ -130,7 +123,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         return target, loss, target.shape[1]
 
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
-        """Loss of the weighted answers."""
+        """Loss of the weighted predictions."""
         loss = response.loss
         blended = loss.link(blend(weights, loss.predictions(scores)))
         return loss.value(response.target, blended)
@@ -138,7 +131,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.regressor_tags.poor_score = True  # one answer for what has several
+        tags.regressor_tags.poor_score = True  # one prediction for what has several
         return tags
 
 
@@ -149,18 +142,10 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
 )
 @dataclass(repr=False, eq=False)
 class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
-    """Several linear classifiers, each sample answered by the one that fits it best.
+    """Several linear classifiers, each sample predicted by the one that fits it best.
 
-    Gives several different answers to a sample, of which one is good. There must be more classes
-    than experts: otherwise all classes could be answered, and any fit is perfect.
-
-    Attributes
-    ----------
-    experts_ : ndarray of shape (n_experts, n_outputs, n_features)
-        Weights of the experts, those with the most samples first; one output for two classes,
-        otherwise one a class.
-    intercepts_ : ndarray of shape (n_experts, n_outputs)
-        Their intercepts.
+    Predicts several classes for a sample, of which one is good. There must be more classes than
+    experts: otherwise all classes could be predicted, and any fit is perfect.
 
     See Also
     --------
@@ -227,7 +212,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         return intake.apply_model(self, self._weighted, X, self.classes_.size)
 
     def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
-        """One answer of each expert, without repetition.
+        """One class of each expert, without repetition.
 
         The expert with the most samples gives its first choice, the next one its first choice
         among the classes that are left, and so on.
@@ -250,33 +235,33 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         """Codes of the experts' choices for placed samples, without repetition."""
         shares = self._class_shares(self._scores(design))
         xp = namespace(shares)
-        answers: list[Any] = []
+        choices: list[Any] = []
         for q in range(shares.shape[1]):
             mine = shares[:, q, :]
-            for taken in answers:
+            for taken in choices:
                 mine = xp.where(indicator(taken, mine.shape[1]), -xp.inf, mine)
-            answers.append(xp.argmax(mine, axis=1))
-        return xp.stack(answers, axis=1)
+            choices.append(xp.argmax(mine, axis=1))
+        return xp.stack(choices, axis=1)
 
     def best_error(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Share of the samples whose class is among no expert's answers.
+        """Share of the samples whose class no expert predicts.
 
         Returns
         -------
         float
-            To be compared with the error of a single classifier's first answers.
+            To be compared with the error of a single classifier's first choices.
         """
         return intake.mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
 
     def _missed(self, design: Design, classes: NDArray[Any]) -> Rows:
         """One for the samples whose class is among no expert's choices, zero for the others."""
-        answers = self._first_choices(design)
-        xp = namespace(answers)
+        choices = self._first_choices(design)
+        xp = namespace(choices)
         codes = np.searchsorted(self.classes_, classes).clip(max=self.classes_.size - 1)
         codes = np.where(self.classes_[codes] == classes, codes, -1)
-        missed = xp.all(answers != beside(codes, answers)[:, None], axis=1)
+        missed = xp.all(choices != beside(codes, choices)[:, None], axis=1)
         return cast(missed, xp.float64)
 
     def _weighted(self, design: LocalDesign) -> Rows:
@@ -301,7 +286,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         if self.n_clusters >= self.classes_.size:
             raise ValueError(
                 f"n_clusters={self.n_clusters} must be less than the number of classes, "
-                f"{self.classes_.size}: as many experts could answer every class. "
+                f"{self.classes_.size}: as many experts could predict every class. "
                 "Give fewer experts."
             )
         return response

@@ -9,7 +9,7 @@ single classifier.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
-from clustruct._typing import Floats, Indices
+from clustruct._typing import Floats
 from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import Samples, validate, weigh
@@ -156,18 +156,26 @@ class CountSearch(SampleCluster):
             kept=kept,
             splitter=in_order_or_shuffled(targets, is_classifier(self), None),
         )
+        compared, scoring = self._compared, self.scoring
         # Predictions depend on the gate; the loss of the best expert does not.
-        gate = self.scoring is not None
-        model = self._model(1, seed, gate=gate, callback=None, n_jobs=1)
-        score = partial(
-            _score_fold,
-            sample=(matrix, targets, weights),
-            counts=counts,
-            model=model,
-            compared=self._compared,
-            scoring=self.scoring,
-        )
-        jobs = [partial(score, number, *rows) for number, rows in enumerate(folds.each)]
+        template = self._model(1, seed, gate=scoring is not None, callback=None, n_jobs=1)
+
+        def score(number: int) -> Scored:
+            """Scores, and losses of the best experts, of every number of them on a fold."""
+            parts = matrix, targets, weights
+            rest, held = ([part[rows] for part in parts] for rows in folds.each[number])
+            fit = cache(lambda q: _fitted(clone(template).set_params(n_clusters=q), *rest))
+            found = []
+            for model in map(fit, counts):
+                if scoring is None:
+                    mine = -compared(model, partial(fit, 1), *held)
+                else:
+                    mine = model_scorer(scoring, held[2])(model, *held[:2])
+                found.append((mine, model.best_loss(*held)))
+            unconverged = sum(not fit(count).status_.converged for count in counts)
+            return Scored((..., number), np.array(found), unconverged)
+
+        jobs = [partial(score, number) for number in range(len(folds.each))]
         name = "" if self.scoring is None else name_of(self.scoring)
         shape = len(counts), 2, len(jobs)
         table = partial(table_of, counts, "cv", name)
@@ -197,7 +205,7 @@ class CountSearch(SampleCluster):
 
     def _counts(self, y: NDArray[Any]) -> list[int]:
         """The numbers to try."""
-        most = self._most(y)
+        most = max(1, np.unique(y).size - 1) if is_classifier(self) else y.shape[0]
         possible = sorted({q for q in check_counts(self.n_clusters, "experts") if q <= most})
         if not possible:
             raise ValueError(
@@ -205,33 +213,6 @@ class CountSearch(SampleCluster):
                 f"samples: at most {most} experts can be fitted. Give smaller numbers."
             )
         return possible
-
-
-def _score_fold(
-    number: int,
-    fitted: Indices,
-    scored: Indices,
-    *,
-    sample: tuple[Any, NDArray[Any], Floats],
-    counts: list[int],
-    model: Any,
-    compared: Callable[..., float],
-    scoring: Scoring | None,
-) -> Scored:
-    """Scores, and losses of the best experts, of every number of them on a fold."""
-    rest, held = ([part[rows] for part in sample] for rows in (fitted, scored))
-    X, y, weights = held
-    fit = cache(lambda count: _fitted(clone(model).set_params(n_clusters=count), *rest))
-    found = []
-    for count in counts:
-        mine = fit(count)
-        if scoring is None:
-            score = -compared(mine, partial(fit, 1), *held)
-        else:
-            score = model_scorer(scoring, weights)(mine, X, y)
-        found.append((score, mine.best_loss(*held)))
-    unconverged = sum(not fit(count).status_.converged for count in counts)
-    return Scored((..., number), np.array(found), unconverged)
 
 
 def table_of(
@@ -242,11 +223,9 @@ def table_of(
     Scores and losses have the shape (n_counts, 2, n_folds).
     """
     scores, losses = found[:, 0], found[:, 1].mean(axis=1)
-    if criterion == "cv" and rule.name == "fewest":  # within one standard error, here
-        chosen = Rule("one_se").choose(scores, np.array(counts))
-    else:
-        chosen = rule.choose(scores, np.array(counts))
+    within_error = criterion == "cv" and rule.name == "fewest"
     folds, numbers = 0.0 - scores, np.array(counts, dtype=np.intp)
+    chosen = (Rule("one_se") if within_error else rule).choose(scores, numbers)
     values, errors = folds.mean(axis=1), standard_errors(folds)
     return CountSelection(
         criterion, numbers, values, errors, losses, counts[chosen], folds, rule.name, scoring

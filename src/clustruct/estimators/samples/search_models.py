@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct._docs import documented
 from clustruct._typing import Floats
@@ -29,9 +28,6 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     ----------
     selection_ : CountSelection
         The criterion for every number of experts.
-    experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
-        Weights of the experts; this and all other attributes are those of
-        `SampleClusterRegressor`.
 
     See Also
     --------
@@ -43,7 +39,7 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     a share of the samples evenly: else experts would be added to make up for samples that follow
     one rule more closely than another, or none.
 
-    The loss of the best answer falls with every expert, even where there is none to find. With
+    The loss of the best expert falls with every expert, even where there is none to find. With
     ``criterion="cv"`` its logarithm is compared with that of as many offsets, placed as well as
     can be, for normal noise around a single regression; the smallest number of experts within one
     standard error of the best is chosen.
@@ -58,9 +54,6 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """
 
     _plain = SampleClusterRegressor
-
-    def _most(self, y: NDArray[Any]) -> int:
-        return int(y.shape[0])
 
     @staticmethod
     def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
@@ -89,9 +82,9 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):  # type: 
 
     Notes
     -----
-    With ``criterion="cv"`` the share of samples whose class is among no expert's answers is
-    compared with that of a single classifier which gives as many answers; the smallest number of
-    experts within one standard error of the best is chosen.
+    With ``criterion="cv"`` the share of samples whose class no expert predicts is compared with
+    that of a single classifier's first choices, as many as there are experts; the smallest number
+    of experts within one standard error of the best is chosen.
 
     Examples
     --------
@@ -105,9 +98,6 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):  # type: 
     """
 
     _plain = SampleClusterClassifier
-
-    def _most(self, y: NDArray[Any]) -> int:
-        return max(1, int(np.unique(y).size) - 1)
 
     @staticmethod
     def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:

@@ -28,9 +28,9 @@ from clustruct.estimators.tasks.layouts import (
     Reading,
     Weights,
     as_ids,
-    check_answered,
     known_codes,
     read,
+    require_tasks,
     sorted_names,
 )
 from clustruct.losses import loss_of
@@ -322,7 +322,7 @@ class TaskCluster(ClusterModel):
         centroids, levels = to_host(self.centroids_), to_host(self.centroid_intercepts_)
         rows = np.vstack([dense, centroids, self._frame.means])
         entries = Entries(as_design(rows), replace(targets, height=rows.shape[0]), names.size)
-        check_answered(entries, names)
+        require_tasks(entries, names)
         prepared = entries.prepared_in(self._frame, loss_of(self), self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)
         share = names.size / self._frame.n_tasks

@@ -23,7 +23,7 @@ __all__ = [
     "Reading",
     "Weights",
     "as_ids",
-    "check_answered",
+    "require_tasks",
     "known_codes",
     "read",
     "sorted_names",
@@ -53,7 +53,7 @@ def read(
     reading = _read(estimator, X, y, tasks, sample_weight)
     if not is_regressor(estimator):
         reading = _as_signs(estimator, reading)
-    check_answered(reading.entries, reading.names)
+    require_tasks(reading.entries, reading.names)
     return reading
 
 
@@ -112,7 +112,7 @@ def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has {shape[1]} columns, each of them a task, and tasks was given as well. Give y "
-            "one answer a sample, or leave out tasks."
+            "one target a sample, or leave out tasks."
         )
     return False
 
@@ -141,7 +141,7 @@ def _by_columns(design: Design, Y: Rows, weights: Rows, names: NDArray[Any]) -> 
     """A column a task."""
     targets = design.map(_of_columns, Y, weights)
     if not design.fold(lambda a: a.rows.size, targets):
-        raise ValueError("y holds no answer (of positive weight). Give at least one.")
+        raise ValueError("y holds no target (of positive weight). Give at least one.")
     return Reading(Entries(design, targets, names.size), names, "columns")
 
 
@@ -150,12 +150,12 @@ def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
     return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
 
 
-def check_answered(entries: Entries, names: NDArray[Any]) -> None:
+def require_tasks(entries: Entries, names: NDArray[Any]) -> None:
     """Complain of tasks that have no target."""
     missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
     if missing.size:
         raise ValueError(
-            f"Task {names.tolist()[missing[0]]!r} has no answer (of positive weight), as have "
+            f"Task {names.tolist()[missing[0]]!r} has no target (of positive weight), as have "
             f"{missing.size - 1} others. Leave such tasks out: predictions for an unknown task are "
             "those of the mean predictor."
         )

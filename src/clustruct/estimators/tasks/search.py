@@ -22,7 +22,6 @@ from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
 from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
-from clustruct.estimators.options import watcher
 from clustruct.estimators.search import engine
 from clustruct.estimators.search.engine import Scored, Use
 from clustruct.estimators.search.rules import Rule
@@ -70,6 +69,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     rule: str = "fewest"
     criterion: str = "cv"
 
+    _quiet = 1  # up to there, folds are counted
     _constraints: ClassVar[Constraints] = {
         **SEARCH_CONSTRAINTS,
         "alpha": _SEVERAL,
@@ -122,12 +122,6 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         if not isinstance(self.random_state, Integral):
             model.random_state = self._seed()
         return model
-
-    def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
-        """The problem of a fit; its steps are printed only where more than folds are wanted."""
-        problem = super()._problem(objective, n_clusters)
-        watch = watcher(int(self.verbose) > 1, self.callback)
-        return replace(problem, budget=replace(problem.budget, monitor=watch))
 
     def _grid(self, scale: float, intercept: float) -> tuple[Prices, ...]:
         """All strengths to try, neighbours next to each other."""
