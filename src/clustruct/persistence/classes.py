@@ -92,7 +92,7 @@ def _is_record(kind: type) -> bool:
 def _fields(kind: type) -> tuple[str, ...] | None:
     """The fields of a dataclass or a named tuple; None for other classes, such as estimators."""
     if _is_record(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
+        return tuple(field.name for field in dataclasses.fields(kind))
     names: tuple[str, ...] | None = getattr(kind, "_fields", None)
     return names if issubclass(kind, tuple) else None
 
@@ -146,7 +146,7 @@ def _missing_defaults(kind: type, state: Mapping[str, Any]) -> dict[str, Any]:
         return {name: _ADDED[name] for name in names if name in _ADDED and name not in state}
     return {
         field.name: field.default
-        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
+        for field in dataclasses.fields(kind)
         if field.default is not dataclasses.MISSING and field.name not in state
     }
 

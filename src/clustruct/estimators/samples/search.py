@@ -225,7 +225,7 @@ def table_of(
     scores, losses = found[:, 0], found[:, 1].mean(axis=1)
     within_error = criterion == "cv" and rule.name == "fewest"
     folds, numbers = 0.0 - scores, np.array(counts, dtype=np.intp)
-    chosen = (Rule("one_se") if within_error else rule).choose(scores, numbers)
+    chosen = (Rule("one_se") if within_error else rule).choose(scores, np.array(counts))
     values, errors = folds.mean(axis=1), standard_errors(folds)
     return CountSelection(
         criterion, numbers, values, errors, losses, counts[chosen], folds, rule.name, scoring
