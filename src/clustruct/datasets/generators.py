@@ -91,11 +91,6 @@ def make_clustered_features(
     ClusteredFeatures
         Design and targets, with the true weights and groups.
 
-    See Also
-    --------
-    make_experts : Samples in groups.
-    make_clustered_tasks : Tasks in groups.
-
     Notes
     -----
     In classification, ``noise=1`` makes logistic regression the true model, with `coef` and
@@ -197,11 +192,6 @@ def make_experts(
     Experts
         Design and targets, with the true experts and the expert of each sample.
 
-    See Also
-    --------
-    make_clustered_features : Features in groups.
-    make_clustered_tasks : Tasks in groups.
-
     Notes
     -----
     The paper names 8 informative features in its text and 10 at its Table 1. With 10, least squares
@@ -293,11 +283,6 @@ def make_clustered_tasks(
     ClusteredTasks
         Design and targets, with the weights, centroids and groups of the tasks. Its methods
         ``columns()`` and ``rows()`` return the two layouts of the same targets.
-
-    See Also
-    --------
-    make_clustered_features : Features in groups.
-    make_experts : Samples in groups.
 
     Notes
     -----

@@ -74,8 +74,7 @@ def fetch_movie_reviews(
     Notes
     -----
     The paper says only that stop words, rare words and words with a small mean TF-IDF were
-    removed, and that 5623 were left. Here, English stop words are removed, then words in fewer
-    than ten reviews, then all but the 5623 with the largest mean TF-IDF.
+    removed, and that 5623 were left; ``DESCR`` says how that is done here.
 
     Examples
     --------

@@ -29,25 +29,7 @@ from clustruct.results import ExpertGroup, ExpertGroups, GateScore
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
-__all__ = ["HostScore", "SampleCluster"]
-
-
-@documented((), (), (ARGUMENTS,))
-class HostScore:
-    """Scores by scikit-learn's metrics, on the host."""
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Coefficient of determination, or share of right predictions, of `predict`.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        model: Any = self
-        metric = accuracy_score if is_classifier(model) else r2_score
-        predicted = load(model.predict(X))
-        return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
+__all__ = ["SampleCluster"]
 
 
 @documented((), (), (ARGUMENTS,))
@@ -192,7 +174,7 @@ class SampleCluster(ClusterModel, ABC):
         """The least loss of each sample."""
         return self._objective_of(design, y).least_losses(self._W, self._b)
 
-    def _of_samples(self, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Rows:
+    def _of_samples(self, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Any:
         """A number for each sample and its target, lazily for Dask."""
         check_is_fitted(self)
         return intake.apply_model(self, function, X, None, dtype, intake.beside_targets(self, y))
@@ -205,8 +187,7 @@ class SampleCluster(ClusterModel, ABC):
         ndarray of shape (n_samples,)
             Numbers of the experts, lazily for Dask.
         """
-        labels: Labels = self._of_samples(self._best_experts, X, y, np.intp)
-        return labels
+        return self._of_samples(self._best_experts, X, y, np.intp)
 
     def best_loss(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -219,6 +200,18 @@ class SampleCluster(ClusterModel, ABC):
             Half the mean squared residual, for the squared loss.
         """
         return intake.mean_over_samples(self._of_samples(self._best_losses, X, y), sample_weight)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination, or share of right predictions, of `predict`.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        metric = accuracy_score if is_classifier(self) else r2_score
+        predicted = load(self.predict(X))
+        return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
 
     def clusters(self) -> ExpertGroups:
         """The experts as a table: share, size, intercept and weights of each.

@@ -123,10 +123,8 @@ def _fit(template: Any, X: Any, labels: Labels, weights: Floats) -> Any:
     """A fitted copy, or None where there is only one label to learn."""
     if np.unique(labels).size < 2:
         return None
-    classifier = clone(template)
-    if has_fit_parameter(classifier, "sample_weight"):
-        return classifier.fit(X, labels, sample_weight=weights)
-    return classifier.fit(X, labels)
+    weighed = has_fit_parameter(template, "sample_weight")
+    return clone(template).fit(X, labels, **({"sample_weight": weights} if weighed else {}))
 
 
 def _log_proba(classifier: Any, X: Any, log_shares: Floats) -> Floats:

@@ -20,7 +20,7 @@ from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators import intake
 from clustruct.estimators.common import Constraints
-from clustruct.estimators.samples.base import HostScore, SampleCluster
+from clustruct.estimators.samples.base import SampleCluster
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
@@ -29,7 +29,7 @@ __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 
 @documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
 @dataclass(repr=False, eq=False)
-class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
+class SampleClusterRegressor(RegressorMixin, SampleCluster):
     """Several linear regressions, each sample predicted by the one that fits it best.
 
     Minimises, over experts and the assignment of samples to them,
@@ -71,6 +71,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     loss: str | Loss = "squared"
     huber_delta: float = 1.35
 
+    score = SampleCluster.score  # on the host, wherever X is
     _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
@@ -141,7 +142,7 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
 @dataclass(repr=False, eq=False)
-class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
+class SampleClusterClassifier(ClassifierMixin, SampleCluster):
     """Several linear classifiers, each sample predicted by the one that fits it best.
 
     Predicts several classes for a sample, of which one is good. There must be more classes than
@@ -170,6 +171,7 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     loss: str | Loss = "logistic"
     class_weight: Mapping[Any, float] | str | None = None
 
+    score = SampleCluster.score
     _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],

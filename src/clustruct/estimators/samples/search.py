@@ -234,10 +234,9 @@ def table_of(
 
 def _fitted(model: Any, *sample: Any) -> Any:
     """Fit a model; those that did not converge are counted, and warned of once for all."""
-    if model.callback is not None:  # may end the fit, which is no failure
-        return model.fit(*sample)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        if model.callback is None:  # otherwise it may end the fit, which is no failure
+            warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(*sample)
 
 

@@ -22,17 +22,9 @@ from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, loa
 from clustruct.estimators import intake
 from clustruct.estimators.common import ClusterModel, Constraints
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
+from clustruct.estimators.tasks import layouts
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
-from clustruct.estimators.tasks.layouts import (
-    Ids,
-    Reading,
-    Weights,
-    as_ids,
-    known_codes,
-    read,
-    require_tasks,
-    sorted_names,
-)
+from clustruct.estimators.tasks.layouts import Ids, Reading, Weights
 from clustruct.losses import loss_of
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.data import OwnRows, TaskTargets, members_of
@@ -82,39 +74,6 @@ class Prices:
 
 
 @documented((), (), (ARGUMENTS, TASK_ARGUMENTS))
-class TaskScore:
-    """Scores of the predictions for targets that there are, on the host."""
-
-    def score(
-        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
-    ) -> float:
-        """Share of the variance of all targets that is explained, or of right predictions.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        model: Any = self
-        numbers = is_regressor(model)
-        predicted = to_host(model.predict(X, tasks))
-        targets = np.asarray(to_host(y), dtype=np.float64 if numbers else None)
-        targets = targets.reshape(-1) if predicted.ndim == 1 else targets
-        if targets.shape != predicted.shape:
-            raise ValueError(
-                f"y has shape {targets.shape}, but there are predictions of shape "
-                f"{predicted.shape}. Give tasks, one id for each sample, or a column for each task."
-            )
-        weights = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
-        weights = np.broadcast_to(weights.reshape(-1, *[1] * (targets.ndim - 1)), targets.shape)
-        known = ~intake.is_missing(targets)
-        targets, predicted, weights = targets[known], predicted[known], weights[known]
-        if numbers:
-            return float(r2_score(targets, predicted, sample_weight=weights))
-        return float(np.average(targets == predicted, weights=weights))
-
-
-@documented((), (), (ARGUMENTS, TASK_ARGUMENTS))
 @dataclass(repr=False, eq=False)
 class TaskCluster(ClusterModel):
     """What regression and classification share."""
@@ -144,7 +103,7 @@ class TaskCluster(ClusterModel):
         self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
     ) -> Any:
         """Fit the tasks."""
-        reading = read(self, X, y, tasks, sample_weight)
+        reading = layouts.read(self, X, y, tasks, sample_weight)
         prepared = self._prepare(reading.entries)
         prices = self._prices(price_scale(prepared), prepared)
         return self._fit_prepared(reading, prepared, prices, self.n_clusters)
@@ -230,10 +189,10 @@ class TaskCluster(ClusterModel):
             )
 
         def of_own_task(design: PickingDesign, ids: NDArray[Any]) -> Any:
-            return finish(self._own_scores(design, as_ids(ids, design.shape[0])))
+            return finish(self._own_scores(design, layouts.as_ids(ids, design.shape[0])))
 
         return intake.apply_model(
-            self, of_own_task, X, width, dtype, Beside(tasks, "tasks", as_ids)
+            self, of_own_task, X, width, dtype, Beside(tasks, "tasks", layouts.as_ids)
         )
 
     def _all_scores(self, design: Design) -> Rows:
@@ -247,13 +206,40 @@ class TaskCluster(ClusterModel):
         # Code -1 finds the mean predictor.
         coef = np.vstack([to_host(self.coef_), to_host(self.mean_coef_)])
         intercept = np.append(to_host(self.intercept_), self.mean_intercept_)
-        used, codes = np.unique(known_codes(ids, self.tasks_), return_inverse=True)
+        used, codes = np.unique(layouts.known_codes(ids, self.tasks_), return_inverse=True)
         if not used.size:
             return design.scores(coef[:1].T)[:, 0]
         members = members_of(codes.reshape(-1), used.size)
         rows = OwnRows(lambda t: design.rows(members[t]), [mine.size for mine in members])
         scores = rows.scores(coef[used], intercept[used])
         return take(scores, np.argsort(np.concatenate(members)))
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
+    ) -> float:
+        """Share of the variance of all targets that is explained, or of right predictions.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        numbers = is_regressor(self)
+        predicted = to_host(self.predict(X, tasks))
+        targets = np.asarray(to_host(y), dtype=np.float64 if numbers else None)
+        targets = targets.reshape(-1) if predicted.ndim == 1 else targets
+        if targets.shape != predicted.shape:
+            raise ValueError(
+                f"y has shape {targets.shape}, but there are predictions of shape "
+                f"{predicted.shape}. Give tasks, one id for each sample, or a column for each task."
+            )
+        weights = _check_sample_weight(sample_weight, predicted, dtype=np.float64)
+        weights = np.broadcast_to(weights.reshape(-1, *[1] * (targets.ndim - 1)), targets.shape)
+        known = ~intake.is_missing(targets)
+        targets, predicted, weights = targets[known], predicted[known], weights[known]
+        if numbers:
+            return float(r2_score(targets, predicted, sample_weight=weights))
+        return float(np.average(targets == predicted, weights=weights))
 
     def clusters(self) -> TaskGroups:
         """The groups as a table: tasks and centroid of each.
@@ -300,8 +286,8 @@ class TaskCluster(ClusterModel):
         check_is_fitted(self)
         design = intake.place_matrix(self, load(X))
         targets = design.attach(y, "y", partial(intake.check_targets, self, multi_output=False))
-        ids = as_ids(tasks, design.shape[0])
-        names = sorted_names(ids)
+        ids = layouts.as_ids(tasks, design.shape[0])
+        names = layouts.sorted_names(ids)
         known = [name for name in names.tolist() if name in set(self.tasks_.tolist())]
         if known:
             raise ValueError(
@@ -311,7 +297,7 @@ class TaskCluster(ClusterModel):
         weights = np.ones(ids.size)
         if sample_weight is not None:
             weights, _ = intake.check_weights(design, sample_weight)
-        every, codes = np.arange(ids.size), known_codes(ids, names)
+        every, codes = np.arange(ids.size), layouts.known_codes(ids, names)
         given = TaskTargets(every, codes, self._targets(targets), weights, ids.size)
         return self._joined(design, given.take(np.flatnonzero(weights)), names)
 
@@ -322,7 +308,7 @@ class TaskCluster(ClusterModel):
         centroids, levels = to_host(self.centroids_), to_host(self.centroid_intercepts_)
         rows = np.vstack([dense, centroids, self._frame.means])
         entries = Entries(as_design(rows), replace(targets, height=rows.shape[0]), names.size)
-        require_tasks(entries, names)
+        layouts.require_tasks(entries, names)
         prepared = entries.prepared_in(self._frame, loss_of(self), self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)
         share = names.size / self._frame.n_tasks

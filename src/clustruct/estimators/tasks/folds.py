@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ __all__ = ["Split", "folds_of", "score_fits", "split"]
 FITTED, SCORED = 1, 2
 EVERY = 4  # sums
 Uses = NDArray[np.uint8]
+# Targets to fit on, and to score on.
+Split = tuple[Entries | Summed, Entries | Summed]
 
 # Bytes of predictions that are gathered at a time, for scores that want all of them.
 GATHERED_BYTES = 1 << 28
@@ -88,13 +90,6 @@ def _strata(reading: Reading) -> Indices:
     return design.fold(strata, targets, combine=lambda a, b: np.concatenate([a, b]))
 
 
-class Split(NamedTuple):
-    """Targets to fit on, and to score on."""
-
-    rest: Entries | Summed
-    held: Entries | Summed
-
-
 def split(
     entries: Entries, folds: Sequence[Uses], loss: Loss, score: PooledScore | None
 ) -> tuple[Entries | Summed, list[Split]]:
@@ -109,13 +104,12 @@ def split(
         return entries.at(np.flatnonzero(uses & what))
 
     if not (loss.quadratic and entries.adds_up):
-        return entries, [Split(used(uses, FITTED), used(uses, SCORED)) for uses in folds]
+        return entries, [(used(uses, FITTED), used(uses, SCORED)) for uses in folds]
     whole, splits = _summed_splits(entries, folds)
     if score is None:
         return whole, splits
-    return whole, [
-        Split(mine.rest, used(uses, SCORED)) for mine, uses in zip(splits, folds, strict=True)
-    ]
+    rests = (rest for rest, _ in splits)
+    return whole, [(rest, used(uses, SCORED)) for rest, uses in zip(rests, folds, strict=True)]
 
 
 def _summed_splits(entries: Entries, folds: Sequence[Uses]) -> tuple[Summed, list[Split]]:
@@ -137,8 +131,8 @@ def _summed_splits(entries: Entries, folds: Sequence[Uses]) -> tuple[Summed, lis
     def summed(wanted: NDArray[np.bool_]) -> Summed:
         return Summed(cells.added_up(wanted[pattern], task), count)
 
-    splits = [Split(summed(mine & FITTED > 0), summed(mine & SCORED > 0)) for mine in uses]
-    return summed(np.ones(uses.shape[1], dtype=bool)), splits
+    whole = summed(np.ones(uses.shape[1], dtype=bool))
+    return whole, [(summed(mine & FITTED > 0), summed(mine & SCORED > 0)) for mine in uses]
 
 
 def _patterns(folds: Sequence[Uses], n: int) -> tuple[Indices, Indices]:

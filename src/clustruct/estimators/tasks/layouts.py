@@ -50,17 +50,6 @@ def read(
     estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: Weights
 ) -> Reading:
     """What was passed to a fit, in any layout; a classifier gets to know its classes."""
-    reading = _read(estimator, X, y, tasks, sample_weight)
-    if not is_regressor(estimator):
-        reading = _as_signs(estimator, reading)
-    require_tasks(reading.entries, reading.names)
-    return reading
-
-
-def _read(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: Weights
-) -> Reading:
-    """Targets of positive weight, in any layout but that of classes as tasks."""
     intake.require_targets(estimator, y)
     columns, numeric = _has_columns(estimator, y, tasks), is_regressor(estimator)
     design = intake.place_matrix(estimator, X, reset=True).by_rows()
@@ -75,28 +64,31 @@ def _read(
     if sample_weight is not None:
         weights, _ = intake.check_weights(design, sample_weight)
     if columns:
-        return _by_columns(design, targets, weights, names_of_columns(y, n_columns))
-    if tasks is not None:
-        return _by_ids(design, targets, weights, _take_ids(design, tasks))
-    if numeric:
+        reading = _by_columns(design, targets, weights, names_of_columns(y, n_columns))
+    elif tasks is not None:
+        reading = _by_ids(design, targets, weights, _take_ids(design, tasks))
+    elif numeric:
         raise ValueError(
             f"y is a vector of {design.shape[0]} targets, and tasks=None says of none which "
             "task it belongs to. Give tasks, one id for each sample, or a 2-D y with one column "
             "for each task. For a single task, give y.reshape(-1, 1)."
         )
-    codes = design.map(lambda w: np.zeros(w.size, dtype=np.intp), weights)
-    entries = Entries(design, design.map(_of_own_task, targets, weights, codes), 1)
-    return Reading(entries, np.arange(1), "single")
+    else:
+        codes = design.map(lambda w: np.zeros(w.size, dtype=np.intp), weights)
+        entries = Entries(design, design.map(_of_own_task, targets, weights, codes), 1)
+        reading = Reading(entries, np.arange(1), "single")
+    if not numeric:
+        reading = _as_signs(estimator, reading)
+    require_tasks(reading.entries, reading.names)
+    return reading
 
 
 def _check_columns(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
     """A column a task, on the host, with NaN where there is no target."""
     numeric = is_regressor(estimator)
+    dtype = np.float64 if numeric else None
     Y: NDArray[Any] = check_array(
-        load(y),
-        dtype=np.float64 if numeric else None,
-        ensure_all_finite="allow-nan",
-        input_name="y",
+        load(y), dtype=dtype, ensure_all_finite="allow-nan", input_name="y"
     )
     check_consistent_length(range(n_samples), Y)
     if numeric:
@@ -201,9 +193,8 @@ def _each(targets: TaskTargets, classes: NDArray[Any]) -> TaskTargets:
 
 def _classes(entries: Entries) -> NDArray[Any]:
     """The classes of targets of positive weight."""
-    return entries.design.fold(
-        lambda a: np.unique(_plain(a.y)), entries.targets, combine=np.union1d
-    )
+    fold = entries.design.fold
+    return fold(lambda a: np.unique(_plain(a.y)), entries.targets, combine=np.union1d)
 
 
 def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:

@@ -18,7 +18,7 @@ from clustruct.design import Rows
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators.common import Constraints
 from clustruct.estimators.intake import named
-from clustruct.estimators.tasks.base import TaskCluster, TaskScore
+from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import Ids
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 
@@ -31,7 +31,7 @@ __all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
     (tables.ARGUMENTS, tables.TASK_ARGUMENTS),
 )
 @dataclass(repr=False, eq=False)
-class TaskClusterRegressor(TaskScore, RegressorMixin, TaskCluster):
+class TaskClusterRegressor(RegressorMixin, TaskCluster):
     """Linear regressions of many tasks, whose weights lie near the centroids of a few groups.
 
     Minimises, over the weights ``w_t`` and intercepts of the tasks, the centroids ``v_q`` and the
@@ -75,6 +75,7 @@ class TaskClusterRegressor(TaskScore, RegressorMixin, TaskCluster):
     _: KW_ONLY
     loss: str | Loss = "squared"
 
+    score = TaskCluster.score  # knows of tasks
     _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
     }
@@ -106,7 +107,7 @@ class TaskClusterRegressor(TaskScore, RegressorMixin, TaskCluster):
     (tables.ARGUMENTS, tables.TASK_ARGUMENTS),
 )
 @dataclass(repr=False, eq=False)
-class TaskClusterClassifier(TaskScore, ClassifierMixin, TaskCluster):
+class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     """Linear classifiers of many tasks, whose weights lie near the centroids of a few groups.
 
     Each task tells two classes apart. Fitted to a vector of more than two classes without tasks, it
@@ -131,6 +132,7 @@ class TaskClusterClassifier(TaskScore, ClassifierMixin, TaskCluster):
     loss: str | Loss = "logistic"
     class_weight: Mapping[Any, float] | str | None = None
 
+    score = TaskCluster.score
     _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions({*CLASS_LOSSES, *NUMBER_LOSSES}), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],

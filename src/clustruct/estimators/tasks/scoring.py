@@ -1,6 +1,7 @@
 """scikit-learn's scores for models of tasks, which have to know the task of each sample."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any
 
@@ -66,11 +67,11 @@ def task_scorer(scoring: str | Callable[..., float]) -> "TaskScorer":
     return TaskScorer(get_scorer(scoring))
 
 
+@dataclass(repr=False, eq=False)
 class TaskScorer:
     """A scorer that requests ``tasks`` and has the model predict for them."""
 
-    def __init__(self, scorer: Any) -> None:
-        self._scorer = scorer
+    _scorer: Any
 
     def __call__(self, estimator: Any, X: Any, y: Any, tasks: Ids | None = None) -> float:
         """The score of the predictions for each sample's task."""
@@ -92,12 +93,12 @@ class TaskScorer:
         return f"task_scorer({self._scorer!r})"
 
 
+@dataclass(repr=False, eq=False)
 class _OfTasks:
     """A fitted model that predicts for the task of each sample."""
 
-    def __init__(self, model: Any, tasks: Any) -> None:
-        self._model = model
-        self._tasks = tasks
+    _model: Any
+    _tasks: Any
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._model, name)

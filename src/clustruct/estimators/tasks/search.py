@@ -99,7 +99,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         prepared = self._prepare(whole)
         grid = self._grid(price_scale(prepared), self._intercept_price(prepared))
         points = Points(self._unwatched(), _counts(self.n_clusters, whole.n_tasks), grid, score)
-        summed = all(isinstance(mine.held, Summed) for mine in splits)
+        summed = all(isinstance(held, Summed) for _, held in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
         name = loss.loss_scoring if self.scoring is None else name_of(self.scoring)
         jobs = [partial(_score_split, f, mine, points) for f, mine in enumerate(splits)]
@@ -182,7 +182,7 @@ class Points:
 
 def _score_split(number: int, split: Split, points: Points) -> Scored:
     """Fit and score all points on a fold; tasks without rows get the mean predictor."""
-    entries = split.rest
+    entries, held = split
     present: Indices = entries.present()
     prepared = points.model._prepare(entries.only(present))
     shape = len(points.counts), len(points.grid)
@@ -215,7 +215,7 @@ def _score_split(number: int, split: Split, points: Points) -> Scored:
             coef, intercept = prepared.columns(rows)
             coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
     coefs, intercepts = (a.reshape(-1, *a.shape[2:]) for a in (coefs, intercepts))
-    scores = score_fits(split.held, coefs, intercepts, loss_of(points.model), points.score)
+    scores = score_fits(held, coefs, intercepts, loss_of(points.model), points.score)
     return Scored((..., number), scores.reshape(shape), unconverged)
 
 
