@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
@@ -317,7 +317,9 @@ def make_clustered_tasks(
     tasks = np.repeat(np.arange(n_tasks), n_samples)
     samples = np.tile(np.arange(n_samples), n_tasks) if shared else np.arange(tasks.size)
     design = rng.standard_normal((samples.max() + 1, n_features))
-    kept = _draw_kept(tasks, missing, rng)
+    kept = rng.random_sample(tasks.size) >= missing
+    (bare,) = np.nonzero(np.bincount(tasks, weights=kept) == 0)
+    kept[np.searchsorted(tasks, bare)] = True  # the first target of each task without one
     samples, tasks = samples[kept], tasks[kept]
     scores = np.einsum("ij,ij->i", design[samples], coef[tasks]) + shifts[tasks]
     targets = _draw_targets(scores, noise, classification, rng)
@@ -373,14 +375,6 @@ def _draw_zeros_and_ones(
     index = np.int32 if max(n_ones, n_features) <= np.iinfo(np.int32).max else np.int64
     parts = (np.ones(n_ones), columns.astype(index), starts.astype(index))
     return sparse.csr_array(parts, shape=(n_samples, n_features))
-
-
-def _draw_kept(tasks: Labels, missing: float, rng: RandomState) -> NDArray[np.bool_]:
-    """Whether each target is kept; each task keeps at least one."""
-    kept = rng.random_sample(tasks.size) >= missing
-    (bare,) = np.nonzero(np.bincount(tasks, weights=kept) == 0)
-    kept[np.searchsorted(tasks, bare)] = True  # tasks are in order, so these are their first ones
-    return np.asarray(kept)
 
 
 def _draw_targets(

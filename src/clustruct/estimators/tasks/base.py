@@ -288,8 +288,7 @@ class TaskCluster(ClusterModel):
         targets = design.attach(y, "y", partial(intake.check_targets, self, multi_output=False))
         ids = layouts.as_ids(tasks, design.shape[0])
         names = layouts.sorted_names(ids)
-        known = [name for name in names.tolist() if name in set(self.tasks_.tolist())]
-        if known:
+        if known := [name for name in names.tolist() if name in set(self.tasks_.tolist())]:
             raise ValueError(
                 f"tasks holds {known[0]!r}, which is known from `fit`. Give new tasks only, or fit "
                 "again with all samples."

@@ -108,7 +108,10 @@ class Entries:
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
         source = source_of(design, targets, self.n_tasks, setting)
         data = task_data(source, loss, fit_intercept)
-        return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
+        target = self.design.map(lambda a: a.y[:, None], self.targets)
+        shares = self.design.map(lambda a: a.weights / frame.total, self.targets)
+        curvature = loss.start_curvature(target, shares, self.design.fold)
+        return Prepared(data, frame, rotation, curvature)
 
     def _check_targets(self, loss: Loss) -> None:
         """Complain of targets that the loss is not for."""
@@ -122,13 +125,6 @@ class Entries:
             return self.design.fold(by_row, targets, combine=combine)
 
         loss.check_targets(self.targets, fold)
-
-    def _curvature(self, loss: Loss, total: float) -> float:
-        """Second derivative of the mean loss by a common shift of all scores."""
-        map_targets, fold = self.design.map, self.design.fold
-        target = map_targets(lambda a: a.y[:, None], self.targets)
-        shares = map_targets(lambda a: a.weights / total, self.targets)
-        return loss.start_curvature(target, shares, fold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,10 @@ def read(
     if sample_weight is not None:
         weights, _ = intake.check_weights(design, sample_weight)
     if columns:
-        reading = _by_columns(design, targets, weights, names_of_columns(y, n_columns))
+        names, targets = names_of_columns(y, n_columns), design.map(_of_columns, targets, weights)
+        if not design.fold(lambda a: a.rows.size, targets):
+            raise ValueError("y holds no target (of positive weight). Give at least one.")
+        reading = Reading(Entries(design, targets, names.size), names, "columns")
     elif tasks is not None:
         reading = _by_ids(design, targets, weights, _take_ids(design, tasks))
     elif numeric:
@@ -129,15 +132,8 @@ def _of_own_task(y: NDArray[Any], weights: Floats, codes: Indices) -> TaskTarget
     return TaskTargets(kept, codes[kept], y[kept], weights[kept], y.shape[0])
 
 
-def _by_columns(design: Design, Y: Rows, weights: Rows, names: NDArray[Any]) -> Reading:
-    """A column a task."""
-    targets = design.map(_of_columns, Y, weights)
-    if not design.fold(lambda a: a.rows.size, targets):
-        raise ValueError("y holds no target (of positive weight). Give at least one.")
-    return Reading(Entries(design, targets, names.size), names, "columns")
-
-
 def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
+    """A column a task."""
     tasks, rows = np.nonzero((~intake.is_missing(Y) & (weights > 0.0)[:, None]).T)
     return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
 
@@ -163,7 +159,10 @@ def _as_signs(estimator: Any, reading: Reading) -> Reading:
     intake.check_classes(classes, any_type=reading.layout == "columns")
     estimator.classes_ = classes
     if classes.size == 2:
-        signs = partial(_signs, positive=classes[1])
+
+        def signs(a: TaskTargets) -> TaskTargets:
+            return replace(a, y=np.where(_plain(a.y) == classes[1], 1.0, -1.0))
+
         return replace(reading, entries=reading.entries.map(signs))
     if reading.layout != "single":
         raise ValueError(
@@ -172,11 +171,6 @@ def _as_signs(estimator: Any, reading: Reading) -> Reading:
         )
     each = replace(reading.entries.map(partial(_each, classes=classes)), n_tasks=classes.size)
     return Reading(each, classes, "classes")
-
-
-def _signs(targets: TaskTargets, positive: Any) -> TaskTargets:
-    """Signs for two classes."""
-    return replace(targets, y=np.where(_plain(targets.y) == positive, 1.0, -1.0))
 
 
 def _each(targets: TaskTargets, classes: NDArray[Any]) -> TaskTargets:
@@ -309,9 +303,7 @@ def known_codes(ids: NDArray[Any], names: NDArray[Any]) -> Indices:
 
 def names_of_columns(Y: Any, n_columns: int) -> NDArray[Any]:
     """Names of the columns of a data frame, or their numbers."""
-    columns = getattr(Y, "columns", None)
-    if columns is None or len(columns) != n_columns:
+    columns = list(getattr(Y, "columns", ()))
+    if len(columns) != n_columns:
         return np.arange(n_columns)
-    return np.asarray(
-        list(columns), dtype=None if all(isinstance(c, str) for c in columns) else object
-    )
+    return np.asarray(columns, dtype=None if all(isinstance(c, str) for c in columns) else object)
