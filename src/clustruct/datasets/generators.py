@@ -20,8 +20,6 @@ from clustruct.datasets.planted import ClusteredFeatures, ClusteredTasks, Expert
 
 __all__ = ["make_clustered_features", "make_clustered_tasks", "make_experts"]
 
-ZERO = -1  # label of features with zero weight
-
 _generator = documented(
     [
         """
@@ -133,7 +131,7 @@ def make_clustered_features(
     shift = as_numbers(intercept, "intercept", outputs)
     rng = check_random_state(random_state)
 
-    labels = np.full(n_features, ZERO, dtype=np.intp)
+    labels = np.full(n_features, -1, dtype=np.intp)  # that of features with zero weight
     weighted = np.sort(rng.permutation(n_features)[:n_weighted])
     labels[weighted] = _draw_labels(n_weighted, n_clusters, rng)
     centers = rng.uniform(low, high, size=(n_clusters, *outputs))

@@ -58,8 +58,7 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     @staticmethod
     def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
         """Logarithm of the best-of-Q loss, less that of as many offsets for normal noise."""
-        tiny = np.finfo(np.float64).tiny
-        loss = max(model.best_loss(X, y, weights), tiny)
+        loss = max(model.best_loss(X, y, weights), np.finfo(np.float64).tiny)
         return float(np.log(loss) - np.log(offset_loss(model.n_clusters_)))
 
 

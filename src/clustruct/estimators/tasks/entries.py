@@ -13,7 +13,6 @@ from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 
 __all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
 
-
 # Each task has a square matrix, of so many entries all together at most: 3 GB of them.
 MOST_ENTRIES = 400_000_000
 # Columns of the rows' products that are formed at a time.
@@ -106,8 +105,7 @@ class Entries:
             design = DenseDesign(rotation.coordinates)
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
-        source = source_of(design, targets, self.n_tasks, setting)
-        data = task_data(source, loss, fit_intercept)
+        data = task_data(source_of(design, targets, self.n_tasks, setting), loss, fit_intercept)
         target = self.design.map(lambda a: a.y[:, None], self.targets)
         shares = self.design.map(lambda a: a.weights / frame.total, self.targets)
         curvature = loss.start_curvature(target, shares, self.design.fold)

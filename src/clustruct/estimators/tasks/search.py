@@ -98,7 +98,9 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         whole, splits = split(reading.entries, folds.each, loss, score)
         prepared = self._prepare(whole)
         grid = self._grid(price_scale(prepared), self._intercept_price(prepared))
-        points = Points(self._unwatched(), _counts(self.n_clusters, whole.n_tasks), grid, score)
+        tried = engine.check_counts(self.n_clusters, "groups")
+        possible = {count for count in tried if count <= whole.n_tasks} or {whole.n_tasks}
+        points = Points(self._unwatched(), tuple(sorted(possible)), grid, score)
         summed = all(isinstance(held, Summed) for _, held in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
         name = loss.loss_scoring if self.scoring is None else name_of(self.scoring)
@@ -153,13 +155,6 @@ def _several(value: Any, name: str, auto: Floats) -> list[float]:
             "number, a list of numbers, or 'auto'."
         )
     return sorted((float(number) for number in values), reverse=True)
-
-
-def _counts(n_clusters: Any, n_tasks: int) -> tuple[int, ...]:
-    """Numbers of groups to try; those beyond the number of tasks are left out."""
-    counts = engine.check_counts(n_clusters, "groups")
-    possible = sorted({count for count in counts if count <= n_tasks})
-    return tuple(possible) if possible else (min(n_tasks, min(counts)),)
 
 
 @dataclass(frozen=True, eq=False)
