@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from clustruct import TaskClusterClassifier
 from clustruct.datasets import fetch_landmine
-from clustruct.estimators.tasks.layouts import read_classes
+from clustruct.estimators.tasks.layouts import read
 from clustruct.estimators.tasks.search import WITHIN
 from clustruct.objectives.tasks.objective import TaskObjective
 from clustruct.solvers.driver import drive
@@ -141,7 +141,7 @@ def _from_terrains(seen: Seen, held: Seen) -> dict[str, float]:
     model = TaskClusterClassifier(
         2, alpha_within=unit * TIGHT, alpha_between=unit * APART, random_state=0
     )
-    prepared = model._prepare(read_classes(model, *seen, None).entries)
+    prepared = model._prepare(read(model, *seen, None).entries)
     prices = model._prices(unit, prepared)
     objective = TaskObjective(prepared.data, prices.strengths(prepared.data.width, True))
     there = objective.refit(TERRAIN, 2, TOL)

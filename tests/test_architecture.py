@@ -35,7 +35,12 @@ INNER_FLOORS = {
     "design": ({"local"}, {"sparse"}, {"device", "partitioned"}),
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
-    "estimators": ({"intake", "options", "columns"}, {"search"}, {"features", "samples", "tasks"}),
+    "estimators": (
+        {"intake", "options", "columns"},
+        {"search"},
+        {"common"},
+        {"features", "samples", "tasks"},
+    ),
     "experiments": ({"output"}, {"paper"}),
     "cli": ({"reading"}, {"preparing"}, {"commands"}),
 }

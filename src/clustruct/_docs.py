@@ -62,7 +62,7 @@ def documented(
             if inspect.isfunction(method) and not name.startswith("_"):
                 _describe_signature(method, arguments)
                 if name == "fit":
-                    _complete(method, "Returns", {thing.__name__: ("", "Itself.")})
+                    _complete(method, "Returns", {"self": ("object", "Itself.")})
         return thing
 
     return decorate

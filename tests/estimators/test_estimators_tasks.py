@@ -476,11 +476,11 @@ def test_clear_errors_of_columns():
     X, Y = make_clustered_tasks(6, 2, 3, 1, random_state=0).columns()
     empty = Y.copy()
     empty[:, 1] = np.nan
-    with pytest.raises(ValueError, match=r"Task 1 has no answer.*Leave such tasks out"):
+    with pytest.raises(ValueError, match=r"Task 1 has no target.*Leave such tasks out"):
         cs.TaskClusterRegressor(1, random_state=0).fit(X, empty)
     with pytest.raises(ValueError, match="infinity"):
         cs.TaskClusterRegressor(1, random_state=0).fit(X, np.where(Y > 0, np.inf, Y))
-    with pytest.raises(ValueError, match="no answer"):
+    with pytest.raises(ValueError, match="no target"):
         cs.TaskClusterRegressor(1, random_state=0).fit(X, np.full_like(Y, np.nan))
 
 

@@ -307,8 +307,8 @@ def test_search_with_folds_that_overlap_and_scores_of_ones_own(problem, passes):
         (lambda X, y, t, w: (X, y, t, -w), "sample_weight holds negative"),
         (lambda X, y, t, w: (X[:, 0], y, t, w), "X has 1 dimension"),
         (lambda X, y, t, w: (X, np.stack([y, y + np.inf], 1), None, w), "y contains infinity"),
-        (lambda X, y, t, w: (X, np.stack([y, 0 * y * np.nan], 1), None, w), "Task 1 has no answer"),
-        (lambda X, y, t, w: (X, np.full((N, 2), np.nan), None, w), "no answer"),
+        (lambda X, y, t, w: (X, np.stack([y, 0 * y * np.nan], 1), None, w), "Task 1 has no target"),
+        (lambda X, y, t, w: (X, np.full((N, 2), np.nan), None, w), "no target"),
     ],
 )
 def test_bad_input_is_told(change, message, problem):

@@ -10,7 +10,7 @@ from clustruct.datasets import fetch_landmine, fetch_school, make_clustered_task
 from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.tasks.base import Prices
 from clustruct.estimators.tasks.folds import FITTED, SCORED, folds_of
-from clustruct.estimators.tasks.layouts import read_classes, read_numbers
+from clustruct.estimators.tasks.layouts import read
 from clustruct.estimators.tasks.search import SIGNIFICANT, Points
 
 GRID = {"alpha_within": (0.3, 3.0), "alpha_between": (0.01, 0.1)}
@@ -98,7 +98,7 @@ def test_folds_are_alike_in_tasks_and_classes():
     tasks, y = np.repeat(np.arange(4), 20), np.tile([0] * 15 + [1] * 5, 4)
     order = rng.permutation(80)
     X = rng.standard_normal((80, 2))
-    reading = read_classes(cs.TaskClusterClassifier(), X, y[order], tasks[order], None)
+    reading = read(cs.TaskClusterClassifier(), X, y[order], tasks[order], None)
     for uses in folds_of(reading, 5, 0).each:
         held = np.flatnonzero(uses == SCORED)
         counts = np.bincount(tasks[order][held], y[order][held], minlength=4)
@@ -108,7 +108,7 @@ def test_folds_are_alike_in_tasks_and_classes():
 
 def test_folds_keep_the_answers_to_a_row_together():
     X, Y = make_clustered_tasks(12, 3, 5, 2, missing=0.3, random_state=0).columns()
-    reading = read_numbers(cs.TaskClusterRegressor(), X, Y, None, None)
+    reading = read(cs.TaskClusterRegressor(), X, Y, None, None)
     uses = np.stack(folds_of(reading, 3, 0).each)
     assert ((uses == SCORED).sum(axis=0) == 1).all()
     assert ((uses == FITTED).sum(axis=0) == 2).all()

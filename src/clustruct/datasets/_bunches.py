@@ -47,35 +47,21 @@ def as_bunch(
     ``others`` are columns that are neither feature nor target. The features named ``categorical``
     hold integer codes; in a frame they are categorical columns.
     """
-    names = list(feature_names)
-    if not as_frame:
-        return Bunch(
-            data=data, target=target, feature_names=names, DESCR=description, frame=None, **others
-        )
-    frame = _frame(data, names, categorical)
-    features = frame.copy()
-    for name, column in {target_name: target, **others}.items():
-        frame[name] = column
+    names, frame = list(feature_names), None
+    if as_frame:
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "as_frame=True needs pandas, which is not installed. Install it, for example with "
+                "`pip install pandas`, or leave as_frame=False."
+            ) from error
+        features = pd.DataFrame(data, columns=names)
+        for name in categorical:
+            features[name] = features[name].astype("int64").astype("category")
+        frame = features.assign(**{target_name: target}, **others)
+        data, target = features, frame[target_name]
+        others = {name: frame[name] for name in others}
     return Bunch(
-        data=features,
-        target=frame[target_name],
-        feature_names=names,
-        DESCR=description,
-        frame=frame,
-        **{name: frame[name] for name in others},
+        data=data, target=target, feature_names=names, DESCR=description, frame=frame, **others
     )
-
-
-def _frame(data: NDArray[np.float64], names: list[str], categorical: Sequence[str]) -> Any:
-    """The features as a pandas frame."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "as_frame=True needs pandas, which is not installed. Install it, for example with "
-            "`pip install pandas`, or leave as_frame=False."
-        ) from error
-    frame = pd.DataFrame(data, columns=names)
-    for name in categorical:
-        frame[name] = frame[name].astype("int64").astype("category")
-    return frame

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from shutil import copyfileobj
-from typing import BinaryIO
 
 from clustruct._atomic import PathLike, replacing
 
@@ -54,7 +53,12 @@ def locate(*files: DataFile, data_home: PathLike | None, download_if_missing: bo
         for file in files:
             if file.url is not None:
                 return _download(file, file.url, folders[-1])
-    raise FileNotFoundError(_missing(files, folders))
+    names = " or ".join(file.name for file in files)
+    places = ", ".join(str(folder) for folder in folders)
+    raise FileNotFoundError(
+        f"{names} is in none of the folders looked in: {places}. Get it from {files[0].source}, "
+        f"and put it in one of them or in a folder that the environment variable {VARIABLE} names."
+    )
 
 
 def _folders(data_home: PathLike | None) -> list[Path]:
@@ -95,26 +99,12 @@ def _download(file: DataFile, url: str, folder: Path) -> Path:
     )
     path = folder / file.name
     with replacing(path) as partial:
-        with partial.open("wb") as target:
-            _copy(url, target, file.name, otherwise)
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT) as stream, partial.open("wb") as copy:
+                copyfileobj(stream, copy)
+        except (OSError, HTTPException) as error:
+            raise OSError(
+                f"{file.name} could not be downloaded from {url}: {error}. {otherwise}"
+            ) from error
         _check(file, partial, f"What was downloaded from {url}", otherwise)
     return path
-
-
-def _copy(url: str, target: BinaryIO, name: str, remedy: str) -> None:
-    """Copy the content of an address to a file."""
-    try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT) as stream:
-            copyfileobj(stream, target)
-    except (OSError, HTTPException) as error:
-        raise OSError(f"{name} could not be downloaded from {url}: {error}. {remedy}") from error
-
-
-def _missing(files: tuple[DataFile, ...], folders: list[Path]) -> str:
-    """The message if none of the files exists."""
-    names = " or ".join(file.name for file in files)
-    places = ", ".join(str(folder) for folder in folders)
-    return (
-        f"{names} is in none of the folders looked in: {places}. Get it from {files[0].source}, "
-        f"and put it in one of them or in a folder that the environment variable {VARIABLE} names."
-    )

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
@@ -19,8 +19,6 @@ from clustruct._typing import Floats, Labels
 from clustruct.datasets.planted import ClusteredFeatures, ClusteredTasks, Experts
 
 __all__ = ["make_clustered_features", "make_clustered_tasks", "make_experts"]
-
-ZERO = -1  # label of features with zero weight
 
 _generator = documented(
     [
@@ -33,6 +31,12 @@ classification : bool
     elsewhere; with several, the number of the largest score.
 random_state : int, RandomState instance or None
     Seed, for the same problem at every call.
+n_samples : int
+    Number of samples.
+n_features : int
+    Number of features.
+n_outputs : int
+    Number of targets of a sample.
 """
     ]
 )
@@ -63,10 +67,6 @@ def make_clustered_features(
 
     Parameters
     ----------
-    n_samples : int, default=100
-        Number of samples.
-    n_features : int, default=100
-        Number of features.
     n_clusters : int, default=5
         Number of groups of features with nonzero weight. None of them is empty.
     n_outputs : int, default=1
@@ -88,11 +88,6 @@ def make_clustered_features(
     -------
     ClusteredFeatures
         Design and targets, with the true weights and groups.
-
-    See Also
-    --------
-    make_experts : Samples in groups.
-    make_clustered_tasks : Tasks in groups.
 
     Notes
     -----
@@ -136,10 +131,11 @@ def make_clustered_features(
     shift = as_numbers(intercept, "intercept", outputs)
     rng = check_random_state(random_state)
 
-    labels = np.full(n_features, ZERO, dtype=np.intp)
+    labels = np.full(n_features, -1, dtype=np.intp)  # that of features with zero weight
     weighted = np.sort(rng.permutation(n_features)[:n_weighted])
     labels[weighted] = _draw_labels(n_weighted, n_clusters, rng)
-    centers = _draw_levels(n_clusters, outputs, low, high, rng)
+    centers = rng.uniform(low, high, size=(n_clusters, *outputs))
+    centers = centers[np.argsort(centers.reshape(n_clusters, -1)[:, 0])]  # by the first output
     coef = np.zeros((n_features, *outputs))
     coef[weighted] = centers[labels[weighted]]
     if density < 1:
@@ -147,15 +143,8 @@ def make_clustered_features(
     else:
         design = _draw_correlated(n_samples, n_features, correlation, rng)
     targets = _draw_targets(design @ coef + shift, noise, classification, rng)
-    return ClusteredFeatures(
-        X=design,
-        y=targets,
-        coef=coef,
-        intercept=shift if outputs else float(shift),
-        labels=labels,
-        centers=centers,
-        noise=noise,
-    )
+    added = shift if outputs else float(shift)
+    return ClusteredFeatures(design, targets, coef, added, labels, centers, noise)
 
 
 @_generator
@@ -181,16 +170,12 @@ def make_experts(
 
     Parameters
     ----------
-    n_samples : int, default=1000
-        Number of samples.
     n_informative : int, default=10
         Number of informative features.
     n_clusters : int, default=3
         Number of experts. Each of them has at least one sample.
     noise_share : float, default=0
         Share of all features that are pure noise, in [0, 1), rounded to whole features.
-    n_outputs : int, default=1
-        Number of targets of a sample.
     feature_noise : float, default=1
         Standard deviation of the features of pure noise.
     separation : float, default=0
@@ -204,11 +189,6 @@ def make_experts(
     -------
     Experts
         Design and targets, with the true experts and the expert of each sample.
-
-    See Also
-    --------
-    make_clustered_features : Features in groups.
-    make_clustered_tasks : Tasks in groups.
 
     Notes
     -----
@@ -253,15 +233,7 @@ def make_experts(
         mine = labels == label
         scores[mine] = design[mine] @ weights + shift
     targets = _draw_targets(scores, noise, classification, rng)
-    return Experts(
-        X=design,
-        y=targets,
-        experts=experts,
-        intercepts=shifts,
-        labels=labels,
-        informative=informative,
-        noise=noise,
-    )
+    return Experts(design, targets, experts, shifts, labels, informative, noise)
 
 
 @_generator
@@ -289,8 +261,6 @@ def make_clustered_tasks(
     ----------
     n_samples : int, default=20
         Number of samples of each task.
-    n_features : int, default=10
-        Number of features.
     n_tasks : int, default=30
         Number of tasks.
     n_clusters : int, default=3
@@ -311,11 +281,6 @@ def make_clustered_tasks(
     ClusteredTasks
         Design and targets, with the weights, centroids and groups of the tasks. Its methods
         ``columns()`` and ``rows()`` return the two layouts of the same targets.
-
-    See Also
-    --------
-    make_clustered_features : Features in groups.
-    make_experts : Samples in groups.
 
     Notes
     -----
@@ -350,21 +315,13 @@ def make_clustered_tasks(
     tasks = np.repeat(np.arange(n_tasks), n_samples)
     samples = np.tile(np.arange(n_samples), n_tasks) if shared else np.arange(tasks.size)
     design = rng.standard_normal((samples.max() + 1, n_features))
-    kept = _draw_kept(tasks, missing, rng)
+    kept = rng.random_sample(tasks.size) >= missing
+    (bare,) = np.nonzero(np.bincount(tasks, weights=kept) == 0)
+    kept[np.searchsorted(tasks, bare)] = True  # the first target of each task without one
     samples, tasks = samples[kept], tasks[kept]
     scores = np.einsum("ij,ij->i", design[samples], coef[tasks]) + shifts[tasks]
     targets = _draw_targets(scores, noise, classification, rng)
-    return ClusteredTasks(
-        X=design,
-        y=targets,
-        samples=samples,
-        tasks=tasks,
-        coef=coef,
-        intercept=shifts,
-        labels=labels,
-        centers=centers,
-        noise=noise,
-    )
+    return ClusteredTasks(design, targets, samples, tasks, coef, shifts, labels, centers, noise)
 
 
 def _as_clusters(value: object, n_items: int, items: str) -> int:
@@ -389,15 +346,6 @@ def _draw_labels(n_items: int, n_clusters: int, rng: RandomState) -> Labels:
     if np.unique(labels).size < n_clusters:
         labels[rng.permutation(n_items)[:n_clusters]] = np.arange(n_clusters)
     return labels
-
-
-def _draw_levels(
-    n_clusters: int, outputs: tuple[int, ...], low: float, high: float, rng: RandomState
-) -> Floats:
-    """Uniform levels, or rows of levels, in the order of the first output."""
-    levels = rng.uniform(low, high, size=(n_clusters, *outputs))
-    first = levels if levels.ndim == 1 else levels[:, 0]
-    return np.asarray(levels[np.argsort(first)])
 
 
 def _draw_correlated(
@@ -425,14 +373,6 @@ def _draw_zeros_and_ones(
     index = np.int32 if max(n_ones, n_features) <= np.iinfo(np.int32).max else np.int64
     parts = (np.ones(n_ones), columns.astype(index), starts.astype(index))
     return sparse.csr_array(parts, shape=(n_samples, n_features))
-
-
-def _draw_kept(tasks: Labels, missing: float, rng: RandomState) -> NDArray[np.bool_]:
-    """Whether each target is kept; each task keeps at least one."""
-    kept = rng.random_sample(tasks.size) >= missing
-    (bare,) = np.nonzero(np.bincount(tasks, weights=kept) == 0)
-    kept[np.searchsorted(tasks, bare)] = True  # tasks are in order, so these are their first ones
-    return np.asarray(kept)
 
 
 def _draw_targets(

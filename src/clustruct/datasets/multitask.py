@@ -37,9 +37,8 @@ SCHOOL_NAMES = (
     *(f"school_denomination_{code}" for code in range(1, 4)),
     "constant",
 )
-LANDMINE_NAMES = tuple(f"feature_{number}" for number in range(1, 10))
 
-SCHOOL_DESCRIPTION = """\
+SCHOOL_ABOUT = """\
 Examination scores of the pupils of 139 schools
 ===============================================
 15362 pupils of the Inner London Education Authority, in the years 1985 to 1987; the scores of each
@@ -54,7 +53,7 @@ T. Evgeniou and M. Pontil ("Convex multi-task feature learning", Machine Learnin
 distributed with J. Zhou's MALSAR, https://github.com/jiayuzhou/MALSAR.
 """
 
-LANDMINE_DESCRIPTION = """\
+LANDMINE_ABOUT = """\
 Landmines in radar images of 29 fields
 ======================================
 14820 spots of radar images, of which 904 are landmines (class 1) and the others clutter (class 0);
@@ -69,10 +68,7 @@ Dirichlet process priors", Journal of Machine Learning Research, 2007.
 
 @downloader
 def fetch_school(
-    *,
-    data_home: PathLike | None = None,
-    download_if_missing: bool = True,
-    as_frame: bool = False,
+    *, data_home: PathLike | None = None, download_if_missing: bool = True, as_frame: bool = False
 ) -> Bunch:
     """Load the examination scores of 15362 pupils of 139 schools, each school a task.
 
@@ -81,11 +77,6 @@ def fetch_school(
     Bunch
         ``data`` of shape (15362, 28), the last column constant; ``target``, the scores; ``tasks``,
         the number of each row's school, from 0; ``feature_names``, ``DESCR``; and ``frame``.
-
-    See Also
-    --------
-    fetch_landmine : Many tasks with classes.
-    make_clustered_tasks : Many tasks, with the truth.
 
     Examples
     --------
@@ -96,15 +87,8 @@ def fetch_school(
     """
     path = locate(SCHOOL, data_home=data_home, download_if_missing=download_if_missing)
     data, target, tasks = _read_tasks(path, "X", "Y")
-    return as_bunch(
-        data.astype(np.float64),
-        target.astype(np.float64),
-        SCHOOL_NAMES,
-        "score",
-        SCHOOL_DESCRIPTION,
-        as_frame,
-        tasks=tasks,
-    )
+    data, target = data.astype(np.float64), target.astype(np.float64)
+    return as_bunch(data, target, SCHOOL_NAMES, "score", SCHOOL_ABOUT, as_frame, tasks=tasks)
 
 
 @loader
@@ -118,11 +102,6 @@ def fetch_landmine(*, data_home: PathLike | None = None, as_frame: bool = False)
         ``tasks``, the number of each row's field, from 0; ``feature_names``, ``DESCR``; and
         ``frame``.
 
-    See Also
-    --------
-    fetch_school : Many tasks with numbers to predict.
-    make_clustered_tasks : Many tasks, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -132,15 +111,8 @@ def fetch_landmine(*, data_home: PathLike | None = None, as_frame: bool = False)
     """
     path = locate(LANDMINE, data_home=data_home)
     data, target, tasks = _read_tasks(path, "feature", "label")
-    return as_bunch(
-        data,
-        target.astype(np.intp),
-        LANDMINE_NAMES,
-        "landmine",
-        LANDMINE_DESCRIPTION,
-        as_frame,
-        tasks=tasks,
-    )
+    names, target = [f"feature_{number}" for number in range(1, 10)], target.astype(np.intp)
+    return as_bunch(data, target, names, "landmine", LANDMINE_ABOUT, as_frame, tasks=tasks)
 
 
 def _read_tasks(

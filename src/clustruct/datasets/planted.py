@@ -18,11 +18,7 @@ Noise = Annotated[float, "Standard deviation of the noise; its scale if `y` hold
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class ClusteredFeatures:
-    """A linear model whose features share their weights in groups, and samples of it.
-
-    See Also
-    --------
-    make_clustered_features : The function that returns it.
+    """What `make_clustered_features` draws: a model whose features share weights, and samples.
 
     Examples
     --------
@@ -44,11 +40,7 @@ class ClusteredFeatures:
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class Experts:
-    """Several linear models, and samples that each follow one of them.
-
-    See Also
-    --------
-    make_experts : The function that returns it.
+    """What `make_experts` draws: several linear models, and samples that each follow one.
 
     Examples
     --------
@@ -70,14 +62,10 @@ class Experts:
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class ClusteredTasks:
-    """Many linear models whose weight vectors fall into groups, and samples of them.
+    """What `make_clustered_tasks` draws: linear models whose weights fall into groups.
 
     Each target belongs to one task and one row of `X`. The methods return the two layouts that
     estimators for tasks accept.
-
-    See Also
-    --------
-    make_clustered_tasks : The function that returns it.
 
     Examples
     --------

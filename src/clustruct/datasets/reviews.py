@@ -71,15 +71,10 @@ def fetch_movie_reviews(
         ratings; ``critic``, who wrote each review; ``feature_names``, the words, in alphabetical
         order (none for texts); and ``DESCR``.
 
-    See Also
-    --------
-    make_clustered_features : Features in groups, with the truth.
-
     Notes
     -----
     The paper says only that stop words, rare words and words with a small mean TF-IDF were
-    removed, and that 5623 were left. Here, English stop words are removed, then words in fewer
-    than ten reviews, then all but the 5623 with the largest mean TF-IDF.
+    removed, and that 5623 were left; ``DESCR`` says how that is done here.
 
     Examples
     --------
@@ -99,7 +94,11 @@ def fetch_movie_reviews(
     words = np.array([], dtype=object)
     if weighting != "text":
         counts, words = _count_words(texts, n_words, min_df)
-        data = _weigh(counts, weighting)
+        if weighting == "frequency":
+            data = normalize(counts, norm="l1")
+        else:
+            tfidf = TfidfTransformer(norm="l2" if weighting == "tfidf-l2" else None)
+            data = sparse.csr_array(tfidf.fit_transform(counts))
     if return_X_y:
         return data, ratings
     return Bunch(data=data, target=ratings, critic=critic, feature_names=words, DESCR=DESCRIPTION)
@@ -141,9 +140,7 @@ def _member(archive: tarfile.TarFile, kind: str, critic: str) -> bytes:
 
 def _read_reviews(path: Path) -> tuple[list[str], NDArray[np.float64], NDArray[np.object_]]:
     """The text, rating and critic of each review."""
-    texts: list[str] = []
-    ratings: list[float] = []
-    critics: list[str] = []
+    texts, ratings, critics = list[str](), list[float](), list[str]()
     with tarfile.open(path) as archive:
         for critic in CRITICS:
             lines = _member(archive, "subj", critic).decode("ascii").removesuffix("\n").split("\n")
@@ -171,11 +168,3 @@ def _count_words(
     mean = np.asarray(TfidfTransformer().fit_transform(counts).mean(axis=0)).ravel()
     kept = np.sort(np.argsort(-mean, kind="stable")[:n_words])
     return counts[:, kept], words[kept]
-
-
-def _weigh(counts: sparse.csr_array, weighting: str) -> sparse.csr_array:
-    """Weight the word counts."""
-    if weighting == "frequency":
-        return normalize(counts, norm="l1")
-    norm = "l2" if weighting == "tfidf-l2" else None
-    return sparse.csr_array(TfidfTransformer(norm=norm).fit_transform(counts))

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,27 +13,20 @@ from clustruct.datasets._files import DataFile, PathLike, locate
 
 __all__ = ["fetch_cheese", "fetch_meatspec", "fetch_rent", "fetch_tone"]
 
-# R writes quotes, which gives another SHA-256.
-AS_CSV = "written by pandas' to_csv(index=False)"
-TONE = DataFile(
-    name="tonedata.csv",
-    sha256="11a7345c48ed68164246b47fb13ceb2147caa852357e47b6d622ea263e7e92a2",
-    source=f"the data frame `tonedata` of the R package fpc, {AS_CSV}",
+
+def _of_r(frame: str, package: str, sha256: str) -> DataFile:
+    """A data frame of R; R itself writes quotes, which gives another SHA-256."""
+    source = f"the data frame `{frame}` of the R package {package}"
+    return DataFile(f"{frame}.csv", sha256, f"{source}, written by pandas' to_csv(index=False)")
+
+
+TONE = _of_r("tonedata", "fpc", "11a7345c48ed68164246b47fb13ceb2147caa852357e47b6d622ea263e7e92a2")
+CHEESE = _of_r(
+    "cheese", "bayesm", "14098eb2f628ed03a7f42e4ddfe904cf96ad2b393772f5c115bb61d654cf3ace"
 )
-CHEESE = DataFile(
-    name="cheese.csv",
-    sha256="14098eb2f628ed03a7f42e4ddfe904cf96ad2b393772f5c115bb61d654cf3ace",
-    source=f"the data frame `cheese` of the R package bayesm, {AS_CSV}",
-)
-RENT = DataFile(
-    name="rent.csv",
-    sha256="2b4445f41c4d410461fcd6d530def1140cf594c96830ab72bc70ed0f12544399",
-    source=f"the data frame `rent` of the R package catdata, {AS_CSV}",
-)
-MEATSPEC = DataFile(
-    name="meatspec.csv",
-    sha256="bfe36167e86d90f52f5cdba74f1bacb19f11126f7deebe50cd5c5390fd2a6c37",
-    source=f"the data frame `meatspec` of the R package faraway, {AS_CSV}",
+RENT = _of_r("rent", "catdata", "2b4445f41c4d410461fcd6d530def1140cf594c96830ab72bc70ed0f12544399")
+MEATSPEC = _of_r(
+    "meatspec", "faraway", "bfe36167e86d90f52f5cdba74f1bacb19f11126f7deebe50cd5c5390fd2a6c37"
 )
 
 TONE_DESCRIPTION = """\
@@ -98,10 +90,6 @@ def fetch_tone(
         ``data`` of shape (150, 1), the stretch of the overtones; ``target``, the tuned tone;
         ``feature_names``, ``DESCR`` and ``frame``.
 
-    See Also
-    --------
-    make_experts : Samples that follow several linear models, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -109,8 +97,8 @@ def fetch_tone(
     >>> tone.data.shape, tone.feature_names  # doctest: +SKIP
     ((150, 1), ['stretchratio'])
     """
-    table = _read_table(locate(TONE, data_home=data_home))
-    bunch = _numeric_bunch(table, "tuned", TONE_DESCRIPTION, as_frame)
+    table = _read_numbers(TONE, data_home)
+    bunch = _with_target(table, "tuned", TONE_DESCRIPTION, as_frame)
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
@@ -127,10 +115,6 @@ def fetch_cheese(
         between 0 and 1; ``target``, the logarithm of the volume; ``retailer``, the name of each
         row's retailer; ``feature_names``, ``DESCR`` and ``frame``.
 
-    See Also
-    --------
-    make_experts : Samples that follow several linear models, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -138,17 +122,10 @@ def fetch_cheese(
     >>> cheese.data.shape, cheese.feature_names  # doctest: +SKIP
     ((5555, 2), ['log_price', 'display'])
     """
-    table = _read_table(locate(CHEESE, data_home=data_home))
-    price, display, volume = (_numbers(table[name]) for name in ("PRICE", "DISP", "VOLUME"))
-    bunch = as_bunch(
-        np.column_stack([np.log(price), display]),
-        np.log(volume),
-        ("log_price", "display"),
-        "log_volume",
-        CHEESE_DESCRIPTION,
-        as_frame,
-        retailer=np.array(table["RETAILER"], dtype=object),
-    )
+    table = _read_numbers(CHEESE, data_home, texts=("RETAILER",))
+    features = {"log_price": np.log(table["PRICE"]), "display": table["DISP"]}
+    table = {**features, "log_volume": np.log(table["VOLUME"]), "retailer": table["RETAILER"]}
+    bunch = _with_target(table, "log_volume", CHEESE_DESCRIPTION, as_frame, others=("retailer",))
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
@@ -165,10 +142,6 @@ def fetch_rent(
         categorical column); ``target``, the net rent for a square metre; ``feature_names``,
         ``DESCR`` and ``frame``.
 
-    See Also
-    --------
-    make_clustered_features : Features in groups, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -176,9 +149,9 @@ def fetch_rent(
     >>> rent.data.shape, rent.feature_names[3]  # doctest: +SKIP
     ((2053, 11), 'area')
     """
-    table = _read_table(locate(RENT, data_home=data_home))
+    table = _read_numbers(RENT, data_home)
     del table["rent"]  # the rent of the whole flat determines the target
-    bunch = _numeric_bunch(table, "rentm", RENT_DESCRIPTION, as_frame, categorical=("area",))
+    bunch = _with_target(table, "rentm", RENT_DESCRIPTION, as_frame, categorical=("area",))
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
@@ -194,10 +167,6 @@ def fetch_meatspec(
         ``data`` of shape (215, 100), absorbances; ``target``, the fat content in per cent;
         ``feature_names``, ``DESCR`` and ``frame``.
 
-    See Also
-    --------
-    make_clustered_features : Features in groups, with the truth.
-
     Examples
     --------
     >>> import clustruct as cs
@@ -205,40 +174,30 @@ def fetch_meatspec(
     >>> meatspec.data.shape  # doctest: +SKIP
     (215, 100)
     """
-    table = _read_table(locate(MEATSPEC, data_home=data_home))
-    bunch = _numeric_bunch(table, "fat", MEATSPEC_DESCRIPTION, as_frame)
+    table = _read_numbers(MEATSPEC, data_home)
+    bunch = _with_target(table, "fat", MEATSPEC_DESCRIPTION, as_frame)
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
-def _read_table(path: Path) -> dict[str, list[str]]:
-    """Columns of a CSV file, by their names."""
-    with path.open(encoding="utf-8", newline="") as stream:
+def _read_numbers(
+    file: DataFile, data_home: PathLike | None, texts: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """Columns of a CSV file by their names: numbers, but for those of texts."""
+    with locate(file, data_home=data_home).open(encoding="utf-8", newline="") as stream:
         header, *rows = csv.reader(stream)
-    return {
-        name: list(column) for name, column in zip(header, zip(*rows, strict=True), strict=True)
-    }
+    columns = zip(header, zip(*rows, strict=True), strict=True)
+    return {name: np.array(c, dtype=object if name in texts else float) for name, c in columns}
 
 
-def _numbers(column: Sequence[str]) -> NDArray[np.float64]:
-    """A column as numbers."""
-    return np.array(column, dtype=np.float64)
-
-
-def _numeric_bunch(
-    table: dict[str, list[str]],
-    target_name: str,
+def _with_target(
+    table: dict[str, NDArray[Any]],
+    target: str,
     description: str,
     as_frame: bool,
     categorical: Sequence[str] = (),
+    others: Sequence[str] = (),
 ) -> Bunch:
-    """A numeric table; all columns but the target are features."""
-    names = [name for name in table if name != target_name]
-    return as_bunch(
-        np.column_stack([_numbers(table[name]) for name in names]),
-        _numbers(table[target_name]),
-        names,
-        target_name,
-        description,
-        as_frame,
-        categorical,
-    )
+    """A table in scikit-learn's form; all columns but the target and others are features."""
+    names = [name for name in table if name not in (target, *others)]
+    data, aside = np.column_stack([table[n] for n in names]), {name: table[name] for name in others}
+    return as_bunch(data, table[target], names, target, description, as_frame, categorical, **aside)

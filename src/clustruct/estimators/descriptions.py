@@ -228,7 +228,8 @@ y : array-like of shape (n_samples,) or (n_samples, n_tasks)
     Targets: with `tasks`, one for each sample; without, a column for each task, with NaN or None
     where there is no target.
 tasks : array-like of shape (n_samples,)
-    Id of the task of each sample.
+    Id of the task of each sample. A classifier fitted to a vector without ids has the classes
+    for tasks, two of them for one task.
 """
 
 # ---- Attributes
@@ -304,6 +305,11 @@ n_clusters_ : int
 """
 
 OF_SAMPLES = """
+experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
+    Weights of the experts, those with the most samples first. For classes there are always
+    outputs: one for two classes, otherwise one a class.
+intercepts_ : ndarray of shape (n_experts,) or (n_experts, n_outputs)
+    Their intercepts.
 weights_ : ndarray of shape (n_experts,)
     Shares of the experts in the samples' weight, descending.
 labels_ : ndarray of shape (n_samples,)

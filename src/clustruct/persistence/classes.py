@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.results.scores import ScoreTable
@@ -78,9 +79,14 @@ _ADDED = {"constraint": None, "criterion": "cv", "rule": "fewest", "scoring": No
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
 
+def _is_record(kind: type) -> bool:
+    """Whether a class is its fields; those of estimators are their parameters only."""
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, BaseEstimator)
+
+
 def _fields(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass or a named tuple; None for other classes."""
-    if dataclasses.is_dataclass(kind):
+    """The fields of a dataclass or a named tuple; None for other classes, such as estimators."""
+    if _is_record(kind):
         return tuple(field.name for field in dataclasses.fields(kind))
     names: tuple[str, ...] | None = getattr(kind, "_fields", None)
     return names if issubclass(kind, tuple) else None
@@ -115,7 +121,7 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
     fields = _fields(kind)
     names: list[str] = getattr(kind, "_get_param_names", list)()
     added = {name: value for name, value in _ADDED.items() if name in names}
-    if dataclasses.is_dataclass(kind):
+    if _is_record(kind):
         defaults = ((field.name, field.default) for field in dataclasses.fields(kind))
         added = {name: value for name, value in defaults if value is not dataclasses.MISSING}
     state = {**state, **{name: value for name, value in added.items() if name not in state}}

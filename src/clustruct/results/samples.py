@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct._docs import documented_fields
 from clustruct._html import table
-from clustruct._typing import Floats
+from clustruct._typing import Floats, Labels
 from clustruct.results.scores import score_columns
 from clustruct.results.tables import ClassTable, classes_note, largest, plural
 
@@ -22,11 +21,7 @@ MOST_OUTPUTS = 3
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class ExpertGroup:
-    """An expert.
-
-    See Also
-    --------
-    SampleClusterRegressor : Its method ``clusters`` returns a list of them.
+    """An expert, one of those that ``clusters`` of `SampleClusterRegressor` lists.
 
     Examples
     --------
@@ -49,7 +44,7 @@ class ExpertGroup:
 
 
 class ExpertGroups(ClassTable[ExpertGroup]):
-    """The table of experts: a list of `ExpertGroup` that is shown as a table.
+    """The experts of a `SampleClusterRegressor`: a list that is shown as a table.
 
     Parameters
     ----------
@@ -57,10 +52,6 @@ class ExpertGroups(ClassTable[ExpertGroup]):
         The experts.
     classes : iterable of str, default=()
         Names of the classes: two for one output, otherwise one for each output.
-
-    See Also
-    --------
-    SampleClusterRegressor : Its method ``clusters`` returns one.
 
     Examples
     --------
@@ -114,11 +105,7 @@ def _linear(expert: ExpertGroup, outputs: Sequence[str]) -> tuple[object, ...]:
 @documented_fields
 @dataclass(frozen=True)
 class GateScore:
-    """The loss with and without a gate, on held-out samples.
-
-    See Also
-    --------
-    SampleClusterRegressor : Its attribute ``gate_score_`` is one.
+    """The loss with and without the gate of a `SampleClusterRegressor`, on held-out samples.
 
     Examples
     --------
@@ -147,35 +134,10 @@ class GateScore:
         return table(title, ("loss without it", "with it", "best expert", "sharpness"), [row])
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class CountSelection:
-    """How the number of experts was chosen; ready to be plotted.
-
-    Attributes
-    ----------
-    criterion : str
-        ``"bic"``, ``"icl"`` or ``"cv"``.
-    n_clusters : ndarray of int
-        The numbers that were tried.
-    values : ndarray of float
-        The criterion for each of them; smaller is better.
-    standard_errors : ndarray of float
-        Over the folds, zero without folds.
-    losses : ndarray of float
-        Mean loss of the best expert of each sample, out of the fold for ``"cv"``.
-    best : int
-        The number that was chosen.
-    fold_values : ndarray of shape (n_counts, n_folds), default=None
-        The criterion on each fold, one column without folds; None in model files that were written
-        before it was kept.
-    rule : str, default="fewest"
-        ``"fewest"``, ``"best"`` or ``"one_se"``.
-    scoring : str, default=""
-        Name of the score whose negative the values are; empty for the criterion itself.
-
-    See Also
-    --------
-    SampleClusterRegressorCV : Its attribute ``selection_`` is one.
+    """How a `SampleClusterRegressorCV` chose the number of experts; ready to be plotted.
 
     Examples
     --------
@@ -186,15 +148,16 @@ class CountSelection:
     ([1, 2, 3], 2)
     """
 
-    criterion: str
-    n_clusters: NDArray[np.intp]
-    values: NDArray[np.float64]
-    standard_errors: NDArray[np.float64]
-    losses: NDArray[np.float64]
-    best: int
-    fold_values: NDArray[np.float64] | None = None
-    rule: str = "fewest"
-    scoring: str = ""
+    criterion: Annotated[str, '``"bic"``, ``"icl"`` or ``"cv"``.']
+    n_clusters: Annotated[Labels, "The numbers that were tried."]
+    values: Annotated[Floats, "The criterion for each of them; smaller is better."]
+    standard_errors: Annotated[Floats, "Over the folds, zero without folds."]
+    losses: Annotated[Floats, "Mean loss of each sample's best expert, out of the fold for cv."]
+    best: Annotated[int, "The number that was chosen."]
+    # Model files that were written before it was kept have None.
+    fold_values: Annotated[Floats | None, "The criterion on each fold, a column a fold."] = None
+    rule: Annotated[str, '``"fewest"``, ``"best"`` or ``"one_se"``.'] = "fewest"
+    scoring: Annotated[str, "Name of the score, empty for the criterion itself."] = ""
 
     @property
     def best_index(self) -> int:
@@ -204,45 +167,26 @@ class CountSelection:
     flat_index = best_index  # as other searches call it, whose grids have several axes
 
     @property
-    def point_scores(self) -> NDArray[np.float64]:
+    def point_scores(self) -> Floats:
         """One score of each number, larger is better, of shape (n_counts, 1)."""
         return -np.asarray(self.values)[:, None]
 
     def points(self) -> list[dict[str, Any]]:
-        """The numbers that were tried.
-
-        Returns
-        -------
-        list of dict
-            The column ``params``.
-        """
+        """The numbers that were tried: the column ``params``."""
         return [{"n_clusters": int(count)} for count in self.n_clusters]
 
     def as_cv_results(self) -> dict[str, Any]:
-        """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score.
-
-        Returns
-        -------
-        dict
-            ``pandas.DataFrame(selection.as_cv_results())`` makes a data frame of it.
-        """
+        """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score."""
         if self.fold_values is not None:
             return score_columns(self.points(), 0.0 - self.fold_values)
         unknown = np.where(self.standard_errors > 0.0, np.nan, 0.0)
         return score_columns(self.points(), 0.0 - self.values[:, None], unknown)
 
     def _repr_html_(self) -> str:
+        columns = (self.n_clusters, self.values, self.standard_errors, self.losses)
         rows = [
-            (
-                int(count),
-                float(value),
-                float(error),
-                float(loss),
-                "yes" if count == self.best else "",
-            )
-            for count, value, error, loss in zip(
-                self.n_clusters, self.values, self.standard_errors, self.losses, strict=True
-            )
+            (*numbers, "yes" if numbers[0] == self.best else "")
+            for numbers in zip(*(column.tolist() for column in columns), strict=True)
         ]
         header = ("experts", self.criterion, "standard error", "loss of the best", "chosen")
         return table(f"{self.best} experts chosen by {self.criterion}", header, rows)

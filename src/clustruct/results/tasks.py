@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats
 from clustruct.results.scores import ScoreTable
@@ -18,11 +15,7 @@ __all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
 @documented_fields
 @dataclass(frozen=True, eq=False)
 class TaskGroup:
-    """A group of tasks.
-
-    See Also
-    --------
-    TaskClusterRegressor : Its method ``clusters`` returns a list of them.
+    """A group of tasks, one of those that ``clusters`` of `TaskClusterRegressor` lists.
 
     Examples
     --------
@@ -44,16 +37,12 @@ class TaskGroup:
 
 
 class TaskGroups(GroupTable[TaskGroup]):
-    """The table of groups of tasks: a list of `TaskGroup` that is shown as a table.
+    """The groups of tasks of a `TaskClusterRegressor`: a list that is shown as a table.
 
     Parameters
     ----------
     iterable : iterable of TaskGroup, default=()
         The groups.
-
-    See Also
-    --------
-    TaskClusterRegressor : Its method ``clusters`` returns one.
 
     Examples
     --------
@@ -77,33 +66,15 @@ class TaskGroups(GroupTable[TaskGroup]):
         return f"{size} in {plural(len(self), 'group')}", ("group", "size", "tasks"), rows
 
 
+@documented_fields
 @dataclass(frozen=True, eq=False)
 class TaskSelection(ScoreTable):
-    """Scores of a search for the number of groups of tasks and the strengths of the penalty.
+    """Scores of a `TaskClusterRegressorCV`, for numbers of groups and strengths of the penalty.
 
     It is also a dictionary with the columns of scikit-learn's ``cv_results_``, one entry for each
     point of the grid: ``param_n_clusters``, ``param_alpha``, ``param_alpha_within`` and so on,
     ``params``, ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
     ``rank_test_score``. ``pandas.DataFrame(result)`` makes a data frame of it.
-
-    Attributes
-    ----------
-    n_clusters : tuple of int
-        Numbers of groups that were tried.
-    strengths : tuple of tuple of float
-        Strengths that were tried: ``alpha``, ``alpha_mean``, ``alpha_between``, ``alpha_within``.
-    fold_scores : ndarray of shape (n_Q, n_strengths, n_folds)
-        Score on each held-out fold; larger is better.
-    scoring : str
-        Name of the score.
-    rule : str
-        ``"best"``, ``"fewest"`` or ``"one_se"``.
-    best_index : tuple of int
-        The point chosen: indices into ``n_clusters`` and ``strengths``.
-
-    See Also
-    --------
-    TaskClusterRegressorCV : Has one of them as ``cv_results_``.
 
     Examples
     --------
@@ -121,12 +92,17 @@ class TaskSelection(ScoreTable):
 
     axes: ClassVar[tuple[str, ...]] = ("n_clusters", "strengths")
 
-    n_clusters: tuple[int, ...]
-    strengths: tuple[tuple[float, float, float, float], ...]
-    fold_scores: NDArray[np.float64]
-    scoring: str
-    rule: str
-    best_index: tuple[int, int]
+    n_clusters: Annotated[tuple[int, ...], "Numbers of groups that were tried."]
+    strengths: Annotated[
+        tuple[tuple[float, float, float, float], ...],
+        "Those tried: ``alpha``, ``alpha_mean``, ``alpha_between``, ``alpha_within``.",
+    ]
+    fold_scores: Annotated[Floats, "Score at each point on each held-out fold; larger is better."]
+    scoring: Annotated[str, "Name of the score."]
+    rule: Annotated[str, '``"best"``, ``"fewest"`` or ``"one_se"``.']
+    best_index: Annotated[
+        tuple[int, int], "The point chosen: indices into ``n_clusters`` and ``strengths``."
+    ]
 
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")

@@ -1,97 +1,54 @@
 """What regression and classification by several experts share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from clustruct._docs import documented
+from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, LocalDesign, Rows, load
-from clustruct.estimators.intake import (
-    Samples,
-    apply_model,
-    beside_targets,
-    mean_over_samples,
-    names_of_features,
-    validate,
-    weigh,
-)
-from clustruct.estimators.options import check_options, conclude, watcher
+from clustruct.estimators import intake
+from clustruct.estimators.common import ClusterModel, Constraints
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.samples.gate import Gate, fit_gate
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.objectives.samples.streamed import sample_objective
 from clustruct.results import ExpertGroup, ExpertGroups, GateScore
-from clustruct.solvers.driver import Budget
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
-__all__ = ["HostScore", "SampleCluster"]
+__all__ = ["SampleCluster"]
 
 
-class HostScore:
-    """Scores by scikit-learn's metrics, on the host."""
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Coefficient of determination, or share of right predictions, of `predict`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        model: Any = self
-        metric = accuracy_score if is_classifier(model) else r2_score
-        predicted = load(model.predict(X))
-        return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
-
-
-class SampleCluster(BaseEstimator, ABC):
+@documented((), (), (ARGUMENTS,))
+@dataclass(repr=False, eq=False)
+class SampleCluster(ClusterModel, ABC):
     """What regression and classification share."""
 
-    experts_: Any
-    intercepts_: Any
-    labels_: Any
+    _: KW_ONLY
+    alpha: float = 1e-3
+    gate: Any = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+    _single = False  # whether experts have weights for one target, and not for a list of outputs
+    _constraints: ClassVar[Constraints] = {
         "gate": ["boolean", HasMethods(["fit", "predict_proba"]), None],
-        "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(RECIPES))],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "solver_options": [Mapping, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
     }
 
     @abstractmethod
-    def _respond(self, samples: Samples) -> Response:
+    def _respond(self, samples: intake.Samples) -> Response:
         """Target, loss and weights of samples to fit."""
 
     @abstractmethod
@@ -99,28 +56,27 @@ class SampleCluster(BaseEstimator, ABC):
         """Targets as a loss takes them, the loss, and the number of outputs."""
 
     @abstractmethod
-    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
-        """Weights and intercepts as users get them, brought where they are by a function."""
-
-    @abstractmethod
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the predictions, weighted over the experts."""
 
-    def _fit_samples(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Solve where the samples are and set the attributes."""
-        design, targets = validate(self, X, y)
+    @_fit_context(prefer_skip_nested_validation=False)
+    @without_warnings
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit the experts, where the samples are."""
+        design, targets = intake.validate(self, X, y)
         if self._has_gate() and not (design.on_host or design.streamed):
             raise ValueError(
                 f"gate={self.gate!r} is a classifier of the host, and would need a copy of X there "
                 "to predict. Leave the gate out, or pass NumPy arrays."
             )
-        samples = weigh(design, targets, sample_weight)
+        samples = intake.weigh(design, targets, sample_weight)
         problem, panel = self._solve(samples.design, self._respond(samples), samples.total)
         if self._has_gate():
             self._set_gate(problem, panel)
         self.labels_ = design.hand_out(
             self._labels_of_all(design, targets) if design.on_host else panel.labels
         )
+        return self
 
     def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
         """The expert of each sample, also of those without weight, which had no part in the fit."""
@@ -150,26 +106,20 @@ class SampleCluster(BaseEstimator, ABC):
         problem = SampleProblem(
             objective=sample_objective(design, response, float(self.alpha)),
             n_clusters=int(self.n_clusters),
-            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
-            n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
             total=total,
-            n_jobs=self.n_jobs if self.callback is None else 1,  # steps in an order
-            options=check_options(self.solver, self.solver_options, OPTIONS),
+            **self._solving(OPTIONS),
         )
         outcome = solve(problem, self.solver)
         panel, self._weights = _by_weight(panel_of(outcome.solution), problem.objective)
         self._W, self._b = panel.W, panel.intercept
         self._gate: Gate | None = None
-        self._set_experts(design.weights)
+        experts = self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1)
+        self.experts_ = design.weights(experts)
+        self.intercepts_ = design.weights(self._b[:, 0] if self._single else self._b)
         self.weights_ = design.weights(self._weights)
         self.n_clusters_ = panel.W.shape[0]
         self.objective_ = panel.value
-        self.certificate_ = outcome.certificate
-        self.status_ = outcome.status
-        self.n_iter_ = outcome.status.n_iter
-        self.trace_ = outcome.trace
-        conclude(self.verbose, self.status_, self.certificate_)
+        self._set_outcome(outcome)
         return problem, panel
 
     def _has_gate(self) -> bool:
@@ -181,9 +131,7 @@ class SampleCluster(BaseEstimator, ABC):
             problem = problem.at_hand()
             panel = problem.objective.judged(self._W, self._b)
         objective = problem.objective
-        self._gate, weights = fit_gate(
-            self.gate, objective, panel, self._weights, problem.total, problem.seed
-        )
+        self._gate, weights = fit_gate(self.gate, problem, panel, self._weights)
         self.gate_ = self._gate.classifier
         response = objective.response
         scores = objective.scores(self._W, self._b)
@@ -193,13 +141,8 @@ class SampleCluster(BaseEstimator, ABC):
             return float(response.shares @ self._blended_loss(response, scores, mine))
 
         ridge = 0.5 * self.alpha * np.square(self._W).sum(axis=(1, 2))
-        best = panel.least - ridge[panel.choices]
-        self.gate_score_ = GateScore(
-            gated=loss(weights),
-            constant=loss(constant),
-            best=float(response.shares @ best),
-            sharpness=self._gate.sharpness,
-        )
+        best = float(response.shares @ (panel.least - ridge[panel.choices]))
+        self.gate_score_ = GateScore(loss(weights), loss(constant), best, self._gate.sharpness)
 
     def _expert_weights(self, design: LocalDesign, scores: Rows) -> Rows:
         """Weights of the experts for each sample, ``n x Q``, beside its scores."""
@@ -214,13 +157,8 @@ class SampleCluster(BaseEstimator, ABC):
         shape = (design.shape[0], n_experts, n_outputs)
         return namespace(scores).reshape(scores, shape) + beside(self._b, scores)
 
-    def _objective_on(self, X: ArrayLike, y: ArrayLike) -> SampleObjective:
-        """The objective of other samples, of equal weight."""
-        check_is_fitted(self)
-        return self._objective_of(*validate(self, X, y, reset=False))
-
     def _objective_of(self, design: Design, y: NDArray[Any]) -> SampleObjective:
-        """The same for what has been validated."""
+        """The objective of validated samples of equal weight."""
         target, loss, n_outputs = self._target(y)
         shares = np.full(design.shape[0], 1.0 / design.shape[0])
         response = Response(
@@ -236,49 +174,44 @@ class SampleCluster(BaseEstimator, ABC):
         """The least loss of each sample."""
         return self._objective_of(design, y).least_losses(self._W, self._b)
 
-    def _of_samples(self, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Rows:
+    def _of_samples(self, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Any:
         """A number for each sample and its target, lazily for Dask."""
         check_is_fitted(self)
-        return apply_model(self, function, X, None, dtype, beside_targets(self, y))
+        return intake.apply_model(self, function, X, None, dtype, intake.beside_targets(self, y))
 
     def assign(self, X: ArrayLike, y: ArrayLike) -> Labels:
         """The expert of each sample: the one whose loss plus ridge is least, as in `fit`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
-
         Returns
         -------
         ndarray of shape (n_samples,)
-            Numbers of the experts; for Dask collections, to be computed when asked for.
+            Numbers of the experts, lazily for Dask.
         """
-        labels: Labels = self._of_samples(self._best_experts, X, y, np.intp)
-        return labels
+        return self._of_samples(self._best_experts, X, y, np.intp)
 
     def best_loss(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Mean loss of the best expert of each sample, the paper's equation in section 6.1.1.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-
         Returns
         -------
         float
             Half the mean squared residual, for the squared loss.
         """
-        return mean_over_samples(self._of_samples(self._best_losses, X, y), sample_weight)
+        return intake.mean_over_samples(self._of_samples(self._best_losses, X, y), sample_weight)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination, or share of right predictions, of `predict`.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        metric = accuracy_score if is_classifier(self) else r2_score
+        predicted = load(self.predict(X))
+        return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
 
     def clusters(self) -> ExpertGroups:
         """The experts as a table: share, size, intercept and weights of each.
@@ -290,7 +223,7 @@ class SampleCluster(BaseEstimator, ABC):
             ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
         """
         check_is_fitted(self)
-        names = tuple(str(name) for name in names_of_features(self))
+        names = tuple(str(name) for name in intake.names_of_features(self))
         coefs, intercepts = to_host(self.experts_), to_host(self.intercepts_)
         sizes = np.bincount(load(self.labels_), minlength=self.n_clusters_)
         experts = (
@@ -305,11 +238,6 @@ class SampleCluster(BaseEstimator, ABC):
             for q in range(self.n_clusters_)
         )
         return ExpertGroups(experts, map(str, getattr(self, "classes_", ())))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _by_weight(panel: Panel, objective: SampleObjective) -> tuple[Panel, Floats]:

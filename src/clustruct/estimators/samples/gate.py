@@ -25,9 +25,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from clustruct._typing import Floats, Labels
 from clustruct.objectives.samples.objective import Panel, SampleObjective
+from clustruct.solvers.experts.problem import SampleProblem
 
 __all__ = ["Gate", "fit_gate"]
-
 
 N_FOLDS = 5
 # Rows that are digested at once.
@@ -46,31 +46,24 @@ class Gate:
 
     def weights(self, X: Any) -> Floats:
         """Weights of the experts for each sample, ``n x Q``."""
-        return np.exp(
-            _log_weights(
-                _log_proba(self.classifier, X, self.log_shares), self.log_shares, self.sharpness
-            )
-        )
+        log_proba = _log_proba(self.classifier, X, self.log_shares)
+        return np.exp(_log_weights(log_proba, self.log_shares, self.sharpness))
 
 
 def fit_gate(
-    gate: Any,
-    objective: SampleObjective,
-    panel: Panel,
-    weights_of_experts: Floats,
-    total: float,
-    seed: int,
+    gate: Any, problem: SampleProblem, panel: Panel, weights_of_experts: Floats
 ) -> tuple[Gate, Floats]:
     """Fit a gate to experts; return it, and its weights for samples it has not seen, ``n x Q``.
 
     `gate` is a classifier, or True for multinomial logistic regression; samples are on the host,
-    each with the expert that it chooses; `total` is their weight, and `seed` that of the folds.
+    each with the expert that it chooses.
     """
+    objective = problem.objective
     template = LogisticRegression(solver="newton-cholesky") if gate is True else gate
     X, shares = objective.design.matrix(), objective.response.shares
     log_shares = np.log(weights_of_experts)
-    weights = total * shares
-    folds = _folds(X, np.asarray(objective.response.target), seed)
+    weights = problem.total * shares
+    folds = _folds(X, np.asarray(objective.response.target), problem.seed)
     labels = _held_out_labels(objective, panel, folds)
     unseen = np.tile(log_shares, (shares.size, 1))
     for rest, held in folds:
@@ -89,12 +82,8 @@ def fit_gate(
 
 def _folds(X: Any, target: NDArray[Any], seed: int) -> list[tuple[Labels, Labels]]:
     """Samples to fit on and samples to hold out, by their features and targets alone."""
-    digests = np.concatenate(
-        [
-            _digests(X[first : first + BLOCK], target[first : first + BLOCK], seed)
-            for first in range(0, X.shape[0], BLOCK)
-        ]
-    )
+    blocks = (slice(first, first + BLOCK) for first in range(0, X.shape[0], BLOCK))
+    digests = np.concatenate([_digests(X[rows], target[rows], seed) for rows in blocks])
     distinct, numbers = np.unique(digests, return_inverse=True)
     if distinct.size < 2 * N_FOLDS:
         return []
@@ -134,10 +123,8 @@ def _fit(template: Any, X: Any, labels: Labels, weights: Floats) -> Any:
     """A fitted copy, or None where there is only one label to learn."""
     if np.unique(labels).size < 2:
         return None
-    classifier = clone(template)
-    if has_fit_parameter(classifier, "sample_weight"):
-        return classifier.fit(X, labels, sample_weight=weights)
-    return classifier.fit(X, labels)
+    weighed = has_fit_parameter(template, "sample_weight")
+    return clone(template).fit(X, labels, **({"sample_weight": weights} if weighed else {}))
 
 
 def _log_proba(classifier: Any, X: Any, log_shares: Floats) -> Floats:

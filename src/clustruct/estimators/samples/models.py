@@ -1,73 +1,44 @@
-"""Several linear experts, each sample answered by its best one."""
+"""Several linear experts, each sample predicted by its best one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
-from clustruct.estimators.descriptions import (
-    ALL,
-    ARGUMENTS,
-    CLASS_ARGUMENTS,
-    CLASSES,
-    FITTED,
-    OF_CLASSES,
-    OF_SAMPLES,
-    SAMPLES,
-)
-from clustruct.estimators.intake import (
-    Samples,
-    apply_model,
-    class_response,
-    mean_over_samples,
-    named,
-    number_response,
-)
-from clustruct.estimators.samples.base import HostScore, SampleCluster
+from clustruct.estimators import descriptions as tables
+from clustruct.estimators import intake
+from clustruct.estimators.common import Constraints
+from clustruct.estimators.samples.base import SampleCluster
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
-from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
 
 
-@documented(
-    (ALL, SAMPLES),
-    (
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS,),
-)
-class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
-    """Several linear regressions, each sample answered by the one that fits it best.
+@documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
+@dataclass(repr=False, eq=False)
+class SampleClusterRegressor(RegressorMixin, SampleCluster):
+    """Several linear regressions, each sample predicted by the one that fits it best.
 
     Minimises, over experts and the assignment of samples to them,
 
     ``(1/S) sum_i s_i (loss(y_i, v_q(i)' x_i + b_q(i)) + alpha/2 ||v_q(i)||^2)``.
 
-    Which expert answers is known from ``y`` alone: for a new sample there are several answers, of
-    which one is good, or their weighted mean. Where ``x`` tells which expert answers, a `gate` can
-    learn it.
-
-    Attributes
-    ----------
-    experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
-        Weights of the experts, those with the most samples first.
-    intercepts_ : ndarray of shape (n_experts,) or (n_experts, n_outputs)
-        Their intercepts.
+    Which expert is the right one is known from ``y`` alone: for a new sample there are several
+    predictions, of which one is good, or their weighted mean. Where ``x`` tells which expert is
+    right, a `gate` can learn it.
 
     See Also
     --------
@@ -96,67 +67,27 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleCluster._parameter_constraints,
+    _: KW_ONLY
+    loss: str | Loss = "squared"
+    huber_delta: float = 1.35
+
+    score = SampleCluster.score  # on the host, wherever X is
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "squared",
-        huber_delta: float = 1.35,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.gate = gate
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "SampleClusterRegressor":
-        """Fit the experts."""
-        self._fit_samples(X, y, sample_weight)
-        return self
-
     def predict(self, X: ArrayLike) -> Floats:
-        """The experts' answers, weighted by their shares of the samples, or by the gate.
+        """The experts' predictions, weighted by their shares of the samples, or by the gate.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Answers.
+            Predictions.
         """
         check_is_fitted(self)
         width = None if self._single else self._W.shape[2]
-        return apply_model(self, self._predictions, X, width)
+        return intake.apply_model(self, self._predictions, X, width)
 
     def _predictions(self, design: LocalDesign) -> Rows:
         """Weighted predictions for placed samples."""
@@ -165,26 +96,26 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         return blended[:, 0] if self._single else blended
 
     def predict_experts(self, X: ArrayLike) -> Floats:
-        """Every expert's answer.
+        """Every expert's prediction.
 
         Returns
         -------
         ndarray of shape (n_samples, n_experts) or (n_samples, n_experts, n_outputs)
-            Answers, in the order of `experts_`.
+            Predictions, in the order of `experts_`.
         """
         check_is_fitted(self)
         n_experts, _, n_outputs = self._W.shape
         width = n_experts if self._single else (n_experts, n_outputs)
-        return apply_model(self, self._all_predictions, X, width)
+        return intake.apply_model(self, self._all_predictions, X, width)
 
     def _all_predictions(self, design: Design) -> Rows:
         """Every expert's predictions for placed samples."""
         predicted = loss_of(self).predictions(self._scores(design))
         return predicted[:, :, 0] if self._single else predicted
 
-    def _respond(self, samples: Samples) -> Response:
+    def _respond(self, samples: intake.Samples) -> Response:
         self._single = len(samples.targets.shape) == 1
-        return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
+        return intake.number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
         target = np.asarray(targets, dtype=np.float64)
@@ -192,12 +123,8 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
         loss.check_targets(target)
         return target, loss, target.shape[1]
 
-    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
-        self.experts_ = place(self._W[:, :, 0] if self._single else self._W.transpose(0, 2, 1))
-        self.intercepts_ = place(self._b[:, 0] if self._single else self._b)
-
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
-        """Loss of the weighted answers."""
+        """Loss of the weighted predictions."""
         loss = response.loss
         blended = loss.link(blend(weights, loss.predictions(scores)))
         return loss.value(response.target, blended)
@@ -205,32 +132,21 @@ class SampleClusterRegressor(HostScore, RegressorMixin, SampleCluster):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.regressor_tags.poor_score = True  # one answer for what has several
+        tags.regressor_tags.poor_score = True  # one prediction for what has several
         return tags
 
 
 @documented(
-    (ALL, SAMPLES, CLASSES),
-    (
-        OF_CLASSES,
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS, CLASS_ARGUMENTS),
+    (tables.ALL, tables.SAMPLES, tables.CLASSES),
+    (tables.OF_CLASSES, tables.FITTED, tables.OF_SAMPLES),
+    (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
-class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
-    """Several linear classifiers, each sample answered by the one that fits it best.
+@dataclass(repr=False, eq=False)
+class SampleClusterClassifier(ClassifierMixin, SampleCluster):
+    """Several linear classifiers, each sample predicted by the one that fits it best.
 
-    Gives several different answers to a sample, of which one is good. There must be more classes
-    than experts: otherwise all classes could be answered, and any fit is perfect.
-
-    Attributes
-    ----------
-    experts_ : ndarray of shape (n_experts, n_outputs, n_features)
-        Weights of the experts, those with the most samples first; one output for two classes,
-        otherwise one a class.
-    intercepts_ : ndarray of shape (n_experts, n_outputs)
-        Their intercepts.
+    Predicts several classes for a sample, of which one is good. There must be more classes than
+    experts: otherwise all classes could be predicted, and any fit is perfect.
 
     See Also
     --------
@@ -250,55 +166,16 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleCluster._parameter_constraints,
+    n_clusters: int = 2
+    _: KW_ONLY
+    loss: str | Loss = "logistic"
+    class_weight: Mapping[Any, float] | str | None = None
+
+    score = SampleCluster.score
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "logistic",
-        class_weight: Mapping[Any, float] | str | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.gate = gate
-        self.loss = loss
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "SampleClusterClassifier":
-        """Fit the experts."""
-        self._fit_samples(X, y, sample_weight)
-        return self
 
     def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
         """The expert of each sample; classes of samples without weight may be unknown."""
@@ -317,12 +194,12 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes.
         """
         check_is_fitted(self)
-        return apply_model(self, self._choose, X, None, self.classes_.dtype)
+        return intake.apply_model(self, self._choose, X, None, self.classes_.dtype)
 
     def _choose(self, design: LocalDesign) -> Rows:
         """Classes for placed samples."""
         weighted = self._weighted(design)
-        return named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
+        return intake.named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -334,10 +211,10 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self)
-        return apply_model(self, self._weighted, X, self.classes_.size)
+        return intake.apply_model(self, self._weighted, X, self.classes_.size)
 
     def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
-        """One answer of each expert, without repetition.
+        """One class of each expert, without repetition.
 
         The expert with the most samples gives its first choice, the next one its first choice
         among the classes that are left, and so on.
@@ -348,9 +225,9 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             Classes, in the order of `experts_`.
         """
         check_is_fitted(self)
-        return apply_model(
+        return intake.apply_model(
             self,
-            lambda design: named(self.classes_, self._first_choices(design)),
+            lambda design: intake.named(self.classes_, self._first_choices(design)),
             X,
             self._W.shape[0],
             self.classes_.dtype,
@@ -360,42 +237,34 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         """Codes of the experts' choices for placed samples, without repetition."""
         shares = self._class_shares(self._scores(design))
         xp = namespace(shares)
-        answers: list[Any] = []
+        choices: list[Any] = []
         for q in range(shares.shape[1]):
             mine = shares[:, q, :]
-            for taken in answers:
+            for taken in choices:
                 mine = xp.where(indicator(taken, mine.shape[1]), -xp.inf, mine)
-            answers.append(xp.argmax(mine, axis=1))
-        return xp.stack(answers, axis=1)
+            choices.append(xp.argmax(mine, axis=1))
+        return xp.stack(choices, axis=1)
 
     def best_error(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Share of the samples whose class is among no expert's answers.
+        """Share of the samples whose class no expert predicts.
 
         Returns
         -------
         float
-            To be compared with the error of a single classifier's first answers.
+            To be compared with the error of a single classifier's first choices.
         """
-        return mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
+        return intake.mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
 
     def _missed(self, design: Design, classes: NDArray[Any]) -> Rows:
         """One for the samples whose class is among no expert's choices, zero for the others."""
-        answers = self._first_choices(design)
-        xp = namespace(answers)
+        choices = self._first_choices(design)
+        xp = namespace(choices)
         codes = np.searchsorted(self.classes_, classes).clip(max=self.classes_.size - 1)
         codes = np.where(self.classes_[codes] == classes, codes, -1)
-        missed = xp.all(answers != beside(codes, answers)[:, None], axis=1)
+        missed = xp.all(choices != beside(codes, choices)[:, None], axis=1)
         return cast(missed, xp.float64)
-
-    def _check_classes(self) -> None:
-        if self.n_clusters >= self.classes_.size:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} must be less than the number of classes, "
-                f"{self.classes_.size}: as many experts could answer every class. "
-                "Give fewer experts."
-            )
 
     def _weighted(self, design: LocalDesign) -> Rows:
         """Probabilities or scores of the classes, weighted over the experts."""
@@ -412,11 +281,16 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
             return xp.stack([-scores[:, :, 0], scores[:, :, 0]], axis=2)
         return scores
 
-    def _respond(self, samples: Samples) -> Response:
-        self.classes_, response = class_response(
+    def _respond(self, samples: intake.Samples) -> Response:
+        self.classes_, response = intake.class_response(
             samples, loss_of(self), self.class_weight, fit_intercept=self.fit_intercept
         )
-        self._check_classes()
+        if self.n_clusters >= self.classes_.size:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} must be less than the number of classes, "
+                f"{self.classes_.size}: as many experts could predict every class. "
+                "Give fewer experts."
+            )
         return response
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
@@ -429,10 +303,6 @@ class SampleClusterClassifier(HostScore, ClassifierMixin, SampleCluster):
         n_classes = self.classes_.size
         loss = loss_of(self).with_classes(n_classes)
         return loss.class_targets(codes, n_classes), loss, loss.n_outputs(n_classes)
-
-    def _set_experts(self, place: Callable[[Floats], Any]) -> None:
-        self.experts_ = place(self._W.transpose(0, 2, 1))
-        self.intercepts_ = place(self._b)
 
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Negative log-probability, or loss of the weighted scores."""

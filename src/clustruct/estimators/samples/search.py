@@ -9,35 +9,31 @@ single classifier.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
+from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
-from clustruct._typing import Floats, Indices
+from clustruct._typing import Floats
+from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import Samples, validate, weigh
 from clustruct.estimators.options import conclude
-from clustruct.estimators.search.engine import (
-    Scored,
-    Use,
-    check_counts,
-    run_jobs,
-    run_search,
-)
+from clustruct.estimators.samples.base import SampleCluster
+from clustruct.estimators.search.engine import Scored, Use, check_counts, run_jobs, run_search
 from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
-from clustruct.estimators.search.rules import RULES, Rule
+from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
 from clustruct.kernels import kmeans1d
 from clustruct.losses import loss_of
@@ -48,43 +44,33 @@ from clustruct.solvers.experts.counting import COUNT_CRITERIA
 
 __all__ = ["CountSearch", "offset_loss"]
 
-
 QUANTILES = 20_001
 # A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
 BARE_MENTION = 2.0
 
 
-class CountSearch(BaseEstimator):
+@documented((), (), (ARGUMENTS,))
+@dataclass(repr=False, eq=False)
+class CountSearch(SampleCluster):
     """The search, for a model that could be fitted without it."""
 
+    n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8)  # type: ignore[assignment]
+    _: KW_ONLY
+    criterion: str = "bic"
+    cv: Any = 5
+    scoring: Scoring | None = None
+    rule: str = "fewest"
+
     _plain: ClassVar[Any]
-    _search_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
+    _constraints: ClassVar[Constraints] = {
+        **SEARCH_CONSTRAINTS,
         "criterion": [StrOptions({"bic", "icl", "cv"})],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "rule": [StrOptions(set(RULES))],
     }
 
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
-        """Fit experts, as many as the criterion chooses.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets: numbers, or a class for each sample.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        estimator
-            Itself.
-        """
+        """Fit experts, as many as the criterion chooses."""
         if self.criterion != "cv" and (self.rule == "one_se" or self.scoring is not None):
             raise ValueError(
                 f"criterion={self.criterion!r} does not go with rule={self.rule!r} and "
@@ -96,27 +82,29 @@ class CountSearch(BaseEstimator):
                 f"criterion={self.criterion!r} needs a likelihood, which loss={self.loss!r} does "
                 "not have. Choose criterion='cv', or another loss."
             )
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        seed = self._seed()
         design, targets = validate(self, X, y)
-        if not design.on_host:
+        sample, fitted = (X, y, sample_weight), dict[int, Any]()
+        if design.on_host:
+            counts = self._counts(targets)
+            if self.criterion == "cv":
+                use = self._by_folds(counts, sample, seed)
+            else:
+                use = self._by_criterion(counts, sample, seed, fitted)
+            rule = Rule(self.rule, slack=BARE_MENTION)
+            found = run_search(use, rule, self.max_iter, self.verbose)
+        else:  # choose the number on samples drawn by weight
             drawn = draw_samples(weigh(design, targets, sample_weight), seed)
-            found = self._search_on_part(drawn, seed)
-            self._adopt(self._model(found.best, seed, gate=True).fit(X, y, sample_weight))
-            self.selection_ = found
-            return self
-        counts = self._counts(targets)
-        fitted: dict[int, Any] = {}
-        if self.criterion == "cv":
-            use = self._by_folds(counts, X, y, sample_weight, seed)
-        else:
-            use = self._by_criterion(counts, X, y, sample_weight, seed, fitted)
-        rule = Rule(self.rule, slack=BARE_MENTION)
-        found = run_search(use, rule, self.max_iter, self.verbose)
+            few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
+            found = few.fit(*drawn).selection_
         model = fitted.get(found.best)
         if model is None or self._has_gate():
-            model = self._model(found.best, seed, gate=True).fit(X, y, sample_weight)
-        self._adopt(model)
-        conclude(self.verbose, self.status_, self.certificate_)
+            model = self._model(found.best, seed, gate=True).fit(*sample)
+        for name, value in vars(model).items():  # take over what was fitted
+            if name.endswith("_") or name.startswith("_"):
+                setattr(self, name, value)
+        if design.on_host:
+            conclude(self.verbose, self.status_, self.certificate_)
         self.selection_ = found
         return self
 
@@ -142,18 +130,6 @@ class CountSearch(BaseEstimator):
         """The score of that number."""
         return 0.0 - float(self.selection_.values[self.best_index_])
 
-    def _search_on_part(self, drawn: tuple[Any, NDArray[Any], Floats], seed: int) -> CountSelection:
-        """Choose the number of experts on samples drawn by weight."""
-        few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
-        selection: CountSelection = few.fit(*drawn).selection_
-        return selection
-
-    def _adopt(self, model: Any) -> None:
-        """Take over the attributes of a fitted model."""
-        for name, value in vars(model).items():
-            if name.endswith("_") or name.startswith("_"):
-                setattr(self, name, value)
-
     def _model(self, n_clusters: int, seed: int, *, gate: bool = False, **other: Any) -> Any:
         """The plain model with that many experts, and other parameters as given."""
         parameters = self.get_params(deep=False)
@@ -166,10 +142,9 @@ class CountSearch(BaseEstimator):
             settings["gate"] = clone(self.gate)
         return self._plain(**settings)
 
-    def _by_folds(
-        self, counts: list[int], X: Any, y: ArrayLike, sample_weight: Any, seed: int
-    ) -> Use[CountSelection]:
+    def _by_folds(self, counts: list[int], sample: Any, seed: int) -> Use[CountSelection]:
         """Score every number of experts on every fold."""
+        X, y, sample_weight = sample
         matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         targets = np.asarray(y)
         weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
@@ -181,13 +156,26 @@ class CountSearch(BaseEstimator):
             kept=kept,
             splitter=in_order_or_shuffled(targets, is_classifier(self), None),
         )
+        compared, scoring = self._compared, self.scoring
         # Predictions depend on the gate; the loss of the best expert does not.
-        gate = self.scoring is not None
-        model = self._model(1, seed, gate=gate, callback=None, n_jobs=1)
-        trial = Trial(
-            counts, model, self._compared, self.scoring, (matrix, targets, weights), folds.each
-        )
-        jobs = [partial(trial.score, number) for number in range(len(folds.each))]
+        template = self._model(1, seed, gate=scoring is not None, callback=None, n_jobs=1)
+
+        def score(number: int) -> Scored:
+            """Scores, and losses of the best experts, of every number of them on a fold."""
+            parts = matrix, targets, weights
+            rest, held = ([part[rows] for part in parts] for rows in folds.each[number])
+            fit = cache(lambda q: _fitted(clone(template).set_params(n_clusters=q), *rest))
+            found = []
+            for model in map(fit, counts):
+                if scoring is None:
+                    mine = -compared(model, partial(fit, 1), *held)
+                else:
+                    mine = model_scorer(scoring, held[2])(model, *held[:2])
+                found.append((mine, model.best_loss(*held)))
+            unconverged = sum(not fit(count).status_.converged for count in counts)
+            return Scored((..., number), np.array(found), unconverged)
+
+        jobs = [partial(score, number) for number in range(len(folds.each))]
         name = "" if self.scoring is None else name_of(self.scoring)
         shape = len(counts), 2, len(jobs)
         table = partial(table_of, counts, "cv", name)
@@ -195,20 +183,14 @@ class CountSearch(BaseEstimator):
         return Use("fold", len(jobs), n_fits, shape, name or "None", scored, table)
 
     def _by_criterion(
-        self,
-        counts: list[int],
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: Any,
-        seed: int,
-        fitted: dict[int, Any],
+        self, counts: list[int], sample: Any, seed: int, fitted: dict[int, Any]
     ) -> Use[CountSelection]:
         """Fit every number of experts to all samples, score and keep the fitted models."""
         in_order = self.callback is not None or int(self.verbose) > 1  # steps in an order
         n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
         inner = self.n_jobs if n_jobs == 1 else 1
         models = [self._model(count, seed, n_jobs=inner) for count in counts]
-        jobs = [partial(_priced, model, self.criterion, X, y, sample_weight) for model in models]
+        jobs = [partial(_priced, model, self.criterion, *sample) for model in models]
 
         def scored() -> Iterator[Scored]:
             for model, price, loss in run_jobs(jobs, n_jobs):
@@ -223,7 +205,7 @@ class CountSearch(BaseEstimator):
 
     def _counts(self, y: NDArray[Any]) -> list[int]:
         """The numbers to try."""
-        most = self._most(y)
+        most = max(1, np.unique(y).size - 1) if is_classifier(self) else y.shape[0]
         possible = sorted({q for q in check_counts(self.n_clusters, "experts") if q <= most})
         if not possible:
             raise ValueError(
@@ -231,50 +213,6 @@ class CountSearch(BaseEstimator):
                 f"samples: at most {most} experts can be fitted. Give smaller numbers."
             )
         return possible
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """What is fitted and scored on every fold.
-
-    Attributes
-    ----------
-    counts : list of int
-        Numbers of experts, ascending.
-    model : estimator
-        Unfitted.
-    compared : callable
-        The default criterion, from a model, a function that returns a single expert's, and samples.
-    scoring : str, callable or None
-        Another score.
-    sample : tuple
-        Samples, targets and weights.
-    folds : sequence of tuple
-        Rows to fit and to score on.
-    """
-
-    counts: list[int]
-    model: Any
-    compared: Callable[..., float]
-    scoring: Scoring | None
-    sample: tuple[Any, NDArray[Any], Floats]
-    folds: Sequence[tuple[Indices, Indices]]
-
-    def score(self, number: int) -> Scored:
-        """Scores, and losses of the best experts, of every number of them on a fold."""
-        rest, held = ([part[rows] for part in self.sample] for rows in self.folds[number])
-        fit = cache(lambda count: _fitted(clone(self.model).set_params(n_clusters=count), *rest))
-        found = []
-        for count in self.counts:
-            model = fit(count)
-            if self.scoring is None:
-                score = -self.compared(model, partial(fit, 1), *held)
-            else:
-                X, y, weights = held
-                score = model_scorer(self.scoring, weights)(model, X, y)
-            found.append((score, model.best_loss(*held)))
-        unconverged = sum(not fit(count).status_.converged for count in self.counts)
-        return Scored((..., number), np.array(found), unconverged)
 
 
 def table_of(
@@ -285,11 +223,9 @@ def table_of(
     Scores and losses have the shape (n_counts, 2, n_folds).
     """
     scores, losses = found[:, 0], found[:, 1].mean(axis=1)
-    if criterion == "cv" and rule.name == "fewest":  # within one standard error, here
-        chosen = Rule("one_se").choose(scores, np.array(counts))
-    else:
-        chosen = rule.choose(scores, np.array(counts))
+    within_error = criterion == "cv" and rule.name == "fewest"
     folds, numbers = 0.0 - scores, np.array(counts, dtype=np.intp)
+    chosen = (Rule("one_se") if within_error else rule).choose(scores, np.array(counts))
     values, errors = folds.mean(axis=1), standard_errors(folds)
     return CountSelection(
         criterion, numbers, values, errors, losses, counts[chosen], folds, rule.name, scoring
@@ -298,17 +234,16 @@ def table_of(
 
 def _fitted(model: Any, *sample: Any) -> Any:
     """Fit a model; those that did not converge are counted, and warned of once for all."""
-    if model.callback is not None:  # may end the fit, which is no failure
-        return model.fit(*sample)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        if model.callback is None:  # otherwise it may end the fit, which is no failure
+            warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(*sample)
 
 
 def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any) -> Any:
     """A fitted model, its information criterion, and the loss of its best experts."""
     model = _fitted(model, X, y, sample_weight)
-    objective = model._objective_on(X, y)
+    objective = model._objective_of(*validate(model, X, y, reset=False))
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     kept = np.flatnonzero(weights > 0)
     objective = objective.subset(kept, weights[kept])

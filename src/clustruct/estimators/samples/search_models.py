@@ -1,45 +1,26 @@
 """Several linear models, as many as the data call for."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clustruct._docs import documented
 from clustruct._typing import Floats
-from clustruct.estimators.descriptions import (
-    ALL,
-    ARGUMENTS,
-    CLASS_ARGUMENTS,
-    CLASSES,
-    FITTED,
-    OF_CLASSES,
-    OF_SAMPLES,
-    SAMPLE_SEARCH,
-    SAMPLES,
-    SEARCH,
-    SEARCHED,
-)
+from clustruct.estimators import descriptions as tables
 from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.estimators.samples.search import CountSearch, offset_loss
-from clustruct.estimators.search.engine import set_parameters
-from clustruct.losses import Loss
-from clustruct.solvers.driver import Callback
 
 __all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
 
 
 @documented(
-    (ALL, SAMPLES, SEARCH, SAMPLE_SEARCH),
-    (
-        SEARCHED,
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS,),
+    (tables.ALL, tables.SAMPLES, tables.SEARCH, tables.SAMPLE_SEARCH),
+    (tables.SEARCHED, tables.FITTED, tables.OF_SAMPLES),
 )
+@dataclass(repr=False, eq=False)
 class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """Several linear regressions, as many as the data call for.
 
@@ -47,9 +28,6 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     ----------
     selection_ : CountSelection
         The criterion for every number of experts.
-    experts_ : ndarray of shape (n_experts, n_features) or (n_experts, n_outputs, n_features)
-        Weights of the experts; this and all other attributes are those of
-        `SampleClusterRegressor`.
 
     See Also
     --------
@@ -61,7 +39,7 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     a share of the samples evenly: else experts would be added to make up for samples that follow
     one rule more closely than another, or none.
 
-    The loss of the best answer falls with every expert, even where there is none to find. With
+    The loss of the best expert falls with every expert, even where there is none to find. With
     ``criterion="cv"`` its logarithm is compared with that of as many offsets, placed as well as
     can be, for normal noise around a single regression; the smallest number of experts within one
     standard error of the best is chosen.
@@ -76,58 +54,20 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """
 
     _plain = SampleClusterRegressor
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleClusterRegressor._parameter_constraints,
-        **CountSearch._search_constraints,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
-        *,
-        criterion: str = "bic",
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        rule: str = "fewest",
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "squared",
-        huber_delta: float = 1.35,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())
-
-    def _most(self, y: NDArray[Any]) -> int:
-        return int(y.shape[0])
 
     @staticmethod
     def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
         """Logarithm of the best-of-Q loss, less that of as many offsets for normal noise."""
-        tiny = np.finfo(np.float64).tiny
-        loss = max(model.best_loss(X, y, weights), tiny)
+        loss = max(model.best_loss(X, y, weights), np.finfo(np.float64).tiny)
         return float(np.log(loss) - np.log(offset_loss(model.n_clusters_)))
 
 
 @documented(
-    (ALL, SAMPLES, CLASSES, SEARCH, SAMPLE_SEARCH),
-    (
-        SEARCHED,
-        OF_CLASSES,
-        FITTED,
-        OF_SAMPLES,
-    ),
-    (ARGUMENTS, CLASS_ARGUMENTS),
+    (tables.ALL, tables.SAMPLES, tables.CLASSES, tables.SEARCH, tables.SAMPLE_SEARCH),
+    (tables.SEARCHED, tables.OF_CLASSES, tables.FITTED, tables.OF_SAMPLES),
 )
-class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
+@dataclass(repr=False, eq=False)
+class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):  # type: ignore[misc]
     """Several linear classifiers, as many as the data call for.
 
     Attributes
@@ -141,9 +81,9 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
 
     Notes
     -----
-    With ``criterion="cv"`` the share of samples whose class is among no expert's answers is
-    compared with that of a single classifier which gives as many answers; the smallest number of
-    experts within one standard error of the best is chosen.
+    With ``criterion="cv"`` the share of samples whose class no expert predicts is compared with
+    that of a single classifier's first choices, as many as there are experts; the smallest number
+    of experts within one standard error of the best is chosen.
 
     Examples
     --------
@@ -157,38 +97,6 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):
     """
 
     _plain = SampleClusterClassifier
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SampleClusterClassifier._parameter_constraints,
-        **CountSearch._search_constraints,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8),
-        *,
-        criterion: str = "bic",
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        rule: str = "fewest",
-        alpha: float = 1e-3,
-        gate: Any = None,
-        loss: str | Loss = "logistic",
-        class_weight: Mapping[Any, float] | str | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())
-
-    def _most(self, y: NDArray[Any]) -> int:
-        return max(1, int(np.unique(y).size) - 1)
 
     @staticmethod
     def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:

@@ -13,7 +13,6 @@ from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 
 __all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
 
-
 # Each task has a square matrix, of so many entries all together at most: 3 GB of them.
 MOST_ENTRIES = 400_000_000
 # Columns of the rows' products that are formed at a time.
@@ -81,7 +80,7 @@ class Entries:
         sums = self.design.sweep(TaskSums.of_piece, self.targets, combine=TaskSums.joined)
         return Summed(sums, self.n_tasks)
 
-    def frame(self, fit_intercept: bool, center_answers: bool) -> Frame:
+    def frame(self, fit_intercept: bool, center_targets: bool) -> Frame:
         """That of all targets; a shift of them may be a matter of the intercept."""
         design, targets = self.design, self.targets
         total = float(design.fold(lambda a: a.weights.sum(), targets))
@@ -90,7 +89,7 @@ class Entries:
         if not fit_intercept:
             means, variances = np.zeros_like(means), variances + means**2
         center = 0.0
-        if fit_intercept and center_answers:
+        if fit_intercept and center_targets:
             center = float(design.fold(lambda a: (a.weights / total) @ a.y, targets))
         return Frame(means, variances, center, total, self.n_tasks)
 
@@ -106,9 +105,11 @@ class Entries:
             design = DenseDesign(rotation.coordinates)
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
-        source = source_of(design, targets, self.n_tasks, setting)
-        data = task_data(source, loss)
-        return Prepared(data, frame, rotation, self._curvature(loss, frame.total))
+        data = task_data(source_of(design, targets, self.n_tasks, setting), loss)
+        target = self.design.map(lambda a: a.y[:, None], self.targets)
+        shares = self.design.map(lambda a: a.weights / frame.total, self.targets)
+        curvature = loss.start_curvature(target, shares, self.design.fold)
+        return Prepared(data, frame, rotation, curvature)
 
     def _check_targets(self, loss: Loss) -> None:
         """Complain of targets that the loss is not for."""
@@ -122,13 +123,6 @@ class Entries:
             return self.design.fold(by_row, targets, combine=combine)
 
         loss.check_targets(self.targets, fold)
-
-    def _curvature(self, loss: Loss, total: float) -> float:
-        """Second derivative of the mean loss by a common shift of all scores."""
-        map_targets, fold = self.design.map, self.design.fold
-        target = map_targets(lambda a: a.y[:, None], self.targets)
-        shares = map_targets(lambda a: a.weights / total, self.targets)
-        return loss.start_curvature(target, shares, fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +207,7 @@ class Rotation:
         products = np.empty((n, n))
         for first in range(0, n, BLOCK):
             part = design.place(np.eye(n)[:, first : first + BLOCK])
-            products[:, first : first + BLOCK] = _gathered(design, design.adjoint(part))
+            products[:, first : first + BLOCK] = design.gather(design.scores(design.adjoint(part)))
         values, vectors = np.linalg.eigh(0.5 * (products + products.T))
         kept = values > 1e-12 * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
         roots = np.sqrt(values[kept])
@@ -225,12 +219,7 @@ class Rotation:
 
     def along(self, V: Floats) -> Floats:
         """Coordinates of weights of the columns, ``V D``."""
-        return _gathered(self.design, V.T).T @ self.combine
-
-
-def _gathered(design: Design, W: Floats) -> Floats:
-    """``X W`` as an array of the host."""
-    return design.gather(design.scores(W))
+        return self.design.gather(self.design.scores(V.T)).T @ self.combine
 
 
 def fits(n_tasks: int, width: int) -> bool:

@@ -1,8 +1,9 @@
 """Folds of tasks: rows to fit and to score on, wherever they live."""
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ __all__ = ["Split", "folds_of", "score_fits", "split"]
 FITTED, SCORED = 1, 2
 EVERY = 4  # sums
 Uses = NDArray[np.uint8]
+# Targets to fit on, and to score on.
+Split = tuple[Entries | Summed, Entries | Summed]
 
 # Bytes of predictions that are gathered at a time, for scores that want all of them.
 GATHERED_BYTES = 1 << 28
@@ -69,7 +72,9 @@ class Alike:
 def _strata(reading: Reading) -> Indices:
     """A number for each row: the same for the same task and class, -1 without a target."""
     layout, design, targets = reading.layout, reading.entries.design, reading.entries.targets
-    signs = bool(design.fold(lambda a: bool((np.abs(a.y) == 1.0).all()), targets, combine=_both))
+    signs = bool(
+        design.fold(lambda a: bool((np.abs(a.y) == 1.0).all()), targets, combine=operator.and_)
+    )
 
     def strata(a: TaskTargets) -> Indices:
         found = np.full(a.height, -1, dtype=np.intp)
@@ -85,50 +90,26 @@ def _strata(reading: Reading) -> Indices:
     return design.fold(strata, targets, combine=lambda a, b: np.concatenate([a, b]))
 
 
-def _both(one: bool, other: bool) -> bool:
-    return one and other
-
-
-class Split(NamedTuple):
-    """Targets to fit on, and to score on."""
-
-    rest: Entries | Summed
-    held: Entries | Summed
-
-
 def split(
     entries: Entries, folds: Sequence[Uses], loss: Loss, score: PooledScore | None
 ) -> tuple[Entries | Summed, list[Split]]:
     """All targets, and those of each fold.
 
     Where a pass over ``X`` is dear and the loss is squared, sums over the rows of all folds are
-    taken in one pass, and those of a fold are put together from them.
-
-    Parameters
-    ----------
-    entries : Entries
-    folds : sequence of ndarray of shape (n,)
-    loss : Loss
-    score : PooledScore or None
-        None where the loss is what is scored.
-
-    Returns
-    -------
-    whole : Entries or Summed
-    splits : list of Split
+    taken in one pass, and those of a fold are put together from them; without a `score`, the loss
+    is what is scored.
     """
 
     def used(uses: Uses, what: int) -> Entries:
         return entries.at(np.flatnonzero(uses & what))
 
     if not (loss.quadratic and entries.adds_up):
-        return entries, [Split(used(uses, FITTED), used(uses, SCORED)) for uses in folds]
+        return entries, [(used(uses, FITTED), used(uses, SCORED)) for uses in folds]
     whole, splits = _summed_splits(entries, folds)
     if score is None:
         return whole, splits
-    return whole, [
-        Split(mine.rest, used(uses, SCORED)) for mine, uses in zip(splits, folds, strict=True)
-    ]
+    rests = (rest for rest, _ in splits)
+    return whole, [(rest, used(uses, SCORED)) for rest, uses in zip(rests, folds, strict=True)]
 
 
 def _summed_splits(entries: Entries, folds: Sequence[Uses]) -> tuple[Summed, list[Split]]:
@@ -150,8 +131,8 @@ def _summed_splits(entries: Entries, folds: Sequence[Uses]) -> tuple[Summed, lis
     def summed(wanted: NDArray[np.bool_]) -> Summed:
         return Summed(cells.added_up(wanted[pattern], task), count)
 
-    splits = [Split(summed(mine & FITTED > 0), summed(mine & SCORED > 0)) for mine in uses]
-    return summed(np.ones(uses.shape[1], dtype=bool)), splits
+    whole = summed(np.ones(uses.shape[1], dtype=bool))
+    return whole, [(summed(mine & FITTED > 0), summed(mine & SCORED > 0)) for mine in uses]
 
 
 def _patterns(folds: Sequence[Uses], n: int) -> tuple[Indices, Indices]:
@@ -170,20 +151,9 @@ def _patterns(folds: Sequence[Uses], n: int) -> tuple[Indices, Indices]:
 def score_fits(
     held: Entries | Summed, coefs: Floats, intercepts: Floats, loss: Loss, score: PooledScore | None
 ) -> Floats:
-    """Scores of several fits on held-out targets, larger is better.
+    """Scores of ``m`` fits on held-out targets, larger is better: negative mean losses by default.
 
-    Parameters
-    ----------
-    held : Entries or Summed
-    coefs : ndarray of shape (m, K, d)
-    intercepts : ndarray of shape (m, K)
-    loss : Loss
-    score : PooledScore or None
-        None for the negative mean loss.
-
-    Returns
-    -------
-    ndarray of shape (m,)
+    Coefficients have the shape (m, K, d), intercepts (m, K).
     """
     if isinstance(held, Summed):
         return -held.mean_losses(coefs, intercepts)
@@ -221,6 +191,10 @@ def _own_scores(
     count = int(held.design.fold(lambda a: a.rows.size, held.targets))
     height = max(1, GATHERED_BYTES // (8 * max(1, count)))
     found: list[float] = []
+
+    def stacked(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(np.concatenate(pair) for pair in zip(a, b, strict=True))
+
     for first in range(0, coefs.shape[0], height):
         some = slice(first, first + height)
 
@@ -232,10 +206,6 @@ def _own_scores(
                 predicted[mine] = to_host(loss.predictions(z))
             return targets.y, predicted, targets.tasks, targets.weights
 
-        y, predicted, tasks, weights = held.design.sweep(gathered, held.targets, combine=_stacked)
+        y, predicted, tasks, weights = held.design.sweep(gathered, held.targets, combine=stacked)
         found.extend(score(y, column, tasks, weights) for column in predicted.T)
     return np.array(found)
-
-
-def _stacked(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(np.concatenate(pair) for pair in zip(a, b, strict=True))

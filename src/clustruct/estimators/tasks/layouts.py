@@ -14,22 +14,23 @@ from sklearn.utils.validation import check_consistent_length
 from clustruct._finite import require_squares
 from clustruct._typing import Floats, Indices
 from clustruct.design import Design, Rows, load
-from clustruct.estimators.intake import (
-    check_classes,
-    check_targets,
-    check_weights,
-    class_weights,
-    is_missing,
-    place_matrix,
-    require_finite_targets,
-    require_targets,
-)
+from clustruct.estimators import intake
 from clustruct.estimators.tasks.entries import Entries
 from clustruct.objectives.tasks.data import TaskTargets
 
-__all__ = ["Reading", "as_ids", "known_codes", "read_classes", "read_numbers", "sorted_names"]
+__all__ = [
+    "Ids",
+    "Reading",
+    "Weights",
+    "as_ids",
+    "require_tasks",
+    "known_codes",
+    "read",
+    "sorted_names",
+]
 
 Ids = ArrayLike | Sequence[Hashable]
+Weights = ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,77 +46,52 @@ class Reading:
     layout: str
 
 
-def read_numbers(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
+def read(
+    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: Weights
 ) -> Reading:
-    """Numbers to predict, in any layout, as passed to a fit."""
-    return _read(estimator, X, y, tasks, weights)
-
-
-def read_classes(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, weights: ArrayLike | None
-) -> Reading:
-    """Classes to tell apart, in any layout, as signs; sets the classes of the estimator."""
-    reading = _weigh_classes(estimator.class_weight, _read(estimator, X, y, tasks, weights))
-    classes = _classes(reading.entries)
-    check_classes(classes, any_type=reading.layout == "columns")
-    estimator.classes_ = classes
-    if classes.size == 2:
-        signs = partial(_signs, positive=classes[1])
-        return replace(reading, entries=reading.entries.map(signs))
-    if reading.layout != "single":
-        raise ValueError(
-            f"y holds {classes.size} classes, but each task tells two apart. Give two classes, or "
-            "leave out tasks for one classifier a class."
-        )
-    each = replace(reading.entries.map(partial(_each, classes=classes)), n_tasks=classes.size)
-    return Reading(each, classes, "classes")
-
-
-def _read(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: ArrayLike | None
-) -> Reading:
-    """Targets of positive weight, in any layout but that of classes as tasks."""
-    require_targets(estimator, y)
+    """What was passed to a fit, in any layout; a classifier gets to know its classes."""
+    intake.require_targets(estimator, y)
     columns, numeric = _has_columns(estimator, y, tasks), is_regressor(estimator)
-    design = place_matrix(estimator, X, reset=True).by_rows()
-    check = partial(_check_columns if columns else _check_vector, estimator)
-    targets = design.attach(y, "y", check)
+    design = intake.place_matrix(estimator, X, reset=True).by_rows()
+    check = _check_columns if columns else partial(intake.check_targets, multi_output=False)
+    targets = design.attach(y, "y", partial(check, estimator))
     n_columns = targets.shape[1] if columns else 1
     targets = design.map(partial(np.asarray, dtype=np.float64 if numeric else None), targets)
     if not columns:
         targets = design.map(lambda a: a.reshape(a.shape[0]), targets)
-    require_finite_targets(design, targets, allow_missing=columns)
+    intake.require_finite_targets(design, targets, allow_missing=columns)
     weights = design.map(lambda a: np.ones(a.shape[0]), targets)
     if sample_weight is not None:
-        weights, _ = check_weights(design, sample_weight)
+        weights, _ = intake.check_weights(design, sample_weight)
     if columns:
-        return _by_columns(design, targets, weights, names_of_columns(y, n_columns))
-    if tasks is not None:
-        return _by_ids(design, targets, weights, _take_ids(design, tasks))
-    if numeric:
+        names, targets = names_of_columns(y, n_columns), design.map(_of_columns, targets, weights)
+        if not design.fold(lambda a: a.rows.size, targets):
+            raise ValueError("y holds no target (of positive weight). Give at least one.")
+        reading = Reading(Entries(design, targets, names.size), names, "columns")
+    elif tasks is not None:
+        reading = _by_ids(design, targets, weights, _take_ids(design, tasks))
+    elif numeric:
         raise ValueError(
             f"y is a vector of {design.shape[0]} targets, and tasks=None says of none which "
             "task it belongs to. Give tasks, one id for each sample, or a 2-D y with one column "
             "for each task. For a single task, give y.reshape(-1, 1)."
         )
-    entries = Entries(design, design.map(_of_one_task, targets, weights), 1)
-    return Reading(entries, np.arange(1), "single")
-
-
-def _check_vector(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """One target a sample, on the host."""
-    return check_targets(estimator, y, n_samples, multi_output=False)
+    else:
+        codes = design.map(lambda w: np.zeros(w.size, dtype=np.intp), weights)
+        entries = Entries(design, design.map(_of_own_task, targets, weights, codes), 1)
+        reading = Reading(entries, np.arange(1), "single")
+    if not numeric:
+        reading = _as_signs(estimator, reading)
+    require_tasks(reading.entries, reading.names)
+    return reading
 
 
 def _check_columns(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
     """A column a task, on the host, with NaN where there is no target."""
     numeric = is_regressor(estimator)
+    dtype = np.float64 if numeric else None
     Y: NDArray[Any] = check_array(
-        load(y),
-        dtype=np.float64 if numeric else None,
-        ensure_all_finite="allow-nan",
-        input_name="y",
+        load(y), dtype=dtype, ensure_all_finite="allow-nan", input_name="y"
     )
     check_consistent_length(range(n_samples), Y)
     if numeric:
@@ -131,7 +107,7 @@ def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has {shape[1]} columns, each of them a task, and tasks was given as well. Give y "
-            "one answer a sample, or leave out tasks."
+            "one target a sample, or leave out tasks."
         )
     return False
 
@@ -144,43 +120,57 @@ def _by_ids(design: Design, y: Rows, weights: Rows, ids: Rows) -> Reading:
         weights,
         combine=lambda a, b: sorted_names(np.concatenate([a, b])),
     )
-    targets = design.map(partial(_of_own_task, names=names), y, weights, ids)
+    codes = design.map(partial(known_codes, names=names), ids)
+    targets = design.map(_of_own_task, y, weights, codes)
     if design.streamed:  # every pass has them in that order
         targets = design.keep(design.map(TaskTargets.by_task, targets))
     return Reading(Entries(design, targets, names.size), names, "rows")
 
 
-def _of_one_task(y: NDArray[Any], weights: Floats) -> TaskTargets:
+def _of_own_task(y: NDArray[Any], weights: Floats, codes: Indices) -> TaskTargets:
     kept = np.flatnonzero(weights)
-    return TaskTargets(kept, np.zeros(kept.size, dtype=np.intp), y[kept], weights[kept], y.shape[0])
-
-
-def _of_own_task(
-    y: NDArray[Any], weights: Floats, ids: NDArray[Any], names: NDArray[Any]
-) -> TaskTargets:
-    kept = np.flatnonzero(weights)
-    return TaskTargets(kept, known_codes(ids[kept], names), y[kept], weights[kept], y.shape[0])
-
-
-def _by_columns(design: Design, Y: Rows, weights: Rows, names: NDArray[Any]) -> Reading:
-    """A column a task."""
-    targets = design.map(_of_columns, Y, weights)
-    if not design.fold(lambda a: a.rows.size, targets):
-        raise ValueError("y holds no answer (of positive weight). Give at least one.")
-    return Reading(Entries(design, targets, names.size), names, "columns")
+    return TaskTargets(kept, codes[kept], y[kept], weights[kept], y.shape[0])
 
 
 def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
-    tasks, rows = np.nonzero((~is_missing(Y) & (weights > 0.0)[:, None]).T)
+    """A column a task."""
+    tasks, rows = np.nonzero((~intake.is_missing(Y) & (weights > 0.0)[:, None]).T)
     return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
+
+
+def require_tasks(entries: Entries, names: NDArray[Any]) -> None:
+    """Complain of tasks that have no target."""
+    missing = np.setdiff1d(np.arange(entries.n_tasks), entries.present())
+    if missing.size:
+        raise ValueError(
+            f"Task {names.tolist()[missing[0]]!r} has no target (of positive weight), as have "
+            f"{missing.size - 1} others. Leave such tasks out: predictions for an unknown task are "
+            "those of the mean predictor."
+        )
 
 
 # ---- Classes
 
 
-def _signs(targets: TaskTargets, positive: Any) -> TaskTargets:
-    """Signs for two classes."""
-    return replace(targets, y=np.where(_plain(targets.y) == positive, 1.0, -1.0))
+def _as_signs(estimator: Any, reading: Reading) -> Reading:
+    """Classes to tell apart as signs; sets the classes of the estimator."""
+    reading = _weigh_classes(estimator.class_weight, reading)
+    classes = _classes(reading.entries)
+    intake.check_classes(classes, any_type=reading.layout == "columns")
+    estimator.classes_ = classes
+    if classes.size == 2:
+
+        def signs(a: TaskTargets) -> TaskTargets:
+            return replace(a, y=np.where(_plain(a.y) == classes[1], 1.0, -1.0))
+
+        return replace(reading, entries=reading.entries.map(signs))
+    if reading.layout != "single":
+        raise ValueError(
+            f"y holds {classes.size} classes, but each task tells two apart. Give two classes, or "
+            "leave out tasks for one classifier a class."
+        )
+    each = replace(reading.entries.map(partial(_each, classes=classes)), n_tasks=classes.size)
+    return Reading(each, classes, "classes")
 
 
 def _each(targets: TaskTargets, classes: NDArray[Any]) -> TaskTargets:
@@ -197,9 +187,8 @@ def _each(targets: TaskTargets, classes: NDArray[Any]) -> TaskTargets:
 
 def _classes(entries: Entries) -> NDArray[Any]:
     """The classes of targets of positive weight."""
-    return entries.design.fold(
-        lambda a: np.unique(_plain(a.y)), entries.targets, combine=np.union1d
-    )
+    fold = entries.design.fold
+    return fold(lambda a: np.unique(_plain(a.y)), entries.targets, combine=np.union1d)
 
 
 def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:
@@ -215,7 +204,7 @@ def _weigh_classes(class_weight: Any, reading: Reading) -> Reading:
         return np.searchsorted(classes, _plain(a.y))
 
     totals = fold(lambda a: np.bincount(codes(a), a.weights / total, classes.size), entries.targets)
-    mine = class_weights(class_weight, classes, totals)
+    mine = intake.class_weights(class_weight, classes, totals)
 
     def weigh(a: TaskTargets) -> TaskTargets:
         weights = a.weights * mine[codes(a)]
@@ -240,7 +229,7 @@ def _take_ids(design: Design, tasks: Ids) -> Rows:
     if len(ids.shape) != 1:
         raise ValueError(f"tasks has shape {ids.shape}. Give one id for each sample.")
     ids = design.map(np.asarray, ids)
-    if missing := design.fold(lambda mine: int(is_missing(mine).sum()), ids):
+    if missing := design.fold(lambda mine: int(intake.is_missing(mine).sum()), ids):
         raise ValueError(f"tasks is missing {missing} times. Give every sample its task.")
     return ids
 
@@ -259,7 +248,7 @@ def sorted_names(ids: NDArray[Any]) -> NDArray[Any]:
     return names
 
 
-def as_ids(tasks: ArrayLike | Sequence[Hashable], n_rows: int) -> NDArray[Any]:
+def as_ids(tasks: Ids, n_rows: int) -> NDArray[Any]:
     """Ids on the host, one a row; any hashable will do."""
     tasks = load(tasks)
     if hasattr(tasks, "to_numpy"):
@@ -269,12 +258,12 @@ def as_ids(tasks: ArrayLike | Sequence[Hashable], n_rows: int) -> NDArray[Any]:
         raise ValueError(
             f"tasks has shape {ids.shape}, but X has {n_rows} samples. Give one id for each."
         )
+    if (missing := np.flatnonzero(intake.is_missing(ids))).size:
+        raise ValueError(
+            f"tasks[{missing[0]}] is missing ({ids.tolist()[missing[0]]!r}). Give every sample its "
+            "task."
+        )
     if ids.dtype == object:
-        missing = [i for i, name in enumerate(ids.tolist()) if name is None or name != name]
-        if missing:
-            raise ValueError(
-                f"tasks[{missing[0]}] is missing ({ids[missing[0]]!r}). Give every sample its task."
-            )
         try:
             set(ids.tolist())
         except TypeError as error:
@@ -282,9 +271,6 @@ def as_ids(tasks: ArrayLike | Sequence[Hashable], n_rows: int) -> NDArray[Any]:
                 f"tasks holds ids that cannot be compared ({error}). Give strings, numbers, tuples "
                 "or other hashable ids."
             ) from error
-    elif ids.dtype.kind == "f" and np.isnan(ids).any():
-        place = int(np.flatnonzero(np.isnan(ids))[0])
-        raise ValueError(f"tasks[{place}] is missing (nan). Give every sample its task.")
     return ids
 
 
@@ -317,9 +303,7 @@ def known_codes(ids: NDArray[Any], names: NDArray[Any]) -> Indices:
 
 def names_of_columns(Y: Any, n_columns: int) -> NDArray[Any]:
     """Names of the columns of a data frame, or their numbers."""
-    columns = getattr(Y, "columns", None)
-    if columns is None or len(columns) != n_columns:
+    columns = list(getattr(Y, "columns", ()))
+    if len(columns) != n_columns:
         return np.arange(n_columns)
-    return np.asarray(
-        list(columns), dtype=None if all(isinstance(c, str) for c in columns) else object
-    )
+    return np.asarray(columns, dtype=None if all(isinstance(c, str) for c in columns) else object)

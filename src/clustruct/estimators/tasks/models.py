@@ -1,51 +1,36 @@
 """Many linear models, one a task, whose weights lie near the centroids of a few groups."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
-from sklearn.metrics import r2_score
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.arrays import namespace, to_host
+from clustruct.arrays import namespace
 from clustruct.design import Rows
-from clustruct.estimators.descriptions import (
-    ALL,
-    ARGUMENTS,
-    FITTED,
-    OF_CLASSES,
-    OF_TASKS,
-    TASK_ARGUMENTS,
-    TASK_CLASSES,
-    TASKS,
-)
+from clustruct.estimators import descriptions as tables
+from clustruct.estimators.common import Constraints
 from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
-from clustruct.estimators.tasks.layouts import read_classes, read_numbers
+from clustruct.estimators.tasks.layouts import Ids
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
-from clustruct.solvers.driver import Callback
 
 __all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
 
-Ids = ArrayLike | Sequence[Hashable]
-
 
 @documented(
-    (ALL, TASKS),
-    (
-        OF_TASKS,
-        FITTED,
-    ),
-    (ARGUMENTS, TASK_ARGUMENTS),
+    (tables.ALL, tables.TASKS),
+    (tables.OF_TASKS, tables.FITTED),
+    (tables.ARGUMENTS, tables.TASK_ARGUMENTS),
 )
+@dataclass(repr=False, eq=False)
 class TaskClusterRegressor(RegressorMixin, TaskCluster):
     """Linear regressions of many tasks, whose weights lie near the centroids of a few groups.
 
@@ -55,11 +40,6 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     ``alpha/2 ||w_t||^2 + alpha_within/2 ||w_t - v_q(t)||^2 + alpha_between/2 ||v_q(t) - v||^2``
 
     plus ``alpha_mean/2 ||v||^2``, where ``v`` is the mean of the centroids over the tasks.
-
-    Attributes
-    ----------
-    alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
-        The strengths in use.
 
     See Also
     --------
@@ -92,65 +72,13 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     (240,)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TaskCluster._parameter_constraints,
+    _: KW_ONLY
+    loss: str | Loss = "squared"
+
+    score = TaskCluster.score  # knows of tasks
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
-        "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        alpha: float = 0.0,
-        alpha_mean: float | str = "auto",
-        alpha_between: float | str = "auto",
-        alpha_within: float | str = "auto",
-        alpha_intercept: float | str = "auto",
-        loss: str | Loss = "squared",
-        huber_delta: float = 1.35,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.alpha_mean = alpha_mean
-        self.alpha_between = alpha_between
-        self.alpha_within = alpha_within
-        self.alpha_intercept = alpha_intercept
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> "TaskClusterRegressor":
-        """Fit the tasks."""
-        self._fit_reading(read_numbers(self, X, y, tasks, sample_weight))
-        return self
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Targets of each sample's task, or of all tasks.
@@ -158,28 +86,9 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
-            TaskTargets.
+            Predictions.
         """
         return self._apply_to_scores(X, tasks, loss_of(self).predictions, self._width(tasks))
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Share of the variance of all targets that is explained.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        targets, predicted, weights = self._compared(
-            np.asarray(to_host(y), dtype=np.float64), self.predict(X, tasks), sample_weight
-        )
-        return float(r2_score(targets, predicted, sample_weight=weights))
 
     def _targets(self, targets: NDArray[Any]) -> Floats:
         """Targets of new tasks."""
@@ -193,24 +102,16 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
 
 
 @documented(
-    (ALL, TASKS, TASK_CLASSES),
-    (
-        OF_CLASSES,
-        OF_TASKS,
-        FITTED,
-    ),
-    (ARGUMENTS, TASK_ARGUMENTS),
+    (tables.ALL, tables.TASKS, tables.TASK_CLASSES),
+    (tables.OF_CLASSES, tables.OF_TASKS, tables.FITTED),
+    (tables.ARGUMENTS, tables.TASK_ARGUMENTS),
 )
+@dataclass(repr=False, eq=False)
 class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     """Linear classifiers of many tasks, whose weights lie near the centroids of a few groups.
 
     Each task tells two classes apart. Fitted to a vector of more than two classes without tasks, it
     is one classifier a class against all others, and the classes are the tasks.
-
-    Attributes
-    ----------
-    alpha_mean_, alpha_between_, alpha_within_, alpha_intercept_ : float
-        The strengths in use.
 
     See Also
     --------
@@ -227,68 +128,15 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     (1500, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TaskCluster._parameter_constraints,
+    _: KW_ONLY
+    loss: str | Loss = "logistic"
+    class_weight: Mapping[Any, float] | str | None = None
+
+    score = TaskCluster.score
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions({*CLASS_LOSSES, *NUMBER_LOSSES}), Loss],
-        "huber_delta": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        alpha: float = 0.0,
-        alpha_mean: float | str = "auto",
-        alpha_between: float | str = "auto",
-        alpha_within: float | str = "auto",
-        alpha_intercept: float | str = "auto",
-        loss: str | Loss = "logistic",
-        huber_delta: float = 1.35,
-        class_weight: Mapping[Any, float] | str | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.alpha_mean = alpha_mean
-        self.alpha_between = alpha_between
-        self.alpha_within = alpha_within
-        self.alpha_intercept = alpha_intercept
-        self.loss = loss
-        self.huber_delta = huber_delta
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> "TaskClusterClassifier":
-        """Fit the tasks."""
-        self._fit_reading(read_classes(self, X, y, tasks, sample_weight))
-        return self
 
     def decision_function(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Scores: positive for the second of two classes.
@@ -343,25 +191,6 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             some = totals > 0.0
             return xp.where(some, shares / xp.where(some, totals, 1.0), 1.0 / shares.shape[1])
         return shares
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: Ids | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Share of right targets.
-
-        Returns
-        -------
-        float
-            From 0 to 1.
-        """
-        targets, predicted, weights = self._compared(
-            np.asarray(to_host(y)), self.predict(X, tasks), sample_weight
-        )
-        return float(np.average(targets == predicted, weights=weights))
 
     def _targets(self, targets: NDArray[Any]) -> Floats:
         """Signs of the classes of new tasks."""

@@ -1,11 +1,11 @@
 """scikit-learn's scores for models of tasks, which have to know the task of each sample."""
 
-from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from clustruct._typing import Floats, Indices
 from clustruct.estimators.search.scoring import Scoring, model_scorer
+from clustruct.estimators.tasks.layouts import Ids
 from clustruct.losses import Loss
 
 __all__ = ["PooledScore", "pooled", "task_scorer"]
@@ -66,15 +67,13 @@ def task_scorer(scoring: str | Callable[..., float]) -> "TaskScorer":
     return TaskScorer(get_scorer(scoring))
 
 
+@dataclass(repr=False, eq=False)
 class TaskScorer:
     """A scorer that requests ``tasks`` and has the model predict for them."""
 
-    def __init__(self, scorer: Any) -> None:
-        self._scorer = scorer
+    _scorer: Any
 
-    def __call__(
-        self, estimator: Any, X: Any, y: Any, tasks: ArrayLike | Sequence[Hashable] | None = None
-    ) -> float:
+    def __call__(self, estimator: Any, X: Any, y: Any, tasks: Ids | None = None) -> float:
         """The score of the predictions for each sample's task."""
         if tasks is None:
             raise ValueError(
@@ -94,23 +93,20 @@ class TaskScorer:
         return f"task_scorer({self._scorer!r})"
 
 
+@dataclass(repr=False, eq=False)
 class _OfTasks:
     """A fitted model that predicts for the task of each sample."""
 
-    def __init__(self, model: Any, tasks: Any) -> None:
-        self._model = model
-        self._tasks = tasks
+    _model: Any
+    _tasks: Any
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._model, name)
         if name not in PREDICTING:
             return value
 
-        @wraps(value)  # scikit-learn asks for its name
-        def predict(X: Any) -> Any:
-            return value(X, tasks=self._tasks)
-
-        return predict
+        # scikit-learn asks for its name
+        return wraps(value)(partial(value, tasks=self._tasks))
 
 
 # ---- Scores of a search: all targets of a fold together.
@@ -119,31 +115,17 @@ class _OfTasks:
 def pooled(scoring: Scoring, class_loss: Loss | None) -> PooledScore:
     """A score of all held-out targets, each predicted by its own task.
 
-    Parameters
-    ----------
-    scoring : str or callable
-        A name that scikit-learn knows, what ``make_scorer`` or `task_scorer` returns, or a function
-        of targets, scores and numbers of tasks.
-    class_loss : Loss or None
-        The loss of a classifier, whose targets are -1 and 1; None for numbers.
-
-    Returns
-    -------
-    callable
+    `scoring` is a name that scikit-learn knows, what ``make_scorer`` or `task_scorer` returns, or a
+    function of targets, scores and numbers of tasks. Classifiers, whose targets are -1 and 1, give
+    their loss.
     """
     if isinstance(scoring, TaskScorer):
         scoring = scoring._scorer
     if not isinstance(scoring, str) and not hasattr(scoring, "_score_func"):
-        own = scoring
-        return lambda y, scores, tasks, weights: float(own(y, scores, tasks))
-    known = scoring
-    get_scorer(known)  # complains of a name that there is not
+        return lambda y, scores, tasks, weights: float(scoring(y, scores, tasks))
+    known: Scoring = get_scorer(scoring)
     model = _ScoredNumbers() if class_loss is None else _ScoredClasses(class_loss)
-
-    def score(y: Floats, scores: Floats, tasks: Indices, weights: Floats) -> float:
-        return model_scorer(known, weights)(model, scores[:, None], y)
-
-    return score
+    return lambda y, scores, tasks, w: model_scorer(known, w)(model, scores[:, None], y)
 
 
 class _ScoredNumbers(RegressorMixin, BaseEstimator):

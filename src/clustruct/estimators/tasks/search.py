@@ -4,9 +4,9 @@ On each fold the tasks are eliminated once for each ``alpha_within``; what is le
 of groups and every ``alpha_between`` is small. Groups found at one point are a start at the next.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import product
 from numbers import Integral, Real
@@ -15,32 +15,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, is_classifier
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.options import watcher
-from clustruct.estimators.search.engine import (
-    Scored,
-    SearchFace,
-    Use,
-    check_counts,
-    run_jobs,
-    run_search,
-)
-from clustruct.estimators.search.rules import RULES, Rule
-from clustruct.estimators.search.scoring import name_of
-from clustruct.estimators.tasks.base import (
-    Prices,
-    TaskCluster,
-    check_answered,
-    intercept_price,
-    price_scale,
-)
-from clustruct.estimators.tasks.entries import Entries, Summed
+from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
+from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
+from clustruct.estimators.search import engine
+from clustruct.estimators.search.engine import Scored, Use
+from clustruct.estimators.search.rules import Rule
+from clustruct.estimators.search.scoring import Scoring, name_of
+from clustruct.estimators.tasks.base import Prices, TaskCluster, price_scale
+from clustruct.estimators.tasks.entries import Summed
 from clustruct.estimators.tasks.folds import Split, folds_of, score_fits, split
-from clustruct.estimators.tasks.layouts import Reading
+from clustruct.estimators.tasks.layouts import Ids, Weights, read
 from clustruct.estimators.tasks.scoring import PooledScore, pooled
 from clustruct.losses import loss_of
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
@@ -64,87 +53,66 @@ QUICK_PRECISION = (1e-5, 1e-5)
 _SEVERAL = [Interval(Real, 0, None, closed="left"), "array-like"]
 
 
-class TaskSearch(SearchFace, TaskCluster):
+@documented((), (), (ARGUMENTS, TASK_ARGUMENTS))
+@dataclass(repr=False, eq=False)
+class TaskSearch(engine.SearchFace, TaskCluster):
     """The search, for a model that could be fitted without it."""
 
-    _search_constraints: ClassVar[Mapping[str, list[Any]]] = {
-        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
+    n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5)  # type: ignore[assignment]
+    _: KW_ONLY
+    alpha: float | Sequence[float] = 0.0  # type: ignore[assignment]
+    alpha_mean: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
+    alpha_between: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
+    alpha_within: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
+    cv: Any = 5
+    scoring: Scoring | None = None
+    rule: str = "fewest"
+    criterion: str = "cv"
+
+    _quiet = 1  # up to there, folds are counted
+    _constraints: ClassVar[Constraints] = {
+        **SEARCH_CONSTRAINTS,
         "alpha": _SEVERAL,
         "alpha_mean": [StrOptions({"auto"}), *_SEVERAL],
         "alpha_between": [StrOptions({"auto"}), *_SEVERAL],
-        "alpha_within": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="both"),
-            "array-like",
-        ],
-        "cv": ["cv_object"],
-        "scoring": [str, callable, None],
-        "rule": [StrOptions(set(RULES))],
+        "alpha_within": [StrOptions({"auto"}), *_SEVERAL, Interval(Real, 0, None, closed="both")],
         "criterion": [StrOptions({"cv", "bic"})],
     }
-
-    _read: ClassVar[Callable[..., Reading]]
-    n_clusters: Any  # several values here, one for the plain model
-    alpha: Any
-    alpha_mean: Any
-    alpha_between: Any
-    alpha_within: Any
 
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
     def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        tasks: ArrayLike | Sequence[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
     ) -> Any:
-        """Fit the tasks, with groups and strengths by cross-validation.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Targets, numbers or classes: one a sample, or a column for each task with NaN where
-            there is none.
-        tasks : array-like of shape (n_samples,), default=None
-            Id of each sample's task, any hashable; for `y` with one target a sample. A classifier
-            takes None with a vector for classes to tell apart: the classes are the tasks, two of
-            them one task.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; an integer weight counts as that many repetitions.
-
-        Returns
-        -------
-        estimator
-            Itself.
-        """
+        """Fit the tasks, with groups and strengths by cross-validation."""
         if self.criterion != "cv":
             raise ValueError(
                 f"criterion={self.criterion!r} is not defined for tasks: weights that are drawn "
                 "towards a centroid have no whole number of free parameters. Give criterion='cv'."
             )
-        reading = self._read(self, X, y, tasks, sample_weight)
-        check_answered(reading.entries, reading.names)
+        reading = read(self, X, y, tasks, sample_weight)
         folds = folds_of(reading, self.cv, self.random_state)
         loss, score = loss_of(self), None
         if self.scoring is not None:
             score = pooled(self.scoring, loss if is_classifier(self) else None)
         whole, splits = split(reading.entries, folds.each, loss, score)
         prepared = self._prepare(whole)
-        intercept = self.alpha_intercept
-        intercept = intercept_price(prepared) if intercept == "auto" else float(intercept)
-        grid = self._grid(price_scale(prepared), intercept)
-        points = Points(self._unwatched(), _counts(self.n_clusters, whole.n_tasks), grid, score)
-        summed = all(isinstance(mine.held, Summed) for mine in splits)
+        grid = self._grid(price_scale(prepared), self._intercept_price(prepared))
+        tried = engine.check_counts(self.n_clusters, "groups")
+        possible = {count for count in tried if count <= whole.n_tasks} or {whole.n_tasks}
+        points = Points(self._unwatched(), tuple(sorted(possible)), grid, score)
+        summed = all(isinstance(held, Summed) for _, held in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
         name = loss.loss_scoring if self.scoring is None else name_of(self.scoring)
-        use = by_folds(points, splits, name, self.n_jobs if at_hand else 1)
+        jobs = [partial(_score_split, f, mine, points) for f, mine in enumerate(splits)]
+        scored = engine.run_jobs(jobs, self.n_jobs if at_hand else 1)
+        shape = len(points.counts), len(grid), len(splits)
+        table = partial(points.table, name)
+        use = Use("fold", len(splits), int(np.prod(shape)), shape, name, scored, table)
         rule = Rule(self.rule, SIGNIFICANT, ratio=folds.ratio)
-        found = run_search(use, rule, self.max_iter, self.verbose)
+        found = engine.run_search(use, rule, self.max_iter, self.verbose)
         q, s = found.best_index
-        self._fit_prepared(prepared, grid[s], points.counts[q], reading)
+        self._fit_prepared(reading, prepared, grid[s], points.counts[q])
         self._set_search(found)
         self.alpha_ = grid[s].alpha
         return self
@@ -154,14 +122,8 @@ class TaskSearch(SearchFace, TaskCluster):
         model = copy(self)
         model.callback = None
         if not isinstance(self.random_state, Integral):
-            model.random_state = int(check_random_state(self.random_state).randint(2**31))
+            model.random_state = self._seed()
         return model
-
-    def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
-        """The problem of a fit; its steps are printed only where more than folds are wanted."""
-        problem = super()._problem(objective, n_clusters)
-        watch = watcher(int(self.verbose) > 1, self.callback)
-        return replace(problem, budget=replace(problem.budget, monitor=watch))
 
     def _grid(self, scale: float, intercept: float) -> tuple[Prices, ...]:
         """All strengths to try, neighbours next to each other."""
@@ -195,33 +157,14 @@ def _several(value: Any, name: str, auto: Floats) -> list[float]:
     return sorted((float(number) for number in values), reverse=True)
 
 
-def _counts(n_clusters: Any, n_tasks: int) -> tuple[int, ...]:
-    """Numbers of groups to try; those beyond the number of tasks are left out."""
-    counts = check_counts(n_clusters, "groups")
-    possible = sorted({count for count in counts if count <= n_tasks})
-    return tuple(possible) if possible else (min(n_tasks, min(counts)),)
-
-
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What is fitted and scored on every fold.
+    """What is fitted and scored on every fold."""
 
-    Attributes
-    ----------
-    model : TaskSearch
-        Knows loss, intercept and budget.
-    counts : tuple of int
-        Numbers of groups, ascending.
-    grid : tuple of Prices
-        Strengths, from large to small.
-    score : PooledScore or None
-        None for the negative mean loss.
-    """
-
-    model: TaskSearch
-    counts: tuple[int, ...]
-    grid: tuple[Prices, ...]
-    score: PooledScore | None
+    model: TaskSearch  # knows loss, intercept and budget
+    counts: tuple[int, ...]  # numbers of groups, ascending
+    grid: tuple[Prices, ...]  # strengths, from large to small
+    score: PooledScore | None  # None for the negative mean loss
 
     def table(self, scoring: str, scores: Floats, rule: Rule) -> TaskSelection:
         """All scores, and the point that is chosen; the first points are the simplest."""
@@ -232,33 +175,14 @@ class Points:
         return TaskSelection(self.counts, strengths, scores, scoring, rule.name, index)
 
 
-def by_folds(
-    points: Points, splits: Sequence[Split], scoring: str, n_jobs: int | None
-) -> Use[TaskSelection]:
-    """Score every number of groups and all strengths on every fold."""
-    jobs = [partial(_score_split, f, mine, points) for f, mine in enumerate(splits)]
-    shape = len(points.counts), len(points.grid), len(splits)
-    table, scored = partial(points.table, scoring), run_jobs(jobs, n_jobs)
-    return Use("fold", len(splits), int(np.prod(shape)), shape, scoring, scored, table)
-
-
 def _score_split(number: int, split: Split, points: Points) -> Scored:
-    """Fit and score all points on a fold."""
-    coefs, intercepts, unconverged = _fit_split(split.rest, points)
-    shape = coefs.shape[:2]
-    coefs = coefs.reshape(-1, *coefs.shape[2:])
-    intercepts = intercepts.reshape(coefs.shape[0], -1)
-    scores = score_fits(split.held, coefs, intercepts, loss_of(points.model), points.score)
-    return Scored((..., number), scores.reshape(shape), unconverged)
-
-
-def _fit_split(entries: Entries | Summed, points: Points) -> tuple[Floats, Floats, int]:
-    """Weights and intercepts of all tasks for every point; those without rows get the mean."""
+    """Fit and score all points on a fold; tasks without rows get the mean predictor."""
+    entries, held = split
     present: Indices = entries.present()
     prepared = points.model._prepare(entries.only(present))
-    shape = (len(points.counts), len(points.grid), entries.n_tasks)
-    coefs = np.empty((*shape, prepared.frame.means.size))
-    intercepts = np.empty(shape)
+    shape = len(points.counts), len(points.grid)
+    coefs = np.empty((*shape, entries.n_tasks, prepared.frame.means.size))
+    intercepts = np.empty((*shape, entries.n_tasks))
     objective: TaskObjective | None = None
     found: dict[int, TaskPoint] = {}
     place = np.full(entries.n_tasks, present.size)  # the mean comes after all tasks
@@ -285,22 +209,14 @@ def _fit_split(entries: Entries | Summed, points: Points) -> tuple[Floats, Float
             rows = np.vstack([found[count].W, found[count].rows.mean(axis=0)])
             coef, intercept = prepared.columns(rows)
             coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
-    return coefs, intercepts, unconverged
+    coefs, intercepts = (a.reshape(-1, *a.shape[2:]) for a in (coefs, intercepts))
+    scores = score_fits(held, coefs, intercepts, loss_of(points.model), points.score)
+    return Scored((..., number), scores.reshape(shape), unconverged)
 
 
 def _quick(problem: TaskProblem) -> TaskProblem:
     """The same for a fit that is only scored."""
-    budget = replace(
-        problem.budget,
-        tol=max(problem.budget.tol, QUICK_TOL),
-        monitor=lambda iteration: False,
-        quiet=True,
-    )
-    return replace(
-        problem,
-        budget=budget,
-        n_starts=FIRST_STARTS,
-        n_jobs=None,
-        options={},
-        precision=QUICK_PRECISION,
-    )
+    tol = max(problem.budget.tol, QUICK_TOL)
+    budget = replace(problem.budget, tol=tol, monitor=lambda iteration: False, quiet=True)
+    settings: dict[str, Any] = {"n_jobs": None, "options": {}, "precision": QUICK_PRECISION}
+    return replace(problem, budget=budget, n_starts=FIRST_STARTS, **settings)
