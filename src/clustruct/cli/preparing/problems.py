@@ -176,17 +176,19 @@ def _tasks(frame: Any, name: str, source: str) -> NDArray[Any]:
 
 def read_sparse_problem(source: Source, wanted: Wanted) -> Problem:
     """Read a libsvm file, which has no names and so nothing to choose from."""
+    name = source.name
     named = (wanted.target, wanted.weights, wanted.tasks, wanted.only, wanted.drop, wanted.kinds)
     if any(named):
         raise BadUsage(
-            f"{source.name} is libsvm, whose columns have no names: the target is {LABEL}. Leave "
+            f"{name} is libsvm, whose columns have no names: the target is {LABEL}. Leave "
             "out options that name columns."
         )
     table = read_sparse(source)
     if not table.X.nnz:
-        raise ValueError(f"{source.name} has no values to predict from. Give column:value pairs.")
-    target = recognise_target(pandas().Series(table.y), "target", wanted.kind, source.name)
+        raise ValueError(f"{name} has no values to predict from. Give column:value pairs.")
+    target = recognise_target(pandas().Series(table.y), "target", wanted.kind, name)
     X = table.X if target.kept is None else table.X[target.kept]
-    remarks = [f"{source.name}, {remark}" for remark in _remarks(target, ())]
-    named_so = (source.name, source.format_name)
-    return Problem(*named_so, X, target, [], remarks, base=table.base, left_out=target.left_out)
+    remarks = [f"{name}, {remark}" for remark in _remarks(target, ())]
+    return Problem(
+        name, source.format_name, X, target, [], remarks, base=table.base, left_out=target.left_out
+    )

@@ -83,8 +83,10 @@ def train(
     comparison = None
     if held.size:
         with console.progress("comparing with other models"):
-            out, n = _data(problem, _drawn(problem, held, seed)), fitted.size
-            comparison = compare(model, ready.data, out, seed=seed, matrix=ready.shown, n_fitted=n)
+            held_out = _data(problem, _drawn(problem, held, seed))
+            comparison = compare(
+                model, ready.data, held_out, seed=seed, matrix=ready.shown, n_fitted=fitted.size
+            )
     return Trained(model, ready.shown, ready.names, ready.data, comparison)
 
 
