@@ -16,7 +16,7 @@ from typing import Any
 from clustruct import __version__
 from clustruct.cli.commands import data, demo, fit, predict, report, reproduce
 from clustruct.cli.console import Console
-from clustruct.cli.messages import BadUsage
+from clustruct.cli.messages import BadUsage, note
 from clustruct.cli.options import Command, add_common
 
 __all__ = ["main", "parser"]
@@ -27,11 +27,11 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141  # what shells report for a program that a closed pipe has ended
 
 COMMANDS = (demo, fit, predict, report, data, reproduce)
-EXAMPLES = """\
-examples:
-  clustruct demo
-  clustruct fit flats.csv --target rent --out flats.clustruct --report flats.html
-  clustruct predict flats.clustruct new.csv --out rents.csv"""
+EXAMPLES = (
+    "clustruct demo",
+    "clustruct fit flats.csv --target rent --out flats.clustruct --report flats.html",
+    "clustruct predict flats.clustruct new.csv --out rents.csv",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,31 +51,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:
-        _tell("clustruct: interrupted; no file was left half-written")
+        note("clustruct: interrupted; no file was left half-written")
         return INTERRUPTED
     except BadUsage as error:
-        _tell(f"clustruct: {error}\nclustruct {args.name} --help says more.")
+        note(f"clustruct: {error}\nclustruct {args.name} --help says more.")
         return BAD_USAGE
     except Exception as error:
         if args.debug:
             raise
         if isinstance(error, (ValueError, OSError, ImportError)):
-            _tell(f"clustruct: error: {error}")
+            note(f"clustruct: error: {error}")
         else:  # no user can have caused it
-            _tell(f"clustruct: unexpected {type(error).__name__}: {error} (--debug shows where)")
+            note(f"clustruct: unexpected {type(error).__name__}: {error} (--debug shows where)")
         return BAD_DATA
     return 0
 
 
-def _tell(text: str) -> None:
-    """Print a line to standard error, unless that is closed."""
-    if sys.stderr is not None:
-        print(text, file=sys.stderr)
-
-
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """Print a warning without the lines of code that raised it."""
-    _tell(f"clustruct: warning: {message}")
+    note(f"clustruct: warning: {message}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -83,12 +77,10 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="clustruct",
         description="Linear models whose features, samples or tasks share weights in groups.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"clustruct {__version__}")
     top.set_defaults(json=False, debug=False)
-    add_common(top)
+    add_common(top, *EXAMPLES)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in COMMANDS:
         module.add(commands)

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean, listed
-from clustruct.cli.preparing.columns import as_kind, check_missing, find
+from clustruct.cli.preparing.columns import as_kind, as_texts, check_missing, find, written_as_text
 from clustruct.cli.preparing.large import LargeFrame, frames_of
 from clustruct.cli.preparing.opening import open_data
+from clustruct.cli.preparing.targets import with_target
 from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import Source, format_of
-from clustruct.cli.reading.tables import pandas, read_sparse
+from clustruct.cli.reading.tables import pandas, read_sparse, sparse_names
 from clustruct.persistence.model_files import read_model_file
-
-__all__ = ["Batch", "Saved", "load_model", "read_batches", "read_some"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +43,8 @@ class Saved:
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the features that the pipeline itself does not know."""
-        if self.base is None:
-            return None
-        return [f"x{column + self.base}" for column in range(int(self.model[0].n_features_in_))]
+        base = self.base
+        return None if base is None else sparse_names(base, self.model[0].n_features_in_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,24 +77,15 @@ def load_model(path: str) -> Saved:
 def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Batch:
     """Rows of a table that have a target; `most` of them where they do not fit into memory."""
     with Scratch() as scratch:
-        batches = list(read_batches(saved, args, scratch, console, most, with_target=True))
-    return Batch(
-        batches[0].source,
-        batches[0].X if len(batches) == 1 else _below([batch.X for batch in batches]),
-        _joined([batch.y for batch in batches]),
-        _joined([batch.tasks for batch in batches]),
-        batches[0].n_all,
-    )
-
-
-def _below(frames: Sequence[Any]) -> Any:
-    return pandas().concat(frames, ignore_index=True)
-
-
-def _joined(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """Arrays one after the other; None where one is missing."""
-    present = [array for array in arrays if array is not None]
-    return np.concatenate(present) if len(present) == len(arrays) else None
+        batches = list(read_batches(saved, args, scratch, console, most, only_with_target=True))
+    if len(batches) == 1:
+        return batches[0]
+    X = pandas().concat([batch.X for batch in batches], ignore_index=True)
+    joined: dict[str, Any] = {}
+    for name in ("y", "tasks"):
+        parts = [getattr(batch, name) for batch in batches]
+        joined[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+    return replace(batches[0], X=X, kept=None, **joined)
 
 
 def read_batches(
@@ -106,23 +95,21 @@ def read_batches(
     console: Console,
     most: int | None = None,
     *,
-    with_target: bool = False,
+    only_with_target: bool = False,
 ) -> Iterator[Batch]:
     """Read the table of a command line: at once, or in batches where it does not fit into memory.
 
     A copy of it, if there has to be one, is in `scratch`. With `most`, so many rows are drawn at
-    random of a table that does not fit. With `with_target`, rows without a target are left out.
+    random of a table that does not fit. With `only_with_target`, rows without a target are
+    left out.
     """
-    texts = [name for name, kind in saved.columns.items() if kind != "number"]
-    texts += [name for name, style in saved.styles.items() if style and name not in texts]
-    texts += [] if saved.tasks is None else [saved.tasks]
+    texts = written_as_text(saved.columns, saved.styles, saved.tasks)
     kept = getattr(args, "keep", [])
     if (args.format or format_of(args.data)) in ("csv", "tsv"):  # where numbers would be rewritten
         texts += [name for name in kept if name not in saved.columns and name != saved.target]
     with open_data(args, texts, scratch, console) as data:
-        is_sparse = isinstance(data, Source)
-        if is_sparse != (saved.base is not None):
-            wants = "a table with named columns" if is_sparse else "libsvm"
+        if isinstance(data, Source) != (saved.base is not None):
+            wants = "a table with named columns" if saved.base is None else "libsvm"
             raise ValueError(
                 f"{data.name} is {data.format_name}, and {saved.path} was fitted to {wants}. "
                 "Give data of the same form."
@@ -134,8 +121,14 @@ def read_batches(
             return
         frame, name = data.load(), data.name
         _check_columns(saved, frame, name, console, kept)
-        if with_target and saved.target in frame.columns:
-            frame = _with_target(saved, frame, name, console)
+        if only_with_target and saved.target in frame.columns:
+            n_read = len(frame)
+            frame, absent = with_target(frame, saved.target, name, "Give a table with some.")
+            if absent:
+                console.note(
+                    f"clustruct: {name}: {n_read:,} rows, {absent:,} left out because the target "
+                    "is missing."
+                )
         needed = list(saved.columns) if saved.missing == "refuse" else []
         check_missing(frame, needed, name)
         if saved.tasks is not None:
@@ -170,38 +163,19 @@ def _frames(saved: Saved, frame: Any, kept: Sequence[str], most: int | None) -> 
         yield part.astype(types)
 
 
-def _with_target(saved: Saved, frame: Any, source: str, console: Console) -> Any:
-    """Leave out the rows without a target, and say how many they are."""
-    absent = frame[saved.target].isna()
-    if absent.all():
-        raise ValueError(
-            f"{source}, column {saved.target!r}: the target has no values. Give a table with some."
-        )
-    if not absent.any():
-        return frame
-    console.note(
-        f"clustruct: {source}: {len(absent):,} rows, {absent.sum():,} left out because the target "
-        "is missing."
-    )
-    return frame[~absent]
-
-
 def _batch(saved: Saved, frame: Any, source: str, n_all: int, kept: Sequence[str]) -> Batch:
     """Values as the model takes them."""
     X = pandas().DataFrame(
         {name: saved.as_kind(frame[name], kind, source) for name, kind in saved.columns.items()}
     )
-    tasks = None
-    if saved.tasks is not None:
-        tasks = as_kind(frame[saved.tasks], "category", source).to_numpy(object).astype(str)
+    tasks = None if saved.tasks is None else as_texts(frame[saved.tasks])
     carried = frame[list(kept)].reset_index(drop=True)
     y = _targets(saved, frame, source)
     return Batch(source, X.reset_index(drop=True), y, tasks, n_all, carried)
 
 
 def _sparse_batch(saved: Saved, source: Source) -> Batch:
-    first = saved.model[0]
-    table = read_sparse(source, int(first.n_features_in_), saved.base)
+    table = read_sparse(source, int(saved.model[0].n_features_in_), saved.base)
     y: NDArray[Any] = table.y
     if saved.kind == "classification" and np.asarray(saved.model.classes_).dtype.kind in "iu":
         y = y.astype(np.int64)
@@ -235,12 +209,11 @@ class _New:
 
     def __init__(self, saved: Saved) -> None:
         self._saved = saved
-        steps = saved.model[0].transformers_ if hasattr(saved.model[0], "transformers_") else ()
+        steps = getattr(saved.model[0], "transformers_", ())
         self._encoders = {
             names[0]: encoder for _, encoder, names in steps if hasattr(encoder, "categories_")
         }
-        self._counts: dict[str, int] = {}
-        self._examples: dict[str, Any] = {}
+        self._levels: dict[str, tuple[int, Any]] = {}  # how many rows have new ones, and the first
         self._tasks: set[str] = set()
 
     def count(self, batch: Batch) -> None:
@@ -248,23 +221,20 @@ class _New:
         for name, encoder in self._encoders.items():
             new = batch.X[name][~batch.X[name].isin(encoder.categories_[0])]
             if len(new):
-                self._counts[name] = self._counts.get(name, 0) + len(new)
-                self._examples.setdefault(name, new.iloc[0])
+                count, example = self._levels.get(name, (0, new.iloc[0]))
+                self._levels[name] = count + len(new), example
         if batch.tasks is not None:
             self._tasks.update(np.unique(batch.tasks).tolist())
 
     def tell(self, source: str, console: Console) -> None:
         """Say what was counted."""
-        if self._tasks:
-            known = {str(task) for task in self._saved.model[-1].tasks_}
-            new = sorted(self._tasks - known)
-            if new:
-                console.note(
-                    f"clustruct: {source}, column {self._saved.tasks!r}: {len(new)} tasks were not "
-                    f"in the fit, as {new[0]!r:.40}; they are predicted by the mean of all tasks."
-                )
-        for name, count in self._counts.items():
-            example = self._examples[name]
+        known = {str(task) for task in self._saved.model[-1].tasks_} if self._tasks else set()
+        if new := sorted(self._tasks - known):
+            console.note(
+                f"clustruct: {source}, column {self._saved.tasks!r}: {len(new)} tasks were not "
+                f"in the fit, as {new[0]!r:.40}; they are predicted by the mean of all tasks."
+            )
+        for name, (count, example) in self._levels.items():
             shown = "a missing one" if example != example else f"{example!r:.40}"
             console.note(
                 f"clustruct: {source}, column {name!r}: {count} rows hold categories that were not "
@@ -284,12 +254,10 @@ def _targets(saved: Saved, frame: Any, source: str) -> NDArray[Any] | None:
     """The targets, where the table has all of them."""
     if saved.target not in frame.columns or frame[saved.target].isna().any():
         return None
+    targets = frame[saved.target]
     if saved.kind == "regression":
-        numbers: NDArray[np.float64] = saved.as_kind(
-            frame[saved.target], "number", source
-        ).to_numpy()
-        return numbers
+        return np.asarray(saved.as_kind(targets, "number", source))
     classes = np.asarray(saved.model.classes_)
     if classes.dtype.kind in "iuf":
-        return as_kind(frame[saved.target], "number", source).to_numpy().astype(classes.dtype)
-    return as_kind(frame[saved.target], "category", source).to_numpy(object).astype(str)
+        return np.asarray(as_kind(targets, "number", source)).astype(classes.dtype)
+    return as_texts(targets)

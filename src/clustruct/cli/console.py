@@ -1,13 +1,10 @@
 """What commands print with: results, tables, notes and progress."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from clustruct.cli.messages import needs_extra
-
-__all__ = ["Console"]
+from clustruct.cli.messages import needs_extra, note
 
 # Columns of text that a table fills: the terminal's within these limits, or so many without one.
 NARROWEST, WIDEST, NO_TERMINAL = 60, 120, 100
@@ -58,8 +55,7 @@ class Console:
 
     def note(self, text: str) -> None:
         """Print a line to standard error: for people, and no part of the result."""
-        if sys.stderr is not None:
-            print(text, file=sys.stderr)
+        note(text)
 
     @contextmanager
     def progress(self, text: str) -> Iterator[Callable[[int, int], None]]:

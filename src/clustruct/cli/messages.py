@@ -3,14 +3,19 @@
 import difflib
 import json
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
-
-__all__ = ["BadUsage", "as_json", "did_you_mean", "in_percent", "listed", "needs_extra"]
 
 
 class BadUsage(ValueError):
     """Arguments that do not go together; the command ends with status 2."""
+
+
+def note(text: str) -> None:
+    """Print a line to standard error, unless that is closed."""
+    if sys.stderr is not None:
+        print(text, file=sys.stderr)
 
 
 def as_json(value: Any) -> str:

@@ -10,21 +10,10 @@ from numpy.typing import NDArray
 
 from clustruct.cli.messages import BadUsage
 
-__all__ = ["Settings", "choose_model"]
-
 # Groups to try besides one for each block: fewer large numbers, which differ less from each other.
 MORE_GROUPS = (0, 1, 2, 3, 4, 5, 7, 9, 11, 14)
 MOST_EXPERTS, MOST_TASK_GROUPS = 8, 6
 N_FOLDS = 5
-# Use and kind of target -> name of the model without a search.
-MODELS = {
-    ("features", "regression"): "FeatureClusterRegressor",
-    ("features", "classification"): "FeatureClusterClassifier",
-    ("samples", "regression"): "SampleClusterRegressor",
-    ("samples", "classification"): "SampleClusterClassifier",
-    ("tasks", "regression"): "TaskClusterRegressor",
-    ("tasks", "classification"): "TaskClusterClassifier",
-}
 
 
 @dataclass(frozen=True)
@@ -39,6 +28,11 @@ class Settings:
     seed: int = 0
     # Whether the best mean score is chosen, instead of the fewest groups about as good
     best: bool = False
+
+    @property
+    def rule(self) -> str:
+        """The rule by which a search chooses."""
+        return "best" if self.best else "fewest"
 
 
 def choose_model(
@@ -73,8 +67,9 @@ def choose_model(
 def _load(use: str, kind: str, search: bool) -> Any:
     """The class of a model."""
     module = "search_models" if search else "models"
-    name = MODELS[use, kind] + ("CV" if search else "")
-    return getattr(import_module(f"clustruct.estimators.{use}.{module}"), name)
+    name = f"{use[:-1].title()}Cluster{'Regressor' if kind == 'regression' else 'Classifier'}"
+    found = import_module(f"clustruct.estimators.{use}.{module}")
+    return getattr(found, f"{name}CV" if search else name)
 
 
 def _of_features(
@@ -100,20 +95,17 @@ def _of_features(
                 f"least {least}, or --nonzero, which does without blocks."
             )
     common["blocks"] = None if blocks is None else blocks.astype(str)
-    nonzero = settings.nonzero or None
+    nonzero: Any = settings.nonzero or None
     if len(counts) == 1 and settings.alpha is not None and settings.nonzero is not None:
         model = _load("features", kind, False)
         return model(counts[0], alpha=settings.alpha, n_nonzero=nonzero, **common)
     if settings.nonzero is None and blocks is None and settings.clusters is None:
-        nonzero = _numbers_of_nonzero(n_features)
+        # All features or a quarter of them; all where there are few.
+        nonzero = None if n_features < 12 else (None, n_features // 4)
     alphas = "auto" if settings.alpha is None else (settings.alpha,)
     model = _load("features", kind, True)
-    common.update(cv=_n_folds(kind, y), rule=_rule(settings))
+    common.update(cv=_n_folds(kind, y), rule=settings.rule)
     return model(tuple(counts), alphas=alphas, n_nonzero=nonzero, **common)
-
-
-def _rule(settings: Settings) -> str:
-    return "best" if settings.best else "fewest"
 
 
 def _numbers_of_groups(n_features: int, blocks: NDArray[Any] | None) -> list[int | None]:
@@ -127,11 +119,6 @@ def _numbers_of_groups(n_features: int, blocks: NDArray[Any] | None) -> list[int
     numbers = [len(sizes) + more for more in MORE_GROUPS]
     grouped = [count for count in numbers if count <= most and count < n_features]
     return [*grouped, None] if grouped else [n_features]
-
-
-def _numbers_of_nonzero(n_features: int) -> Any:
-    """All features or a quarter of them; all where there are few."""
-    return None if n_features < 12 else (None, n_features // 4)
 
 
 def _of_samples(settings: Settings, kind: str, y: NDArray[Any], common: dict[str, Any]) -> Any:
@@ -148,9 +135,9 @@ def _of_samples(settings: Settings, kind: str, y: NDArray[Any], common: dict[str
         )
     if settings.alpha is not None:
         common["alpha"] = settings.alpha
-    if len(counts) == 1:
-        return _load("samples", kind, False)(counts[0], gate=True, **common)
-    return _load("samples", kind, True)(tuple(counts), gate=True, **common)
+    search = len(counts) > 1
+    tried = tuple(counts) if search else counts[0]
+    return _load("samples", kind, search)(tried, gate=True, **common)
 
 
 def _of_tasks(
@@ -159,11 +146,10 @@ def _of_tasks(
     model = _load("tasks", kind, True)
     most = min(MOST_TASK_GROUPS, n_tasks)
     counts = range(1, most + 1) if settings.clusters is None else settings.clusters
-    return model(tuple(counts), cv=_n_folds(kind, y), rule=_rule(settings), **common)
+    return model(tuple(counts), cv=_n_folds(kind, y), rule=settings.rule, **common)
 
 
 def _n_folds(kind: str, y: NDArray[Any]) -> int:
     """Five, or fewer where a class or the table has fewer rows."""
-    if kind == "classification":
-        return int(max(2, min(N_FOLDS, np.unique(y, return_counts=True)[1].min())))
-    return int(max(2, min(N_FOLDS, y.size)))
+    most = y.size if kind == "regression" else np.unique(y, return_counts=True)[1].min()
+    return int(max(2, min(N_FOLDS, most)))

@@ -2,26 +2,12 @@
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from clustruct.cli.console import Console
-
-__all__ = [
-    "Command",
-    "add_command",
-    "add_common",
-    "add_out_of_core",
-    "add_table_options",
-    "clusters",
-    "non_negative",
-    "nonzero",
-    "output",
-    "share",
-    "strength",
-    "whole",
-]
+from clustruct.cli.reading.streams import FORMATS
 
 Command = Callable[[argparse.Namespace, Console], None]
 
@@ -30,21 +16,21 @@ def add_command(
     commands: Any, name: str, command: Command, purpose: str, *examples: str
 ) -> argparse.ArgumentParser:
     """A parser for a command, with its purpose and examples in the help."""
-    title = "example" if len(examples) == 1 else "examples"
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=purpose,
         description=f"{purpose[0].upper()}{purpose[1:]}.",
-        epilog="\n  ".join((f"{title}:", *examples)),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(command=command, name=name)
-    add_common(parser)
+    add_common(parser, *examples)
     return parser
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Options that may stand before or after the name of the command."""
+def add_common(parser: argparse.ArgumentParser, *examples: str) -> None:
+    """Options that may stand before or after the name of the command, and examples below them."""
+    title = "example" if len(examples) == 1 else "examples"
+    parser.epilog = "\n  ".join((f"{title}:", *examples))
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     unset = argparse.SUPPRESS  # or the command's default would undo what stands before its name
     parser.add_argument("--json", action="store_true", default=unset, help="print JSON")
     parser.add_argument(
@@ -52,8 +38,10 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_table_options(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    """The table to read, and how."""
+def add_table_options(parser: argparse.ArgumentParser, *, with_model: bool = False) -> None:
+    """The table to read and how; with a saved model to apply to it, if wanted."""
+    if with_model:
+        parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
     parser.add_argument(
         "data",
         metavar="DATA",
@@ -61,14 +49,10 @@ def add_table_options(parser: argparse.ArgumentParser, formats: Sequence[str]) -
         "file, compressed or not; a folder of Parquet files; a NumPy matrix (.npy); - for standard "
         "input",
     )
-    parser.add_argument("--format", choices=formats, help="format, where the name does not tell")
+    parser.add_argument("--format", choices=FORMATS, help="format, where the name does not tell")
     parser.add_argument(
         "--encoding", default="utf-8", metavar="NAME", help="of text files (default: %(default)s)"
     )
-
-
-def add_out_of_core(parser: argparse.ArgumentParser) -> None:
-    """Whether the table is read piece by piece."""
     parser.add_argument(
         "--out-of-core",
         choices=("auto", "yes", "no"),
@@ -98,14 +82,7 @@ def clusters(text: str) -> list[int] | None:
 
 def nonzero(text: str) -> int | None:
     """``auto``, ``all``, or a number; 0 stands for all."""
-    if text == "auto":
-        return None
-    return 0 if text == "all" else whole(text)
-
-
-def strength(text: str) -> float | None:
-    """``auto``, or a number that is not negative."""
-    return None if text == "auto" else non_negative(text)
+    return {"auto": None, "all": 0}[text] if text in ("auto", "all") else whole(text)
 
 
 def whole(text: str) -> int:
@@ -113,6 +90,11 @@ def whole(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
+
+
+def strength(text: str) -> float | None:
+    """``auto``, or a number that is not negative."""
+    return None if text == "auto" else non_negative(text)
 
 
 def non_negative(text: str) -> float:

@@ -12,12 +12,9 @@ from clustruct.cli.preparing.preparation import STEPS
 from clustruct.cli.preparing.training import Trained
 from clustruct.figures.numbers import score_text
 from clustruct.inspection import grid_ends, kind_of, most_groups, search_of
-from clustruct.reporting.comparing.comparison import Comparison
 from clustruct.reporting.verdict import verdict_on
 from clustruct.results.searched import Edge, tried
 from clustruct.results.tables import plural
-
-__all__ = ["model_values", "print_model", "print_scores", "score_values"]
 
 SHOWN = 12  # features named in a row of a table
 LISTED = 1000  # features named in JSON
@@ -35,7 +32,7 @@ def model_values(trained: Trained) -> dict[str, Any]:
         "use": kind_of(trained.model),
         "n_features": len(trained.feature_names),
         "chosen": _chosen(estimator),
-        "given": _given(estimator),
+        "given": len(_tried(estimator, "n_clusters")) < 2,  # and not chosen
         "grouped": _wanted(estimator) is not None,
         "remarks": [_remark(edge, estimator) for edge in grid_ends(estimator)],
         "objective": float(estimator.objective_),
@@ -54,14 +51,10 @@ def _chosen(estimator: Any) -> dict[str, Any]:
     return chosen
 
 
-def _tried(estimator: Any) -> dict[str, tuple[float, ...]]:
+def _tried(estimator: Any, name: str) -> tuple[float, ...]:
+    """Values of a parameter that were tried; none where there was no search."""
     found = search_of(estimator)
-    return {} if found is None else tried(found)
-
-
-def _given(estimator: Any) -> bool:
-    """Whether the number of groups was given, and not chosen."""
-    return len(_tried(estimator).get("n_clusters", ())) < 2
+    return () if found is None else tried(found).get(name, ())
 
 
 def _wanted(estimator: Any) -> Any:
@@ -86,19 +79,13 @@ def _remark(edge: Edge, estimator: Any) -> str:
     )
 
 
-def _importance(trained: Trained) -> Any:
-    """How much each feature moves the predictions, by its mean size and weight."""
-    matrix = trained.matrix
-    size = abs(matrix).mean(axis=0)
-    sizes = np.asarray(size.todense() if sparse.issparse(size) else size).reshape(-1)
-    weights = np.abs(np.atleast_2d(trained.estimator.coef_)).sum(axis=0)
-    return sizes * weights
-
-
 def _feature_groups(trained: Trained) -> list[dict[str, Any]]:
     """Groups of features, in the order of their weights, those that matter most first in each."""
     estimator, names = trained.estimator, np.array(trained.feature_names, dtype=object)
-    importance = _importance(trained)
+    size = abs(trained.matrix).mean(axis=0)
+    sizes = np.asarray(size.todense() if sparse.issparse(size) else size).reshape(-1)
+    # How much each feature moves the predictions: its mean size times its weight.
+    importance = sizes * np.abs(np.atleast_2d(estimator.coef_)).sum(axis=0)
     groups = []
     for label in [*range(estimator.n_clusters_), -1]:
         members = np.flatnonzero(estimator.labels_ == label)
@@ -140,16 +127,11 @@ def _expert_groups(trained: Trained) -> list[dict[str, Any]]:
 
 def _task_groups(trained: Trained) -> list[dict[str, Any]]:
     """Groups of tasks."""
-    estimator = trained.estimator
-    tasks = np.asarray(estimator.tasks_)
-    return [
-        {
-            "group": int(label),
-            "size": int(np.sum(estimator.labels_ == label)),
-            "tasks": [str(task) for task in tasks[estimator.labels_ == label][:LISTED]],
-        }
-        for label in np.unique(estimator.labels_)
-    ]
+    estimator, groups = trained.estimator, []
+    for label in np.unique(estimator.labels_):
+        tasks = [str(task) for task in np.asarray(estimator.tasks_)[estimator.labels_ == label]]
+        groups.append({"group": int(label), "size": len(tasks), "tasks": tasks[:LISTED]})
+    return groups
 
 
 _GROUPS = {"features": _feature_groups, "samples": _expert_groups, "tasks": _task_groups}
@@ -185,9 +167,9 @@ def print_model(trained: Trained, console: Console) -> None:
     console.say(verdict_on(trained.model, trained.comparison).headline)
     console.say()
     console.say(_headline(trained, values))
-    header, rows = (_TABLES[values["use"]] if values["grouped"] else _weight_table)(
-        values["groups"], _class_names(trained.estimator)
-    )
+    table_of = _TABLES[values["use"]] if values["grouped"] else _weight_table
+    classes = [str(name) for name in getattr(trained.estimator, "classes_", [])]
+    header, rows = table_of(values["groups"], classes)
     console.table(header, rows)
     if len(rows) < len(values["groups"]):
         console.say(f"... and {len(values['groups']) - len(rows)} more features.")
@@ -210,8 +192,8 @@ def print_model(trained: Trained, console: Console) -> None:
 def _headline(trained: Trained, values: dict[str, Any]) -> str:
     """What was fitted, and which of it was chosen how."""
     estimator, chosen = trained.estimator, values["chosen"]
-    what = _WHAT[values["use"]](trained, values["given"])
-    if trained.in_blocks and values["grouped"]:
+    what = _what(trained, values)
+    if getattr(estimator, "blocks", None) is not None and values["grouped"]:
         steps = f", and among {STEPS}" if STEPS in estimator.blocks else ""
         what += f", shared inside the numbers and inside each category or text{steps}"
     strengths = [
@@ -219,7 +201,7 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
         for name in ("alpha", "relax")
         if chosen.get(name) and (name, chosen[name]) != ("relax", 1.0)
     ]
-    if strengths and values["given"] and len(_tried(estimator).get("alpha", ())) > 1:
+    if strengths and values["given"] and len(_tried(estimator, "alpha")) > 1:
         strengths[-1] += " chosen by cross-validation"
     details = [", ".join(strengths)] if strengths else []
     if chosen.get("n_nonzero"):
@@ -227,31 +209,23 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
     return f"Model: {'; '.join([what, *details])}"
 
 
-def _features(trained: Trained, given: bool) -> str:
-    estimator, n_features = trained.estimator, len(trained.feature_names)
-    text, count = plural(n_features, "feature"), int(estimator.n_clusters_)
+def _what(trained: Trained, values: dict[str, Any]) -> str:
+    """How many features, experts or tasks there are, and their groups."""
+    estimator, n_features = trained.estimator, values["n_features"]
+    count, how = int(estimator.n_clusters_), _how(estimator, values["given"])
+    if values["use"] == "samples":
+        return f"{plural(count, 'expert')}, {how}"
+    if values["use"] == "tasks":
+        return f"{plural(len(estimator.tasks_), 'task')} in {plural(count, 'group')}, {how}"
+    text = plural(n_features, "feature")
     if n_features == 1:
         return text
-    if _wanted(estimator) is not None:
-        return f"{text} in {plural(count, 'group')} of equal weight, {_how(estimator, given)}"
+    if values["grouped"]:
+        return f"{text} in {plural(count, 'group')} of equal weight, {how}"
     if count < n_features:
         text += f", {count} of them with a weight"
-    most = max(number for number in _tried(estimator)["n_clusters"] if np.isfinite(number))
+    most = max(number for number in _tried(estimator, "n_clusters") if np.isfinite(number))
     return f"{text}, every one with its own weight: no grouping, of up to {most:.0f}, was as good"
-
-
-def _experts(trained: Trained, given: bool) -> str:
-    estimator = trained.estimator
-    return f"{plural(int(estimator.n_clusters_), 'expert')}, {_how(estimator, given)}"
-
-
-def _tasks(trained: Trained, given: bool) -> str:
-    estimator = trained.estimator
-    groups = plural(int(estimator.n_clusters_), "group")
-    return f"{plural(len(estimator.tasks_), 'task')} in {groups}, {_how(estimator, given)}"
-
-
-_WHAT = {"features": _features, "samples": _experts, "tasks": _tasks}
 
 
 def _how(estimator: Any, given: bool) -> str:
@@ -270,24 +244,15 @@ def _how(estimator: Any, given: bool) -> str:
     return "chosen by cross-validation"
 
 
-def _class_names(estimator: Any) -> list[str]:
-    return [str(name) for name in getattr(estimator, "classes_", [])]
-
-
-def _shown(names: list[str], size: int) -> str:
-    """The first of some names, and how many there are besides."""
-    rest = size - min(size, SHOWN)
+def _shown(names: list[str], size: int | None = None) -> str:
+    """The first of some names, and how many there are besides; `names` may not be all of them."""
+    rest = (len(names) if size is None else size) - SHOWN
     return ", ".join(names[:SHOWN]) + (f", ... ({rest} more)" if rest > 0 else "")
 
 
 def _number(value: float, largest: float) -> str:
     """A number beside others of which this is the largest: zero if it is so up to rounding."""
     return f"{value:+.4g}" if abs(value) > ZERO * largest else "0"
-
-
-def _weight(value: Any, largest: float) -> str:
-    values = value if isinstance(value, list) else [value]
-    return " ".join(_number(one, largest) for one in values)
 
 
 def _largest(values: Any) -> float:
@@ -299,44 +264,46 @@ Cells = tuple[tuple[str, ...], list[list[str]]]
 
 
 def _feature_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
-    largest = _largest(group["weight"] for group in groups)
+    header, weights = _weights(groups, classes)
     rows = []
-    for group in groups:
+    for group, cells in zip(groups, weights, strict=True):
         label = str(group["group"]) if group["group"] >= 0 else "zero"
         names = _shown(group["features"], group["size"])
-        rows.append(
-            [label, *_weights(group["weight"], largest, classes), str(group["size"]), names]
-        )
-    header = ("group", *_weight_columns(groups, classes), "size")
-    return (*header, "features, those that matter most first"), rows
+        rows.append([label, *cells, str(group["size"]), names])
+    return ("group", *header, "size", "features, those that matter most first"), rows
 
 
 def _weight_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
     """Features that have a weight of their own, the largest first."""
-    largest = _largest(group["weight"] for group in groups)
     order = sorted(groups, key=lambda group: -float(np.abs(group["weight"]).sum()))
+    header, weights = _weights(order, classes)
     rows = [
-        [*_weights(group["weight"], largest, classes), _shown(group["features"], group["size"])]
-        for group in order[:MOST_ROWS]
+        [*cells, _shown(group["features"], group["size"])]
+        for group, cells in zip(order[:MOST_ROWS], weights, strict=False)
     ]
-    return (*_weight_columns(groups, classes), "feature, the largest weights first"), rows
+    return (*header, "feature, the largest weights first"), rows
 
 
-def _weight_columns(groups: list[dict[str, Any]], classes: list[str]) -> tuple[str, ...]:
-    """Headers of weights: one for each class where they are few, else one for all."""
+def _weights(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
+    """Headers and cells of weights: a column for each class where they are few, else one."""
+    largest = _largest(group["weight"] for group in groups)
+    are_few = 0 < len(classes) <= MOST_CLASSES
+
+    def cells(value: Any) -> list[str]:
+        values = value if isinstance(value, list) else [value]
+        numbers = [_number(one, largest) for one in values]
+        if not isinstance(value, list) or len(value) != len(classes):
+            return [" ".join(numbers)]
+        if are_few:
+            return numbers
+        top = np.argsort(-np.abs(value), kind="stable")[:MOST_CLASSES]
+        return [", ".join(f"{classes[k]} {numbers[k]}" for k in top)]
+
     if any(isinstance(group["weight"], list) for group in groups):
-        return tuple(classes) if 0 < len(classes) <= MOST_CLASSES else ("weights",)
-    return (f"weight for {classes[1]}",) if len(classes) == 2 else ("weight",)
-
-
-def _weights(value: Any, largest: float, classes: list[str]) -> list[str]:
-    """Cells of weights, as many as `_weight_columns` has headers."""
-    if not isinstance(value, list) or len(value) != len(classes):
-        return [_weight(value, largest)]
-    if len(classes) <= MOST_CLASSES:
-        return [_number(one, largest) for one in value]
-    top = np.argsort(-np.abs(value), kind="stable")[:MOST_CLASSES]
-    return [", ".join(f"{classes[k]} {_number(value[k], largest)}" for k in top)]
+        header = tuple(classes) if are_few else ("weights",)
+    else:
+        header = (f"weight for {classes[1]}",) if len(classes) == 2 else ("weight",)
+    return header, [cells(group["weight"]) for group in groups]
 
 
 def _expert_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
@@ -347,22 +314,14 @@ def _expert_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
     rows = []
     for group in groups:
         for k, intercept in enumerate(group["intercept"]):
+            first = ["", ""] if k else [str(group["group"]), f"{group['share']:.1%}"]
             weights = {name: np.atleast_1d(value)[k] for name, value in group["weights"].items()}
-            shown = [
-                f"{name} {_number(weights[name], largest)}"
-                for name in sorted(weights, key=lambda name: -abs(weights[name]))
-            ]
-            rows.append(
-                [
-                    str(group["group"]) if k == 0 else "",
-                    f"{group['share']:.1%}" if k == 0 else "",
-                    *([classes[k]] if several else []),
-                    _number(intercept, largest),
-                    _shown(shown, len(shown)),
-                ]
-            )
-    named = ("for class",) if several else ()
-    return ("expert", "rows", *named, "intercept", "weights, the largest first"), rows
+            order = sorted(weights, key=lambda name: -abs(weights[name]))
+            shown = _shown([f"{name} {_number(weights[name], largest)}" for name in order])
+            named = [classes[k]] if several else []
+            rows.append([*first, *named, _number(intercept, largest), shown])
+    title = ("for class",) if several else ()
+    return ("expert", "rows", *title, "intercept", "weights, the largest first"), rows
 
 
 def _task_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:
@@ -379,30 +338,20 @@ def print_scores(trained: Trained, console: Console) -> None:
     if found is None:
         return
     counted = found.mine.n_wrong is not None
-    console.table(
-        (*(["wrong"] if counted else []), *found.metrics, "model"),
-        [
-            [
-                *([f"{entry.n_wrong:,}"] if counted else []),
-                *(
-                    score_text(entry.scores[m], m) if m in entry.scores else ""
-                    for m in found.metrics
-                ),
-                f"{entry.name} ({entry.remark})" if entry.remark else entry.name,
-            ]
-            for entry in found.entries
-        ],
-        f"On {found.n_test:,} rows held out{_plainly(found)}",
-    )
+    rows = []
+    for entry in found.entries:
+        wrong = [f"{entry.n_wrong:,}"] if counted else []
+        scores = (
+            score_text(entry.scores[m], m) if m in entry.scores else "" for m in found.metrics
+        )
+        name = f"{entry.name} ({entry.remark})" if entry.remark else entry.name
+        rows.append([*wrong, *scores, name])
+    title = f"On {found.n_test:,} rows held out"
+    if found.n_train < found.mine.n_train:
+        some = f"{found.n_train:,} of {found.mine.n_train:,} rows"
+        title += f"; other models were fitted to {some}, drawn at random"
+    console.table((*(["wrong"] if counted else []), *found.metrics, "model"), rows, title)
     told = verdict_on(trained.model, found)
     for sentence in told.support[:-1]:  # the last one says what the title of the table says
         console.say(sentence)
     console.say()
-
-
-def _plainly(found: Comparison) -> str:
-    """What other models were fitted to, where it is not all that ours was."""
-    if found.n_train >= found.mine.n_train:
-        return ""
-    some = f"{found.n_train:,} of {found.mine.n_train:,} rows"
-    return f"; other models were fitted to {some}, drawn at random"

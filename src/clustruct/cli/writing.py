@@ -1,7 +1,6 @@
 """Writing tables: CSV, TSV, Parquet, Arrow and JSON lines."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,6 @@ from typing import Any
 from clustruct._atomic import replacing
 from clustruct.cli.messages import listed
 from clustruct.cli.reading.streams import format_of
-
-__all__ = ["write_pieces", "write_table"]
 
 
 def write_table(frame: Any, path: Path) -> None:
@@ -20,53 +17,43 @@ def write_table(frame: Any, path: Path) -> None:
 
 def write_pieces(frames: Iterable[Any], path: Path) -> None:
     """The same for frames that follow each other, of which one at a time is in memory."""
-    writers: dict[str | None, Callable[[Path, Iterable[Any]], None]] = {
-        "csv": partial(_write_lines, lambda frame, first: frame.to_csv(index=False, header=first)),
-        "tsv": partial(
-            _write_lines, lambda frame, first: frame.to_csv(index=False, header=first, sep="\t")
-        ),
-        "jsonl": partial(_write_lines, _as_json_lines),
-        "parquet": _write_parquet,
-        "arrow": _write_arrow,
-    }
     wanted = format_of(path.name)
-    if wanted not in writers or path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst"):
+    if wanted not in ("csv", "tsv", "jsonl", "parquet", "arrow") or path.suffix.lower() in (
+        ".gz",
+        ".bz2",
+        ".xz",
+        ".zst",
+    ):
         endings = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
         raise ValueError(f"{path} has no ending that can be written. End it in {listed(endings)}.")
     with replacing(path) as unfinished:
-        writers[wanted](unfinished, frames)
+        write = _write_batches if wanted in ("parquet", "arrow") else _write_lines
+        write(unfinished, frames, wanted)
 
 
-def _write_lines(text_of: Callable[[Any, bool], str], path: Path, frames: Iterable[Any]) -> None:
+def _write_lines(path: Path, frames: Iterable[Any], wanted: str) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
         for number, frame in enumerate(frames):
-            stream.write(text_of(frame, number == 0))
+            if wanted == "jsonl":
+                text = frame.to_json(orient="records", lines=True, double_precision=15)
+                stream.write(text if text.endswith("\n") else f"{text}\n")
+            else:
+                separator = "\t" if wanted == "tsv" else ","
+                frame.to_csv(stream, index=False, header=not number, sep=separator)
 
 
-def _as_json_lines(frame: Any, first: bool) -> str:
-    text: str = frame.to_json(orient="records", lines=True, double_precision=15)
-    return text if text.endswith("\n") else f"{text}\n"
-
-
-def _write_parquet(path: Path, frames: Iterable[Any]) -> None:
+def _write_batches(path: Path, frames: Iterable[Any], wanted: str) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    _write_batches(partial(pq.ParquetWriter, path), frames)
-
-
-def _write_arrow(path: Path, frames: Iterable[Any]) -> None:
-    import pyarrow as pa
-
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    _write_batches(lambda schema: pa.ipc.new_file(str(path), schema, options=options), frames)
-
-
-def _write_batches(open_with: Callable[[Any], Any], frames: Iterable[Any]) -> None:
-    """Frames of the same columns, to what is opened with their schema."""
-    import pyarrow as pa
+    def opened(schema: Any) -> Any:
+        if wanted == "parquet":
+            return pq.ParquetWriter(path, schema)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        return pa.ipc.new_file(str(path), schema, options=options)
 
     tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
     first = next(tables)
-    with open_with(first.schema) as writer:
+    with opened(first.schema) as writer:
         for table in chain([first], tables):
             writer.write_table(table.cast(first.schema))

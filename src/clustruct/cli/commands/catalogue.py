@@ -10,8 +10,6 @@ from clustruct.cli.reading.tables import pandas
 from clustruct.datasets import multitask, reviews, tables
 from clustruct.datasets._files import DataFile, locate
 
-__all__ = ["CATALOGUE", "Entry", "find_entry"]
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -94,8 +92,10 @@ def _reviews() -> Any:
     )
 
 
-def _frame_of(fetch: Callable[..., Any]) -> Callable[[], Any]:
-    return lambda: fetch(as_frame=True).frame
+def _public(name: str, what: str, target: str, file: DataFile, options: str = "") -> Entry:
+    """A table of a public file, which a function of `datasets` gets."""
+    fetch = getattr(datasets, f"fetch_{name}")
+    return Entry(name, what, target, lambda: fetch(as_frame=True).frame, "", (file,), options)
 
 
 _SKLEARN, _MADE = "comes with scikit-learn", "generated"
@@ -114,50 +114,12 @@ CATALOGUE = (
         files=(reviews.REPACKED, reviews.ORIGINAL),
         options="--text review --drop critic",
     ),
-    Entry(
-        "rent",
-        "2053 flats in Munich",
-        "rentm",
-        _frame_of(datasets.fetch_rent),
-        files=(tables.RENT,),
-        options="--category area",
-    ),
-    Entry(
-        "meatspec",
-        "215 spectra of meat, with its fat",
-        "fat",
-        _frame_of(datasets.fetch_meatspec),
-        files=(tables.MEATSPEC,),
-    ),
-    Entry(
-        "tone",
-        "150 trials of two kinds",
-        "tuned",
-        _frame_of(datasets.fetch_tone),
-        files=(tables.TONE,),
-        options="--samples",
-    ),
-    Entry(
-        "cheese",
-        "5555 sales of cheese at 88 retailers",
-        "log_volume",
-        _frame_of(datasets.fetch_cheese),
-        files=(tables.CHEESE,),
-    ),
-    Entry(
-        "school",
-        "15362 pupils of 139 schools",
-        "score",
-        _frame_of(datasets.fetch_school),
-        files=(multitask.SCHOOL,),
-        options="--tasks tasks",
-    ),
-    Entry(
-        "landmine",
-        "14820 spots in 29 fields",
-        "landmine",
-        _frame_of(datasets.fetch_landmine),
-        files=(multitask.LANDMINE,),
-        options="--tasks tasks",
+    _public("rent", "2053 flats in Munich", "rentm", tables.RENT, "--category area"),
+    _public("meatspec", "215 spectra of meat, with its fat", "fat", tables.MEATSPEC),
+    _public("tone", "150 trials of two kinds", "tuned", tables.TONE, "--samples"),
+    _public("cheese", "5555 sales of cheese at 88 retailers", "log_volume", tables.CHEESE),
+    _public("school", "15362 pupils of 139 schools", "score", multitask.SCHOOL, "--tasks tasks"),
+    _public(
+        "landmine", "14820 spots in 29 fields", "landmine", multitask.LANDMINE, "--tasks tasks"
     ),
 )

@@ -8,8 +8,6 @@ from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command, add_common, output, whole
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     """Tell the parser of the command."""
@@ -38,23 +36,18 @@ def add(commands: Any) -> None:
         (fetching, "clustruct data fetch reviews"),
         (showing, "clustruct data show diabetes --out diabetes.csv"),
     ):
-        add_common(action)
-        action.epilog = f"example:\n  {example}"
-        action.formatter_class = argparse.RawDescriptionHelpFormatter
+        add_common(action, example)
 
 
 def _list(args: argparse.Namespace, console: Console) -> None:
     from clustruct.cli.commands.catalogue import CATALOGUE
 
+    names = ("name", "target", "what", "where")
+    rows = [[getattr(entry, name) for name in names] for entry in CATALOGUE]
     if args.json:
-        entries = [
-            {"name": e.name, "what": e.what, "target": e.target, "where": e.where}
-            for e in CATALOGUE
-        ]
-        console.say(as_json(entries))
+        console.say(as_json([dict(zip(names, row, strict=True)) for row in rows]))
         return
-    rows = [(entry.name, entry.target, entry.what, entry.where) for entry in CATALOGUE]
-    console.table(("name", "target", "what", "where"), rows)
+    console.table(names, rows)
     console.say("`clustruct data show NAME --out FILE.csv` writes one of them as a table.")
 
 
@@ -70,13 +63,10 @@ def _fetch(args: argparse.Namespace, console: Console) -> None:
     if args.json:
         console.say(as_json({"name": entry.name, "path": path}))
     elif path is None:
-        console.say(f"{entry.name} needs no file: it {_verb(entry.origin)}.")
+        origin = entry.origin if entry.origin.startswith("comes") else f"is {entry.origin}"
+        console.say(f"{entry.name} needs no file: it {origin}.")
     else:
         console.say(path)
-
-
-def _verb(origin: str) -> str:
-    return origin if origin.startswith("comes") else f"is {origin}"
 
 
 def _show(args: argparse.Namespace, console: Console) -> None:
@@ -89,14 +79,13 @@ def _show(args: argparse.Namespace, console: Console) -> None:
     if args.out is not None:
         write_table(frame, args.out)
     if args.json:
-        head = json.loads(frame.head(args.rows).to_json(orient="records"))
         content = {
             "name": entry.name,
             "rows": len(frame),
             "columns": list(frame.columns),
             "target": entry.target,
-            "head": head,
-            "out": None if args.out is None else str(args.out),
+            "head": json.loads(frame.head(args.rows).to_json(orient="records")),
+            "out": args.out,
         }
         console.say(as_json(content))
         return
@@ -104,14 +93,10 @@ def _show(args: argparse.Namespace, console: Console) -> None:
         f"{entry.name}: {entry.what}, {len(frame)} rows of {frame.shape[1]} columns; "
         f"target {entry.target}."
     )
-    rows = [
-        (
-            str(name),
-            f"{frame[name].dtype}",
-            ", ".join(f"{x!s:.24}" for x in frame[name].head(args.rows)),
-        )
-        for name in frame.columns[:60]
-    ]
+    rows = []
+    for name in frame.columns[:60]:
+        first = ", ".join(f"{x!s:.24}" for x in frame[name].head(args.rows))
+        rows.append((str(name), f"{frame[name].dtype}", first))
     console.table(("column", "type", "first values"), rows)
     if args.out is not None:
         more = f" {entry.options}" if entry.options else ""

@@ -12,8 +12,6 @@ from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
 from clustruct.cli.options import add_command
 
-__all__ = ["add"]
-
 
 @dataclass(frozen=True)
 class Job:
@@ -73,34 +71,28 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Do each job that can be done here."""
+    from clustruct.cli.commands.catalogue import find_entry
+    from clustruct.datasets._files import locate
+
     args.out.mkdir(parents=True, exist_ok=True)
     done = []
     for job in JOBS:
-        reason = _impossible(job)
-        if reason:
-            console.note(f"clustruct: left out, {job.title.split(':')[0].lower()}: {reason}")
-            continue
-        done.append(_do(job, args, console))
+        try:
+            if files := find_entry(job.dataset).files:
+                locate(*files, data_home=None, download_if_missing=False)
+        except OSError:
+            console.note(
+                f"clustruct: left out, {job.title.split(':')[0].lower()}: the file is not here; "
+                f"`clustruct data fetch {job.dataset}` gets it"
+            )
+        else:
+            done.append(_do(job, args, console))
     reports = [job["report"] for job in done if job["report"]]
     if args.json:
         console.say(as_json({"version": __version__, "jobs": done}))
     elif reports:
         console.say(f"Reports: {', '.join(reports)}")
         console.say(f"Open the first in a browser: {Path(reports[0]).resolve()}")
-
-
-def _impossible(job: Job) -> str:
-    """Why a job cannot be done here, or an empty string."""
-    from clustruct.cli.commands.catalogue import find_entry
-    from clustruct.datasets._files import locate
-
-    try:
-        files = find_entry(job.dataset).files
-        if files:
-            locate(*files, data_home=None, download_if_missing=False)
-    except OSError:
-        return f"the file is not here; `clustruct data fetch {job.dataset}` gets it"
-    return ""
 
 
 def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -115,22 +107,20 @@ def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
     ]
     if has_report():
         commands[1] += ["--report", str(page)]
-    if not args.json:
-        console.say(f"=== {job.title}")
-    results = []
-    for command in commands:
-        quiet = args.json or command[0] == "data"
-        if not args.json:
-            console.say(f"$ clustruct {' '.join(command)}")
-        results.append(_run(command, quiet, console))
-    if not args.json:
-        console.say()
+    lines = [f"clustruct {' '.join(command)}" for command in commands]
+    tell = (lambda text: None) if args.json else console.say
+    tell(f"=== {job.title}")
+    for line, command in zip(lines, commands, strict=True):
+        tell(f"$ {line}")
+        result = _run(command, args.json or command[0] == "data", console)
+    tell("")
+    report = str(page) if has_report() else None
     return {
         "title": job.title,
-        "commands": [f"clustruct {' '.join(command)}" for command in commands],
+        "commands": lines,
         "model": str(model),
-        "report": str(page) if has_report() else None,
-        "result": results[-1],
+        "report": report,
+        "result": result,
     }
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clustruct import __version__
@@ -10,7 +9,6 @@ from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, as_json
 from clustruct.cli.options import (
     add_command,
-    add_out_of_core,
     add_table_options,
     clusters,
     nonzero,
@@ -25,15 +23,12 @@ if TYPE_CHECKING:
     from clustruct.cli.preparing.training import Trained
     from clustruct.cli.reading.scratch import Scratch
 
-__all__ = ["add"]
 
 MOST_COLUMNS = 40  # shown, of those that are read
 
 
 def add(commands: Any) -> None:
     """Tell the parser of the command."""
-    from clustruct.cli.reading.streams import FORMATS
-
     parser = add_command(
         commands,
         "fit",
@@ -47,8 +42,7 @@ def add(commands: Any) -> None:
         "clustruct fit trips/ --target fare --out-of-core yes",
         "clustruct fit X.npy --target y.npy",
     )
-    add_table_options(parser, FORMATS)
-    add_out_of_core(parser)
+    add_table_options(parser)
     parser.add_argument(
         "--target",
         metavar="COL",
@@ -64,52 +58,40 @@ def add(commands: Any) -> None:
 
 def _add_uses(parser: argparse.ArgumentParser) -> None:
     uses = parser.add_argument_group("what is grouped").add_mutually_exclusive_group()
-    uses.add_argument(
-        "--features",
-        dest="use",
-        action="store_const",
-        const="features",
-        default="features",
-        help="features that share weights (the default)",
-    )
-    uses.add_argument(
-        "--samples",
-        dest="use",
-        action="store_const",
-        const="samples",
-        help="rows that share an expert: several linear models, each row predicted by its best",
-    )
+    for use, what in (
+        ("features", "features that share weights (the default)"),
+        (
+            "samples",
+            "rows that share an expert: several linear models, each row predicted by its best",
+        ),
+    ):
+        uses.add_argument(f"--{use}", dest="use", action="store_const", const=use, help=what)
     uses.add_argument(
         "--tasks", metavar="COL", help="tasks that share a model; the column says which task"
     )
+    parser.set_defaults(use="features")
     kinds = parser.add_argument_group("what is predicted").add_mutually_exclusive_group()
     for kind in ("regression", "classification"):
-        kinds.add_argument(
-            f"--{kind}",
-            dest="kind",
-            action="store_const",
-            const=kind,
-            help=f"take it for {kind}, whatever the target looks like",
-        )
+        what = f"take it for {kind}, whatever the target looks like"
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=what)
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
     columns = parser.add_argument_group("columns")
-    several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "COL"}
-    columns.add_argument("--columns", **several, help="use these only")
-    columns.add_argument("--drop", **several, help="leave these out")
-    columns.add_argument("--text", **several, help="these are text: TF-IDF of their words")
-    columns.add_argument("--category", **several, help="these are categories")
-    columns.add_argument("--number", **several, help="these are numbers")
-    columns.add_argument("--date", **several, help="these are dates")
-    columns.add_argument(
-        "--date-format",
-        **{**several, "metavar": "COL=FORMAT"},
-        help="how the dates of a column are written, such as 'sold=%%d/%%m/%%Y'",
-    )
-    columns.add_argument(
-        "--decimal-comma", **several, help="these are numbers such as 1.234,5 or 3,50"
-    )
+    for name, what in (
+        ("columns", "use these only"),
+        ("drop", "leave these out"),
+        ("text", "these are text: TF-IDF of their words"),
+        ("category", "these are categories"),
+        ("number", "these are numbers"),
+        ("date", "these are dates"),
+        ("date-format", "how the dates of a column are written, such as 'sold=%%d/%%m/%%Y'"),
+        ("decimal-comma", "these are numbers such as 1.234,5 or 3,50"),
+    ):
+        metavar = "COL=FORMAT" if name == "date-format" else "COL"
+        columns.add_argument(
+            f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
+        )
     columns.add_argument("--weights", metavar="COL", help="weights of the rows")
     columns.add_argument(
         "--missing",
@@ -185,9 +167,13 @@ def _fit(
 ) -> None:
     """From a table to what is printed."""
     from clustruct.cli.models import Settings
+    from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES
 
-    _check_loss(args.loss, problem.target.kind)
-    scale = _scale(args, problem)
+    kind = problem.target.kind
+    known = NUMBER_LOSSES if kind == "regression" else CLASS_LOSSES
+    if args.loss is not None and args.loss not in known:
+        raise BadUsage(f"--loss {args.loss} is not for {kind}. Give {' or '.join(known)}.")
+    scale = args.scale or ("standard" if problem.base is None else "maxabs")
     if not args.json:
         _print_problem(problem, scale, args.missing, console)
     for remark in problem.remarks:
@@ -196,14 +182,13 @@ def _fit(
     settings = Settings(
         use, args.clusters, args.nonzero, args.alpha, args.loss, args.seed, args.best
     )
-    options = {"scale": scale, "missing": args.missing, "test_size": args.test_size}
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
 
-    trained = train(problem, settings, console, scratch, **options)
+    trained = train(problem, settings, console, scratch, scale, args.missing, args.test_size)
     _write(args, problem, trained, console)
     if args.json:
-        console.say(as_json(_values(args, problem, trained)))
+        console.say(as_json(_values(args, problem, scale, trained)))
     else:
         _print_trained(args, trained, console)
 
@@ -212,12 +197,13 @@ def _read(
     args: argparse.Namespace, wanted: "Wanted", scratch: "Scratch", console: Console
 ) -> "Problem":
     """The table, in memory or not."""
+    from clustruct.cli.preparing.columns import written_as_text
     from clustruct.cli.preparing.large import check_dask
     from clustruct.cli.preparing.opening import open_data
-    from clustruct.cli.preparing.problems import read_sparse_problem, understand, written_as_text
+    from clustruct.cli.preparing.problems import read_sparse_problem, understand
     from clustruct.cli.reading.streams import Source
 
-    texts = written_as_text(wanted)
+    texts = written_as_text(wanted.kinds, wanted.styles, wanted.tasks)
     with open_data(args, texts, scratch, console, wanted.target, check_dask) as data:
         if isinstance(data, Source):
             return read_sparse_problem(data, wanted)
@@ -229,31 +215,13 @@ def _read(
 
 def _wanted(args: argparse.Namespace) -> "Wanted":
     from clustruct.cli.preparing.problems import Wanted
+    from clustruct.cli.preparing.styles import check_date_form
 
     kinds: dict[str, str] = {}
     for kind in ("text", "category", "number", "date"):
         for name in getattr(args, kind):
             _claim(kinds, name, kind, kind)
-    styles = _styles(args, kinds)
-    return Wanted(
-        target=args.target,
-        kind=args.kind,
-        only=args.columns,
-        drop=args.drop,
-        kinds=kinds,
-        styles=styles,
-        weights=args.weights,
-        tasks=args.tasks,
-        missing=args.missing,
-        encoding=args.encoding,
-    )
-
-
-def _styles(args: argparse.Namespace, kinds: dict[str, str]) -> dict[str, str]:
-    """How columns are written, which says what kinds they are of, too."""
-    from clustruct.cli.preparing.styles import check_date_form
-
-    styles = {}
+    styles = {}  # how columns are written, which says what kinds they are of, too
     for text in args.date_format:
         name, equals, form = text.rpartition("=")
         if not equals or not name:
@@ -263,21 +231,16 @@ def _styles(args: argparse.Namespace, kinds: dict[str, str]) -> dict[str, str]:
     for name in args.decimal_comma:
         styles[name] = ","
         _claim(kinds, name, "number", "decimal-comma")
-    return styles
+    named = {name: getattr(args, name) for name in ("target", "weights", "tasks", "drop")}
+    return Wanted(
+        **named, kind=args.kind, only=args.columns, kinds=kinds, styles=styles, missing=args.missing
+    )
 
 
 def _claim(kinds: dict[str, str], name: str, kind: str, option: str) -> None:
     """Note the kind that an option gives a column; options must not contradict each other."""
     if kinds.setdefault(name, kind) != kind:
         raise BadUsage(f"--{option} {name} and --{kinds[name]} {name} cannot both be meant.")
-
-
-def _check_loss(loss: str | None, kind: str) -> None:
-    from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES
-
-    known = NUMBER_LOSSES if kind == "regression" else CLASS_LOSSES
-    if loss is not None and loss not in known:
-        raise BadUsage(f"--loss {loss} is not for {kind}. Give {' or '.join(known)}.")
 
 
 def _write(
@@ -287,6 +250,8 @@ def _write(
     if args.out is not None:
         from clustruct.persistence.model_files import save
 
+        styles = {column.name: column.style for column in problem.used}
+        styles[problem.target.name] = problem.target.style
         notes = {
             "target": problem.target.name,
             "kind": problem.target.kind,
@@ -294,46 +259,29 @@ def _write(
             "missing": args.missing,
             "tasks": args.tasks,
             "base": problem.base,
-            "styles": _all_styles(problem),
+            "styles": {name: style for name, style in styles.items() if style},  # not plain ones
         }
         save(trained.model, args.out, notes=notes)
     if args.report is not None:
+        from clustruct.cli.commands.report import title_of
         from clustruct.reporting.build import write_page
 
+        shown = trained.data.n + (0 if trained.comparison is None else trained.comparison.n_test)
         with console.progress("writing the report"):
             write_page(
                 trained.model,
                 trained.data,
                 trained.comparison,
                 args.report,
-                title=_title(problem, trained),
+                title=title_of(problem.target.name, problem.source, shown, problem.n_rows),
                 model_file=args.out,
                 feature_names=trained.feature_names,
             )
 
 
-def _all_styles(problem: "Problem") -> dict[str, str]:
-    """How columns and target are written, where that is in no plain way."""
-    styles = {column.name: column.style for column in problem.used}
-    styles[problem.target.name] = problem.target.style
-    return {name: style for name, style in styles.items() if style}
-
-
-def _title(problem: "Problem", trained: "Trained") -> str:
-    """Of the report; it says so if that shows some rows only."""
-    title = f"{problem.target.name} from {problem.source}"
-    shown = trained.data.n + (0 if trained.comparison is None else trained.comparison.n_test)
-    if not problem.is_large or shown == problem.n_rows:
-        return title
-    return f"{title} ({shown:,} of {problem.n_rows:,} rows, drawn at random)"
-
-
-def _scale(args: argparse.Namespace, problem: "Problem") -> str:
-    """How numbers are scaled."""
-    return args.scale or ("standard" if problem.base is None else "maxabs")
-
-
-def _values(args: argparse.Namespace, problem: "Problem", trained: "Trained") -> dict[str, Any]:
+def _values(
+    args: argparse.Namespace, problem: "Problem", scale: str, trained: "Trained"
+) -> dict[str, Any]:
     """All that is printed, as plain values."""
     from clustruct.cli.preparing.preparation import how
     from clustruct.cli.summary import model_values, score_values
@@ -348,33 +296,26 @@ def _values(args: argparse.Namespace, problem: "Problem", trained: "Trained") ->
         ],
         "out_of_core": problem.is_large,
         "target": {
-            "name": problem.target.name,
-            "kind": problem.target.kind,
-            "reason": problem.target.reason,
-            "question": problem.target.question,
+            name: getattr(problem.target, name) for name in ("name", "kind", "reason", "question")
         },
         "columns": [
             {
-                "name": column.name,
-                "kind": column.kind,
-                "missing": column.n_missing,
-                "distinct": column.n_distinct,
-                "reason": column.reason,
-                "style": column.style,
-                "prepared": how(column, _scale(args, problem), args.missing),
+                "name": c.name,
+                "kind": c.kind,
+                "missing": c.n_missing,
+                "distinct": c.n_distinct,
+                "reason": c.reason,
+                "style": c.style,
+                "prepared": how(c, scale, args.missing),
             }
-            for column in problem.columns
+            for c in problem.columns
         ],
         "remarks": problem.remarks,
         "model": model_values(trained),
         "held_out": score_values(trained),
-        "out": _name(args.out),
-        "report": _name(args.report),
+        "out": args.out,
+        "report": args.report,
     }
-
-
-def _name(path: Path | None) -> str | None:
-    return None if path is None else str(path)
 
 
 def _print_problem(problem: "Problem", scale: str, missing: str, console: Console) -> None:
@@ -391,14 +332,8 @@ def _print_problem(problem: "Problem", scale: str, missing: str, console: Consol
         console.say()
         return
     table = [
-        (
-            column.name,
-            column.kind,
-            str(column.n_missing),
-            column.example,
-            how(column, scale, missing),
-        )
-        for column in problem.columns[:MOST_COLUMNS]
+        (c.name, c.kind, str(c.n_missing), c.example, how(c, scale, missing))
+        for c in problem.columns[:MOST_COLUMNS]
     ]
     console.table(("column", "kind", "missing", "example", "prepared"), table)
     rest = len(problem.columns) - MOST_COLUMNS

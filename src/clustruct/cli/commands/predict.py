@@ -1,23 +1,19 @@
 """``clustruct predict``: predictions of a saved model."""
 
 import argparse
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
-from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
+from clustruct.cli.options import add_command, add_table_options, output
 
 if TYPE_CHECKING:
     from clustruct.cli.application import Batch, Saved
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     """Tell the parser of the command."""
-    from clustruct.cli.reading.streams import FORMATS
-
     parser = add_command(
         commands,
         "predict",
@@ -27,9 +23,7 @@ def add(commands: Any) -> None:
         "clustruct predict flats.clustruct new.csv --keep address | head",
         "clustruct predict trips.clustruct trips/ --out fares.parquet",
     )
-    parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
-    add_table_options(parser, FORMATS)
-    add_out_of_core(parser)
+    add_table_options(parser, with_model=True)
     parser.add_argument(
         "--out",
         type=output,
@@ -55,34 +49,22 @@ def run(args: argparse.Namespace, console: Console) -> None:
         from clustruct.cli.reading.scratch import Scratch
 
         saved = load_model(args.model)
+    tally, values = _Tally(saved), None
     with Scratch() as scratch:
-        _predict(args, saved, read_batches(saved, args, scratch, console), console)
+        frames = map(tally.predict, read_batches(saved, args, scratch, console))
+        if args.out is not None:
+            from clustruct.cli.writing import write_pieces
 
-
-def _predict(
-    args: argparse.Namespace, saved: "Saved", batches: Iterable["Batch"], console: Console
-) -> None:
-    tally = _Tally(saved)
-    frames = map(tally.predict, batches)
-    values = None
-    if args.out is not None:
-        from clustruct.cli.writing import write_pieces
-
-        with console.progress("predicting"):
-            write_pieces(frames, args.out)
-    elif args.json:
-        values = [value for frame in frames for value in frame.to_dict(orient="records")]
-    else:
-        for number, frame in enumerate(frames):
-            console.say(frame.to_csv(index=False, header=not number).rstrip("\n"))
+            with console.progress("predicting"):
+                write_pieces(frames, args.out)
+        elif args.json:
+            values = [value for frame in frames for value in frame.to_dict(orient="records")]
+        else:
+            for number, frame in enumerate(frames):
+                console.say(frame.to_csv(index=False, header=not number).rstrip("\n"))
     scores = tally.scores()
     if args.json:
-        content = {
-            "rows": tally.n_rows,
-            "out": None if args.out is None else str(args.out),
-            "scores": scores,
-            "predictions": values,
-        }
+        content = {"rows": tally.n_rows, "out": args.out, "scores": scores, "predictions": values}
         console.say(as_json(content))
         return
     if args.out is not None:
@@ -135,21 +117,20 @@ class _Tally:
     def predict(self, batch: "Batch") -> Any:
         """The predictions of a batch, as a frame."""
         frame = _predictions(self._saved, batch)
-        self.source = batch.source
+        self.source, y = batch.source, batch.y
         self.n_rows += len(frame)
-        if batch.y is not None:
-            self._compare(batch.y, frame["prediction"].to_numpy())
-        return frame
-
-    def _compare(self, y: Any, predictions: Any) -> None:
+        if y is None:
+            return frame
+        predictions = frame["prediction"].to_numpy()
         before, self._n_known = self._n_known, self._n_known + y.shape[0]
         if self._saved.kind == "classification":
             self._sum += float((y == predictions).sum())
-            return
+            return frame
         self._sum += float(((y - predictions) ** 2).sum())
         apart, share = float(y.mean()) - self._mean, y.shape[0] / self._n_known
         self._squares += float(((y - y.mean()) ** 2).sum()) + before * share * apart**2
         self._mean += share * apart
+        return frame
 
     def scores(self) -> dict[str, float]:
         """Accuracy, or R2; none where a target is missing."""

@@ -3,22 +3,15 @@
 import argparse
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json, needs_extra
-from clustruct.cli.options import add_command, add_out_of_core, add_table_options, output
-
-if TYPE_CHECKING:
-    from clustruct.cli.application import Batch
-
-__all__ = ["add", "check_report", "has_report"]
+from clustruct.cli.options import add_command, add_table_options, output
 
 
 def add(commands: Any) -> None:
     """Tell the parser of the command."""
-    from clustruct.cli.reading.streams import FORMATS
-
     parser = add_command(
         commands,
         "report",
@@ -26,9 +19,7 @@ def add(commands: Any) -> None:
         "write an HTML report about a saved model and a table with targets",
         "clustruct report flats.clustruct flats.csv --out flats.html",
     )
-    parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
-    add_table_options(parser, FORMATS)
-    add_out_of_core(parser)
+    add_table_options(parser, with_model=True)
     parser.add_argument(
         "--out",
         type=output,
@@ -61,7 +52,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
             rows.y,
             args.out,
             tasks=rows.tasks,
-            title=_title(saved.target, rows),
+            title=title_of(saved.target, rows.source, rows.X.shape[0], rows.n_all),
             model_file=args.model,
             feature_names=saved.feature_names,
         )
@@ -71,11 +62,10 @@ def run(args: argparse.Namespace, console: Console) -> None:
         console.say(f"Report: {args.out}")
 
 
-def _title(target: str, rows: "Batch") -> str:
-    """It says so if some rows only are shown."""
-    n_rows = rows.X.shape[0]
-    some = f" ({n_rows:,} of {rows.n_all:,} rows, drawn at random)" if n_rows < rows.n_all else ""
-    return f"{target} from {rows.source}{some}"
+def title_of(target: str, source: str, n_rows: int, n_all: int) -> str:
+    """The title of a report; it says so if some rows only are shown."""
+    some = f" ({n_rows:,} of {n_all:,} rows, drawn at random)" if n_rows < n_all else ""
+    return f"{target} from {source}{some}"
 
 
 def has_report() -> bool:

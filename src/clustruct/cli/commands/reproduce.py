@@ -13,8 +13,6 @@ from clustruct.cli.options import add_command
 if TYPE_CHECKING:
     from clustruct.experiments.reproduce import Reproduction
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     """Tell the parser of the command."""
@@ -83,11 +81,11 @@ def run(args: argparse.Namespace, console: Console) -> None:
         _print(found, console)
     for complaint in found.complaints:
         console.note(f"clustruct: {complaint}")
-    if found.outcome.interrupted:
-        done, total = found.outcome.done, found.outcome.total
+    outcome = found.outcome
+    if outcome.interrupted:
         console.note(
-            f"clustruct: {done} of {total} repetitions are kept in {args.out}; the same command "
-            "goes on from there"
+            f"clustruct: {outcome.done} of {outcome.total} repetitions are kept in {args.out}; the "
+            "same command goes on from there"
         )
         raise KeyboardInterrupt
     if found.complaints:
@@ -97,9 +95,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
 def _print(found: "Reproduction", console: Console) -> None:
     rows = []
     for section in found.sections:
-        counts = [str(count) for count in section.counts.values()]
-        if not section.presentation.comparisons:
-            counts = [""] * len(counts)
+        is_compared = section.presentation.comparisons
+        counts = [str(count) if is_compared else "" for count in section.counts.values()]
         shown = " ".join(section.presentation.remarks)
         rows.append((section.experiment.name, str(len(section.rows)), *counts, shown))
     header = ("experiment", "repetitions", "agree", "better", "worse", "what it shows")

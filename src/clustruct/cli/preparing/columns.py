@@ -6,28 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clustruct.cli.messages import did_you_mean, in_percent, listed
-from clustruct.cli.preparing.styles import Written, date_words, other_way_round
+from clustruct.cli.preparing.styles import Written, date_words, first_of, other_way_round
 from clustruct.cli.reading.tables import pandas
 from clustruct.estimators.columns.written import ISO, read_dates, read_numbers
-
-__all__ = [
-    "FEW",
-    "KINDS",
-    "MOSTLY",
-    "MOST_LEVELS",
-    "ZERO",
-    "Column",
-    "as_kind",
-    "check_missing",
-    "find",
-    "infinite_number",
-    "rare_below",
-    "recognise",
-    "batches_of",
-    "text_in_a_number",
-]
 
 KINDS = ("number", "category", "text", "date")
 LEFT_OUT = "left out"
@@ -88,6 +72,15 @@ class Column:
         return enough and self.kind in ("number", "date")
 
 
+def written_as_text(
+    kinds: Mapping[str, str], styles: Mapping[str, str], tasks: str | None
+) -> list[str]:
+    """Columns whose values stay text, even where they look like numbers."""
+    kept = [name for name, kind in kinds.items() if kind != "number"]
+    kept += [name for name, style in styles.items() if style and name not in kept]
+    return kept if tasks is None else [*kept, tasks]
+
+
 def find(frame: Any, name: str, source: str, option: str) -> str:
     """The name, if there is such a column."""
     if name not in frame.columns:
@@ -125,7 +118,12 @@ def recognise(
         if kind in ("number", "date"):
             seen = replace(seen, style=look.style(kind) if style is None else style)
         remark = "" if style is not None else _either_way(look, seen)
-        columns.append(replace(seen, remark=remark or _mostly_missing(seen)))
+        if not remark and seen.used and seen.share_missing >= MOSTLY_MISSING:
+            remark = (
+                f"{in_percent(seen.share_missing)} of its values are missing. --drop {name!r} "
+                "leaves it out."
+            )
+        columns.append(replace(seen, remark=remark))
     return columns
 
 
@@ -217,11 +215,16 @@ class _Look:
         """How numbers or dates are written; empty where they are no text."""
         if self.kind_of_type:
             return ""
-        return (self.written.numbers.best or "") if kind == "number" else self._form
+        written = self.written
+        return (written.numbers.best or "") if kind == "number" else written.dates.best or ISO
 
     @property
-    def _form(self) -> str:
-        return self.written.dates.best or ISO
+    def _example(self) -> str:
+        """The first value, as short as it can be; zero where it is that but for rounding."""
+        value = self._first
+        if isinstance(value, float):
+            return f"{value:.6g}" if abs(value) > ZERO * self.order.largest else "0"
+        return "" if value is None else f"{value!s:.30}"
 
     def column(self) -> Column:
         """What was seen."""
@@ -236,7 +239,7 @@ class _Look:
             self._wish,
             self._n_rows - self.n_present,
             int(distinct.size),
-            "" if self._first is None else _example(self._first, self.order.largest),
+            self._example,
             n_rows=self._n_rows,
             levels=tuple(sorted(self._levels)) if distinct.size <= 2 else (),
             has_rare=bool(rare),
@@ -282,7 +285,9 @@ def _useless(column: Column, look: _Look, n_left_out: int) -> str:
         return "it has no values"
     if column.n_distinct == 1 and not column.n_missing:
         return "it has the same value in every row"
-    if column.kind or look.kind_of_type == "date" or not _may_identify(look):
+    # Whole numbers or text may identify rows: fractions name nothing.
+    may_identify = look.order.are_whole or not look.kind_of_type
+    if column.kind or look.kind_of_type == "date" or not may_identify:
         return ""
     keep = f"--number {column.name!r} or --category {column.name!r} keeps it"
     unique = column.n_distinct == look.n_present
@@ -293,11 +298,6 @@ def _useless(column: Column, look: _Look, n_left_out: int) -> str:
     if IDENTIFIES.search(column.name) and column.n_distinct >= NEARLY * look.n_present:
         return f"it is an identifier, by its name and as nearly all rows differ; {keep}"
     return ""
-
-
-def _may_identify(look: _Look) -> bool:
-    """Whether values are whole numbers or text: fractions name nothing."""
-    return look.order.are_whole or not look.kind_of_type
 
 
 def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
@@ -312,10 +312,10 @@ def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
         return "date", ""
     wrong = written.numbers.wrong
     mostly = written.numbers.n_good >= MOSTLY * look.n_present
-    if mostly and wrong and column.n_distinct > FEW and not are_codes:
+    if mostly and wrong is not None and column.n_distinct > FEW and not are_codes:
         kinds = f", or say what the column is: --category {column.name!r}, --drop {column.name!r}"
         n_wrong = look.n_present - written.numbers.n_good
-        raise ValueError(text_in_a_number(source, column.name, *wrong, n_wrong, kinds))
+        raise ValueError(text_in_a_number(source, column.name, wrong, n_wrong, kinds))
     if look.n_words >= WORDS and column.n_distinct > FEW:
         return "text", ""
     are_names = column.n_distinct == look.n_present >= FEW
@@ -327,8 +327,8 @@ def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
 def _too_many(column: Column, look: _Look, are_codes: bool) -> str:
     """Why a column of text with so many different values is left out."""
     many = f"it has {column.n_distinct} distinct values in {look.n_present} rows"
-    signs = look.written.signs
-    if are_codes and not look.written.numbers.wrong:
+    signs = sorted(look.written.signs)
+    if are_codes and look.written.numbers.wrong is None:
         return (
             f"{many}, codes with zeros before them; --number {column.name!r} takes them for numbers"
         )
@@ -358,24 +358,14 @@ def _either_way(look: _Look, column: Column) -> str:
     return ""
 
 
-def _mostly_missing(column: Column) -> str:
-    if not column.used or column.share_missing < MOSTLY_MISSING:
-        return ""
-    return (
-        f"{in_percent(column.share_missing)} of its values are missing. --drop {column.name!r} "
-        "leaves it out."
-    )
-
-
 def text_in_a_number(
-    source: str, name: str, value: Any, row: int, count: int, otherwise: str = ""
+    source: str, name: str, first: tuple[Any, int], count: int, otherwise: str = ""
 ) -> str:
     """The error about values that are not numbers, with other remedies."""
-    rows = "rows" if count > 1 else "row"
     return (
         f"{source}, column {name!r}: {count} of its values are not numbers, such as "
-        f"{value!r:.40} in row {row + 1}. Mend the {rows} (leave the field "
-        f"empty where the number is not known){otherwise}."
+        f"{first[0]!r:.40} in row {first[1] + 1}. Mend the {'rows' if count > 1 else 'row'} (leave "
+        f"the field empty where the number is not known){otherwise}."
     )
 
 
@@ -387,21 +377,14 @@ def infinite_number(source: str, name: str, row: int) -> str:
     )
 
 
-def _example(value: Any, largest: float) -> str:
-    """A value, as short as it can be; zero where it differs from that by rounding only."""
-    if isinstance(value, float):
-        return f"{value:.6g}" if abs(value) > ZERO * largest else "0"
-    return f"{value!s:.30}"
-
-
 def as_kind(series: Any, kind: str, source: str, style: str = "") -> Any:
     """Convert the values of a column to those that the transformers of its kind take."""
     if kind == "number":
         numbers = read_numbers(series, style)
         wrong = series[numbers.isna() & series.notna()]
         if len(wrong):
-            first = wrong.iloc[0], wrong.index[0]
-            raise ValueError(text_in_a_number(source, series.name, *first, len(wrong)))
+            first = first_of(wrong)
+            raise ValueError(text_in_a_number(source, series.name, first, len(wrong)))
         infinite = numbers.index[np.isinf(numbers)]
         if len(infinite):
             raise ValueError(infinite_number(source, series.name, infinite[0]))
@@ -420,6 +403,11 @@ def as_kind(series: Any, kind: str, source: str, style: str = "") -> Any:
         return dates
     values = series.astype(object)
     return values.where(values.isna(), values.map(str)).where(values.notna(), np.nan)
+
+
+def as_texts(series: Any) -> NDArray[Any]:
+    """The values of a column without missing ones, as text."""
+    return np.array([str(value) for value in series], dtype=object).astype(str)
 
 
 def check_missing(

@@ -13,17 +13,6 @@ from clustruct.cli.reading.scratch import Scratch, free_bytes, size_in_words
 from clustruct.cli.reading.stored import StoredTable
 from clustruct.cli.reading.tables import pandas
 
-__all__ = [
-    "LargeColumns",
-    "LargeFrame",
-    "check_dask",
-    "frames_of",
-    "in_kept_pieces",
-    "in_pieces",
-    "takes_pieces",
-]
-
-
 # A table in memory is held about so many times over while a model is fitted to it.
 COPIES = 3
 # Size of the matrix that is made of a piece.
@@ -72,12 +61,12 @@ class LargeFrame:
         series = self.table.column(key)
         return series if len(self) == len(series) else series.loc[self.index]
 
-    def batches(self, name: str) -> Iterator[Any]:
-        """A column at once, or in batches if it is stored as text."""
+    def batches(self, name: str, rows: Any = slice(None)) -> Iterator[Any]:
+        """Ascending rows of a column: at once, or in batches if it is stored as text."""
         if not self.table.is_text(name):
-            yield self[name]
+            yield self[name].iloc[rows]
             return
-        for frame in frames_of(self.table, [name], self.index):
+        for frame in frames_of(self.table, [name], self.index[rows]):
             yield frame[name]
 
 
@@ -87,17 +76,12 @@ class LargeColumns:
     def __init__(self, frame: LargeFrame, columns: Sequence[Column]) -> None:
         self._frame = frame
         self.name = frame.table.name
-        self._kinds = {column.name: column.kind for column in columns}
-        self._styles = {column.name: column.style for column in columns}
+        self._columns = {column.name: column for column in columns}
         # The type of a whole column, which that of a piece may differ from: missing numbers make
         # fractions of whole ones, and other text of categories.
         self._types: dict[str, Any] = {}
-        self.shape = (len(frame), len(self._kinds))
-
-    @property
-    def has_text(self) -> bool:
-        """Whether the words of a column are to be found."""
-        return "text" in self._kinds.values()
+        self.shape = (len(frame), len(columns))
+        self.has_text = any(column.kind == "text" for column in columns)
 
     def column(self, name: str, rows: Indices) -> Any:
         """Some rows of a column, as a frame."""
@@ -110,8 +94,8 @@ class LargeColumns:
         if not self._frame.table.is_text(name):
             yield self.column(name, rows)
             return
-        for frame in frames_of(self._frame.table, [name], self._frame.index[rows]):
-            yield self._as_kind(frame[name]).to_frame()
+        for series in self._frame.batches(name, rows):
+            yield self._as_kind(series).to_frame()
 
     def take(self, rows: Indices, names: Sequence[str] | None = None) -> Any:
         """Some rows, in ascending order, as a frame of some columns or all of them."""
@@ -119,7 +103,7 @@ class LargeColumns:
 
     def frames(self, rows: Indices, names: Sequence[str] | None = None) -> Iterator[Any]:
         """The same in frames of limited size."""
-        columns = list(self._kinds if names is None else names)
+        columns = list(self._columns if names is None else names)
         for frame in frames_of(self._frame.table, columns, self._frame.index[rows]):
             yield self._as_kinds(frame)
 
@@ -140,25 +124,20 @@ class LargeColumns:
 
     def read(self, first: int, stop: int, numbers: Indices) -> Any:
         """Rows between two bounds, by their numbers in the table."""
-        return self._as_kinds(self._frame.table.read(first, stop, list(self._kinds)).loc[numbers])
+        return self._as_kinds(self._frame.table.read(first, stop, list(self._columns)).loc[numbers])
 
     def _as_kinds(self, frame: Any) -> Any:
         frame = frame.astype({name: t for name, t in self._types.items() if name in frame.columns})
         return pandas().DataFrame({name: self._as_kind(frame[name]) for name in frame.columns})
 
     def _as_kind(self, series: Any) -> Any:
-        name = series.name
-        return as_kind(series, self._kinds[name], self.name, self._styles[name])
+        column = self._columns[series.name]
+        return as_kind(series, column.kind, self.name, column.style)
 
 
-def frames_of(
-    table: StoredTable, columns: Sequence[str], numbers: Indices | None = None
-) -> Iterator[Any]:
-    """Read some columns in frames of limited size; only ascending `numbers` of rows, if given."""
+def frames_of(table: StoredTable, columns: Sequence[str], numbers: Indices) -> Iterator[Any]:
+    """Read some columns of rows with ascending `numbers`, in frames of limited size."""
     for frame in table.batches(columns, PIECE_BYTES):
-        if numbers is None:
-            yield frame
-            continue
         first, last = frame.index[0], frame.index[-1]
         mine = numbers[slice(*np.searchsorted(numbers, [first, last + 1]))]
         if mine.size:

@@ -15,8 +15,6 @@ from clustruct.cli.reading.stored import StoredTable, find_table
 from clustruct.cli.reading.streams import Source, open_source
 from clustruct.cli.reading.tables import read_table
 
-__all__ = ["Opened", "open_data"]
-
 # What a table takes in memory, as a multiple of the file: most of all where it is text.
 TIMES_THE_FILE = 2.0
 

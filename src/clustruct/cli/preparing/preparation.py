@@ -38,8 +38,6 @@ from clustruct.estimators.columns.transformers import (
 from clustruct.estimators.columns.written import ISO, read_numbers
 from clustruct.estimators.features.blocks import column_blocks
 
-__all__ = ["SCALES", "STEPS", "blocks_of", "fit_columns", "fit_columns_apart", "how"]
-
 SCALES = {
     "standard": (StandardScaler, "mean 0, deviation 1"),
     "robust": (RobustScaler, "median 0, middle half 1"),
@@ -72,13 +70,9 @@ def how(column: Column, scale: str, missing: str) -> str:
         form = f" from {date_words(column.style)}" if column.style not in ("", ISO) else ""
         steps.insert(0, f"days{form}")
     elif column.style:
-        steps.insert(0, f"read as {_read_example(column)}")
+        example = read_numbers(pandas().Series([column.example]), column.style)[0]
+        steps.insert(0, f"read as {example:.12g}")
     return ", ".join(steps)
-
-
-def _read_example(column: Column) -> str:
-    """What the example of a column is read as."""
-    return f"{read_numbers(pandas().Series([column.example]), column.style)[0]:.12g}"
 
 
 def _how_levels(column: Column) -> str:
@@ -110,23 +104,20 @@ def fit_columns_apart(
     _assembled(parts, sparse)  # tells the parts whether to make data frames
     learnt = []
     for name, transformer, names in parts:
-        if _is_of_text(transformer):
-            transformer = _fit_text(clone(transformer), table, rows, names[0])
-        elif isinstance(transformer, Pipeline):
-            transformer = _fit_steps(transformer, table, rows, names)
-        elif transformer != "passthrough":
-            transformer = clone(transformer).fit(table.column(names[0], rows))
-        if transformer != "passthrough":  # the few rows that show what is made teach it nothing
+        if transformer != "passthrough":
+            if not isinstance(transformer, Pipeline):
+                transformer = clone(transformer).fit(table.column(names[0], rows))
+            elif isinstance(transformer[-1], TfidfVectorizer):
+                transformer = _fit_text(clone(transformer), table, rows, names[0])
+            else:
+                transformer = _fit_steps(transformer, table, rows, names)
+            # The few rows that show what is made teach it nothing.
             transformer = FrozenEstimator(transformer)
         learnt.append((name, transformer, names))
     few = table.take(rows[:FEW_ROWS])
     # A text without words, so that the matrix is seen to have zeros.
     few.loc[few.index[-1], [column.name for column in columns if column.kind == "text"]] = np.nan
     return _fitted(_assembled(learnt, sparse), few, (), table.name)
-
-
-def _is_of_text(transformer: Any) -> bool:
-    return isinstance(transformer, Pipeline) and isinstance(transformer[-1], TfidfVectorizer)
 
 
 def _fit_text(
@@ -164,9 +155,9 @@ def _fit_steps(
         elif isinstance(step, SimpleImputer | RobustScaler):
             before = pipeline[:place]
             columns = [_quartiles(before, table.column(name, rows)) for name in names]
-            values, given = np.column_stack(columns), _after(fitted, few)
-            is_frame = hasattr(given, "columns")
-            step.fit(pandas().DataFrame(values, columns=given.columns) if is_frame else values)
+            names_out = getattr(_after(fitted, few), "columns", None)
+            values = np.column_stack(columns)
+            step.fit(values if names_out is None else pandas().DataFrame(values, columns=names_out))
         else:  # reads numbers or dates, or tells where they are missing
             step.fit(_after(fitted, few))
         fitted.append((title, step))
@@ -193,14 +184,19 @@ def _parts(
     sparse = bool(of_kind["text"]) or levels > DENSE_LEVELS
     parts: list[tuple[str, Any, Any]] = []
 
-    def add(name: str, step: Any, *names: str) -> None:
-        parts.append((_part_name(name, parts), step, list(names)))
+    def add(title: str, step: Any, name: str) -> None:
+        title = title.replace("__", "_")  # which scikit-learn does not allow
+        taken = {NUMBERS, STEPS, *(part[0] for part in parts)}
+        parts.append((title if title not in taken else f"{title} ({len(parts)})", step, [name]))
 
     for kind, title in (("number", NUMBERS), ("date", "dates")):
         for style in sorted({column.style for column in of_kind[kind]}):
             names = [column.name for column in of_kind[kind] if column.style == style]
-            steps = _numeric(scale, missing, *_reader(kind, style))
-            parts.append((f"{title} {style}".rstrip(), steps, names))
+            filler = [SimpleImputer(strategy="median")] if missing == "impute" else []
+            scaler = SCALES[scale][0]
+            steps = [*_reader(kind, style), *filler, *([] if scaler is None else [scaler()])]
+            made = make_pipeline(*steps) if steps else "passthrough"
+            parts.append((f"{title} {style}".rstrip(), made, names))
     for column in (*of_kind["number"], *of_kind["date"]):
         if column.is_flagged and missing == "impute":
             flag = MissingFlag(features="all", sparse=False)
@@ -216,7 +212,10 @@ def _parts(
         )
         add(column.name, encoder, column.name)
     for column in of_kind["text"]:
-        words = _vectorizer(n_rows, TfidfVectorizer if len(columns) == 1 else WordsOfColumn)
+        # Words neither rare nor in half of all texts, which are those of the language itself.
+        rare = 1 if n_rows < 50 else 2 if n_rows < 1000 else 5
+        vectorizer = TfidfVectorizer if len(columns) == 1 else WordsOfColumn
+        words = vectorizer(min_df=rare, max_df=0.5, max_features=MOST_WORDS, sublinear_tf=True)
         add(column.name, make_pipeline(FilledText(), words), column.name)
     return parts, sparse
 
@@ -235,29 +234,6 @@ def _assembled(parts: Sequence[tuple[str, Any, Any]], sparse: bool) -> ColumnTra
     if not sparse:
         transformer.set_output(transform="pandas")  # so that the model knows the names
     return transformer
-
-
-def _numeric(scale: str, missing: str, *first: Any) -> Any:
-    scaler = SCALES[scale][0]
-    steps = [
-        *first,
-        *([SimpleImputer(strategy="median")] if missing == "impute" else []),
-        *([scaler()] if scaler is not None else []),
-    ]
-    return make_pipeline(*steps) if steps else "passthrough"
-
-
-def _vectorizer(n_rows: int, kind: type[TfidfVectorizer]) -> TfidfVectorizer:
-    """Words neither rare nor in half of all texts, which are those of the language itself."""
-    rare = 1 if n_rows < 50 else 2 if n_rows < 1000 else 5
-    return kind(min_df=rare, max_df=0.5, max_features=MOST_WORDS, sublinear_tf=True)
-
-
-def _part_name(name: str, parts: Sequence[tuple[str, Any, Any]]) -> str:
-    """The name of a column as that of its part, where scikit-learn allows it."""
-    plain = name.replace("__", "_")
-    taken = {NUMBERS, STEPS, *(part[0] for part in parts)}
-    return plain if plain not in taken else f"{plain} ({len(parts)})"
 
 
 def _fitted(transformer: Any, frame: Any, words: Sequence[Column], source: str) -> Any:

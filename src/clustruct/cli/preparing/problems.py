@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.cli.messages import BadUsage, listed
-from clustruct.cli.preparing.columns import Column, as_kind, check_missing, find, recognise
+from clustruct.cli.messages import BadUsage
+from clustruct.cli.preparing.columns import (
+    Column,
+    as_kind,
+    as_texts,
+    check_missing,
+    find,
+    recognise,
+)
 from clustruct.cli.preparing.large import LargeColumns, LargeFrame
-from clustruct.cli.preparing.targets import Target, recognise_target
+from clustruct.cli.preparing.targets import Target, recognise_target, with_target
 from clustruct.cli.reading.streams import Source
 from clustruct.cli.reading.tables import pandas, read_sparse
-
-__all__ = ["Problem", "Wanted", "read_sparse_problem", "understand", "written_as_text"]
 
 LABEL = "the number before each row"
 
@@ -33,7 +38,6 @@ class Wanted:
     weights: str | None = None  # column of the weights of rows
     tasks: str | None = None  # column of the tasks
     missing: str = "impute"  # "impute" or "refuse"
-    encoding: str = "utf-8"  # of text files
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +84,16 @@ def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Pro
     """Recognise target and columns of a table, which is a `DataFrame` or a `LargeFrame`."""
     name = str(wanted.target)
     roles = _check_names(frame, wanted, source)
-    frame, left_out = _with_target(frame, name, wanted.missing, source)
+    refuse, every_row = wanted.missing == "refuse", frame
+    remedy = "Fill it, or name another column with --target."
+    frame, n_absent = with_target(frame, name, source, remedy)
+    if refuse:
+        check_missing(every_row, [name], source)
+    left_out = {"the target is missing": n_absent} if n_absent else {}
     target = recognise_target(frame[name], name, wanted.kind, source)
     if target.kept is not None:
         frame = frame[target.kept]
-    left_out |= _rare_rows(target)
+    left_out |= target.left_out
     names = [column for column in wanted.only or frame.columns if column not in roles]
     n_left_out = sum(left_out.values())
     columns = recognise(frame, names, dict(wanted.kinds), source, wanted.styles, n_left_out)
@@ -95,18 +104,17 @@ def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Pro
             f"{source} has no column to predict {name!r} from. "
             "Give a table with more columns, or name fewer in --drop."
         )
-    if wanted.missing == "refuse":
+    if refuse:
         check_missing(frame, [column.name for column in used], source)
+    if isinstance(frame, LargeFrame):
+        X: Any = LargeColumns(frame, used)  # which are read later
+    else:
+        values = {c.name: as_kind(frame[c.name], c.kind, source, c.style) for c in used}
+        X = pandas().DataFrame(values).reset_index(drop=True)
+    weights = None if wanted.weights is None else _weights(frame, wanted.weights, source)
+    tasks = None if wanted.tasks is None else _tasks(frame, wanted.tasks, source)
     return Problem(
-        source,
-        format_name,
-        _features(frame, used, source),
-        target,
-        columns,
-        remarks,
-        _weights(frame, wanted.weights, source),
-        None if wanted.tasks is None else _tasks(frame, wanted.tasks, source),
-        left_out=left_out,
+        source, format_name, X, target, columns, remarks, weights, tasks, left_out=left_out
     )
 
 
@@ -124,41 +132,12 @@ def _remarks(target: Target, columns: Sequence[Column]) -> Iterator[str]:
             yield f"column {column.name!r}: {column.remark}"
 
 
-def _rare_rows(target: Target) -> dict[str, int]:
-    """Rows that are the only ones of their class, by what is told of them."""
-    if not target.rare:
-        return {}
-    one = "it is the only one of its class" if len(target.rare) == 1 else "their class has no other"
-    return {f"{one} ({listed(target.rare)})": len(target.rare)}
-
-
-def _features(frame: Any, used: Sequence[Column], source: str) -> Any:
-    """The columns that the model sees; where they do not fit into memory, they are read later."""
-    if isinstance(frame, LargeFrame):
-        return LargeColumns(frame, used)
-    values = {c.name: as_kind(frame[c.name], c.kind, source, c.style) for c in used}
-    return pandas().DataFrame(values).reset_index(drop=True)
-
-
-def written_as_text(wanted: Wanted) -> list[str]:
-    """Columns whose values stay text, even where they look like numbers."""
-    kept = [name for name, kind in wanted.kinds.items() if kind != "number"]
-    kept += [name for name in wanted.styles if name not in kept]
-    return kept if wanted.tasks is None else [*kept, wanted.tasks]
-
-
 def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
     """The columns that are no features; all that are named must be there."""
-    roles = {
-        find(frame, name, source, option)
-        for name, option in (
-            (wanted.target, "--target"),
-            (wanted.weights, "--weights"),
-            (wanted.tasks, "--tasks"),
-        )
-        if name is not None
-    }
-    named = [name for name in (wanted.target, wanted.weights, wanted.tasks) if name is not None]
+    options = {"--target": wanted.target, "--weights": wanted.weights, "--tasks": wanted.tasks}
+    named = [
+        find(frame, name, source, option) for option, name in options.items() if name is not None
+    ]
     twice = [name for name in named if named.count(name) > 1 or name in wanted.drop]
     if twice:
         raise BadUsage(
@@ -170,27 +149,10 @@ def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
             find(frame, name, source, option)
     for name, kind in wanted.kinds.items():
         find(frame, name, source, f"--{kind}")
-    return roles | set(wanted.drop)
+    return {*named, *wanted.drop}
 
 
-def _with_target(frame: Any, name: str, missing: str, source: str) -> tuple[Any, dict[str, int]]:
-    """The rows that have a target, and how many have none."""
-    absent = frame[name].isna()
-    if not absent.any():
-        return frame, {}
-    if absent.all():
-        raise ValueError(
-            f"{source}, column {name!r}: the target has no values. "
-            "Fill it, or name another column with --target."
-        )
-    if missing == "refuse":
-        check_missing(frame, [name], source)
-    return frame[~absent], {"the target is missing": int(absent.sum())}
-
-
-def _weights(frame: Any, name: str | None, source: str) -> NDArray[np.float64] | None:
-    if name is None:
-        return None
+def _weights(frame: Any, name: str, source: str) -> NDArray[np.float64]:
     check_missing(frame, [name], source, "--weights")
     weights: NDArray[np.float64] = as_kind(frame[name], "number", source).to_numpy()
     if weights.min() < 0 or not weights.any():
@@ -203,7 +165,7 @@ def _weights(frame: Any, name: str | None, source: str) -> NDArray[np.float64] |
 
 def _tasks(frame: Any, name: str, source: str) -> NDArray[Any]:
     check_missing(frame, [name], source, "--tasks")
-    tasks = as_kind(frame[name], "category", source).to_numpy(dtype=object).astype(str)
+    tasks = as_texts(frame[name])
     if np.unique(tasks).size < 2:
         raise ValueError(
             f"{source}, column {name!r}: all rows are of one task. "
@@ -214,25 +176,19 @@ def _tasks(frame: Any, name: str, source: str) -> NDArray[Any]:
 
 def read_sparse_problem(source: Source, wanted: Wanted) -> Problem:
     """Read a libsvm file, which has no names and so nothing to choose from."""
+    name = source.name
     named = (wanted.target, wanted.weights, wanted.tasks, wanted.only, wanted.drop, wanted.kinds)
     if any(named):
         raise BadUsage(
-            f"{source.name} is libsvm, whose columns have no names: the target is {LABEL}. Leave "
+            f"{name} is libsvm, whose columns have no names: the target is {LABEL}. Leave "
             "out options that name columns."
         )
     table = read_sparse(source)
     if not table.X.nnz:
-        raise ValueError(f"{source.name} has no values to predict from. Give column:value pairs.")
-    target = recognise_target(pandas().Series(table.y), "target", wanted.kind, source.name)
+        raise ValueError(f"{name} has no values to predict from. Give column:value pairs.")
+    target = recognise_target(pandas().Series(table.y), "target", wanted.kind, name)
     X = table.X if target.kept is None else table.X[target.kept]
-    remarks = [f"{source.name}, {remark}" for remark in _remarks(target, ())]
+    remarks = [f"{name}, {remark}" for remark in _remarks(target, ())]
     return Problem(
-        source.name,
-        source.format_name,
-        X,
-        target,
-        [],
-        remarks,
-        base=table.base,
-        left_out=_rare_rows(target),
+        name, source.format_name, X, target, [], remarks, base=table.base, left_out=target.left_out
     )

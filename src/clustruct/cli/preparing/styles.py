@@ -12,8 +12,6 @@ from clustruct.cli.messages import BadUsage
 from clustruct.cli.reading.tables import pandas
 from clustruct.estimators.columns.written import CURRENCY, ISO, NUMBER, read_dates
 
-__all__ = ["Styles", "Written", "check_date_form", "date_words", "other_way_round"]
-
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 # Of two forms that suit every value the first is taken: the month comes first between slashes, the
 # day between points and dashes.
@@ -64,8 +62,7 @@ class Styles:
             good = self._suits(values, style).to_numpy(dtype=bool)
             self._counts[style] += int(times[good].sum())
             if style not in self._wrong and not good.all():
-                wrong = values[~good]
-                self._wrong[style] = wrong.iloc[0], int(wrong.index[0])
+                self._wrong[style] = first_of(values[~good])
 
     @property
     def best(self) -> str | None:
@@ -83,13 +80,13 @@ class Styles:
         """The first value that is not, and its row; None if all are."""
         return None if self.best is None else self._wrong.get(self.best)
 
-    def is_sought(self, style: str) -> bool:
+    def is_sought(self, style: str | None) -> bool:
         """Whether the first value is written in a style."""
         return style in (self._counts or {})
 
     def suits_all(self, style: str | None) -> bool:
         """Whether all values are written in a style."""
-        return style is not None and self.is_sought(style) and style not in self._wrong
+        return self.is_sought(style) and style not in self._wrong
 
 
 class Written:
@@ -102,7 +99,7 @@ class Written:
         self.numbers = Styles(_suits_number, ("", ".", ","))
         self.dates = Styles(_suits_date, DATE_FORMS)
         self.has_leading_zeros = False
-        self._signs: set[str] = set()
+        self.signs: set[str] = set()  # of currency, and of percent
         self._n_values = self._n_signs = 0
         self._has_thousands = False
 
@@ -114,7 +111,7 @@ class Written:
         self.dates.add(values, times)
         if self.numbers.is_sought(".") or self.numbers.is_sought(","):
             signs = values.str.extract(_SIGN, expand=False)
-            self._signs.update(signs.dropna().unique())
+            self.signs.update(signs.dropna().unique())
             self._n_signs += int(times[signs.notna()].sum())
             self._has_thousands |= bool(values.str.contains(_THOUSAND).any())
         if not self.has_leading_zeros:
@@ -125,14 +122,8 @@ class Written:
         """Whether all values are numbers of one unit."""
         if not self.numbers.suits_all(self.numbers.best):
             return False
-        return len(self._signs) < 2 and (
-            PERCENT not in self._signs or self._n_signs == self._n_values
-        )
-
-    @property
-    def signs(self) -> list[str]:
-        """Signs of currency, and of percent."""
-        return sorted(self._signs)
+        every_one = PERCENT not in self.signs or self._n_signs == self._n_values
+        return len(self.signs) < 2 and every_one
 
     @property
     def are_dates(self) -> bool:
@@ -148,6 +139,11 @@ class Written:
     def may_be_the_other_way_round(self) -> bool:
         """Whether day and month could as well be exchanged, with other dates then."""
         return self.are_dates and self.dates.suits_all(other_way_round(str(self.dates.best)))
+
+
+def first_of(series: Any) -> tuple[Any, int]:
+    """The first value of a series, and its row."""
+    return series.iloc[0], int(series.index[0])
 
 
 def _distinct(values: Any) -> tuple[Any, NDArray[np.intp]]:

@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.cli.messages import listed
-from clustruct.cli.preparing.columns import FEW, MOSTLY, infinite_number, text_in_a_number
-from clustruct.cli.preparing.styles import Written
+from clustruct.cli.preparing.columns import FEW, MOSTLY, as_texts, infinite_number, text_in_a_number
+from clustruct.cli.preparing.styles import Written, first_of
 from clustruct.cli.reading.tables import pandas
 from clustruct.estimators.columns.written import read_numbers
-
-__all__ = ["Target", "recognise_target"]
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
@@ -37,6 +35,23 @@ class Target:
         """Whether classes are to be predicted."""
         return self.kind == CLASSIFICATION
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Number of rows that are the only ones of their class, by the reason."""
+        if not self.rare:
+            return {}
+        one = "it is the only one of its class"
+        several = "their class has no other"
+        return {f"{one if len(self.rare) == 1 else several} ({listed(self.rare)})": len(self.rare)}
+
+
+def with_target(frame: Any, name: str, source: str, remedy: str) -> tuple[Any, int]:
+    """The rows of a table that have a target, and the number of those that have none."""
+    absent = frame[name].isna()
+    if absent.all():
+        raise ValueError(f"{source}, column {name!r}: the target has no values. {remedy}")
+    return (frame[~absent] if absent.any() else frame), int(absent.sum())
+
 
 def recognise_target(series: Any, name: str, wanted: str | None, source: str) -> Target:
     """Whether a column, without missing values, holds numbers or classes."""
@@ -56,16 +71,20 @@ def recognise_target(series: Any, name: str, wanted: str | None, source: str) ->
         wanted == REGRESSION or (wanted is None and found.share >= MOSTLY and distinct > FEW)
     ):
         raise ValueError(_no_number(source, name, series, found.style))
-    if wanted is None and found.are_codes:
-        kind, reason, question = CLASSIFICATION, "codes with zeros before them", ""
-    elif wanted is None:
-        kind, reason, question = _kind(found.values, distinct)
-    else:
+    if wanted is not None:
         kind, reason, question = wanted, "as asked for", ""
+    elif found.are_codes:
+        kind, reason, question = CLASSIFICATION, "codes with zeros before them", ""
+    else:
+        kind, reason, question = _kind(found.values, distinct)
     if kind == REGRESSION:
         return Target(name, kind, np.asarray(found.values), reason, question, found.style)
-    plain = None if found.style or found.are_codes else found.values
-    return _without_rare(Target(name, kind, _classes(series, plain), reason), source)
+    values = None if found.style or found.are_codes else found.values
+    if values is None:
+        values = as_texts(series)
+    elif np.array_equal(values, np.round(values)):
+        values = values.astype(np.int64)
+    return _without_rare(Target(name, kind, values, reason), source)
 
 
 class _Numbers:
@@ -73,7 +92,7 @@ class _Numbers:
 
     def __init__(self, series: Any) -> None:
         types = pandas().api.types
-        self.values: NDArray[np.float64] | None = None
+        self.values: NDArray[Any] | None = None
         self.style, self.share, self.are_codes = "", 0.0, False
         if types.is_bool_dtype(series.dtype):
             return
@@ -97,22 +116,12 @@ def _kind(numbers: NDArray[np.float64] | None, distinct: int) -> tuple[str, str,
         return CLASSIFICATION, "2 distinct numbers; --regression predicts them as numbers", ""
     if distinct > FEW or not np.array_equal(numbers, np.round(numbers)):
         return REGRESSION, f"{distinct} distinct numbers", ""
-    values = [f"{value:g}" for value in np.unique(numbers)]
-    shown = listed(values, most=FEW)
+    shown = listed((f"{value:g}" for value in np.unique(numbers)), most=FEW)
     question = (
         f"a count or a rating, or classes? Its values ({shown}) are predicted as numbers; "
         "--classification takes them for classes, --regression says that this is meant."
     )
     return REGRESSION, f"{distinct} distinct whole numbers ({shown})", question
-
-
-def _classes(series: Any, numbers: NDArray[np.float64] | None) -> NDArray[Any]:
-    """Classes as text or whole numbers."""
-    if numbers is not None and np.array_equal(numbers, np.round(numbers)):
-        return numbers.astype(np.int64)
-    if numbers is not None:
-        return numbers
-    return np.array([str(value) for value in series], dtype=object).astype(str)
 
 
 def _without_rare(target: Target, source: str) -> Target:
@@ -146,5 +155,4 @@ def _no_number(source: str, name: str, series: Any, style: str) -> str:
     text = series.astype(str)
     wrong = text[numbers.isna()] if numbers.isna().any() else text
     otherwise = ", or give --classification if it names classes"
-    first = wrong.iloc[0], wrong.index[0]
-    return text_in_a_number(source, name, *first, len(wrong), otherwise)
+    return text_in_a_number(source, name, first_of(wrong), len(wrong), otherwise)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
@@ -18,19 +19,17 @@ from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
 from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_columns_apart
 from clustruct.cli.preparing.problems import Problem
 from clustruct.cli.reading.scratch import Scratch, size_in_words
+from clustruct.cli.reading.tables import sparse_names
 from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import Comparison, compare
 from clustruct.reporting.comparing.samples import MOST_ROWS, Data
 
-__all__ = ["Trained", "train"]
-
-
 FEWEST_ROWS = 10
 # The same as for tables, without moving zeros, which are not stored.
 SPARSE_SCALERS: dict[str, Any] = {
-    "standard": lambda: StandardScaler(with_mean=False),
-    "robust": lambda: RobustScaler(with_centering=False),
-    "maxabs": MaxAbsScaler,
+    "standard": StandardScaler(with_mean=False),
+    "robust": RobustScaler(with_centering=False),
+    "maxabs": MaxAbsScaler(),
     "none": None,
 }
 
@@ -44,7 +43,6 @@ class Trained:
     feature_names: list[str]  # of its columns
     data: Data  # rows fitted to
     comparison: Comparison | None  # scores on the rows held out
-    in_blocks: bool  # whether weights are shared in blocks of columns only
 
     @property
     def estimator(self) -> Any:
@@ -57,7 +55,6 @@ def train(
     settings: Settings,
     console: Console,
     scratch: Scratch,
-    *,
     scale: str,
     missing: str,
     test_size: float,
@@ -66,10 +63,11 @@ def train(
 
     What is made of a large table is kept in `scratch`, for as long as the model is used.
     """
-    fitted, held = _split(problem, test_size, settings.seed)
+    seed = settings.seed
+    fitted, held = _split(problem, test_size, seed)
     with console.progress("preparing columns"):
         ready = (
-            _prepare_in_pieces(problem, fitted, scale, missing, settings.seed, scratch)
+            _prepare_in_pieces(problem, fitted, scale, missing, seed, scratch)
             if problem.is_large
             else _prepare(problem, fitted, scale, missing)
         )
@@ -83,10 +81,14 @@ def train(
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
     before = [] if ready.steps is None else [("columns", ready.steps)]
     model = Pipeline([*before, ("model", estimator)])
-    with console.progress("comparing with other models"):
-        comparison = _compare(model, ready, problem, fitted.size, held, settings.seed)
-    in_blocks = getattr(estimator, "blocks", None) is not None
-    return Trained(model, ready.shown, ready.names, ready.data, comparison, in_blocks)
+    comparison = None
+    if held.size:
+        with console.progress("comparing with other models"):
+            held_out = _data(problem, _drawn(problem, held, seed))
+            comparison = compare(
+                model, ready.data, held_out, seed=seed, matrix=ready.shown, n_fitted=fitted.size
+            )
+    return Trained(model, ready.shown, ready.names, ready.data, comparison)
 
 
 def _fit(
@@ -103,16 +105,6 @@ def _fit(
     text = f"fitting {shape[0]} rows of {shape[1]} features"
     with console.progress(text) as tell, reporting_to(tell):
         return estimator.fit(ready.matrix, y, **routed)
-
-
-def _compare(
-    model: Any, ready: "_Ready", problem: Problem, n_fitted: int, held: Indices, seed: int
-) -> Comparison | None:
-    """Scores on the rows held out, if there are any."""
-    if not held.size:
-        return None
-    held_out = _data(problem, _drawn(problem, held, seed))
-    return compare(model, ready.data, held_out, seed=seed, matrix=ready.shown, n_fitted=n_fitted)
 
 
 def _split(problem: Problem, test_size: float, seed: int) -> tuple[Indices, Indices]:
@@ -165,9 +157,9 @@ def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Read
         steps = fit_columns(data.X, problem.used, scale, missing, problem.source)
         matrix = steps.transform(data.X)
         return _Ready(steps, _names(steps), blocks_of(steps), matrix, data, matrix)
-    names = [f"x{column + problem.base}" for column in range(data.X.shape[1])]
-    make = SPARSE_SCALERS[scale]
-    steps = None if make is None else make().fit(data.X)
+    names = sparse_names(problem.base, data.X.shape[1])
+    scaler = SPARSE_SCALERS[scale]
+    steps = None if scaler is None else clone(scaler).fit(data.X)
     matrix = data.X if steps is None else steps.transform(data.X)
     return _Ready(steps, names, None, matrix, data, matrix)
 

@@ -3,14 +3,13 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
+from statistics import median_high
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-
-__all__ = ["fit_words"]
 
 # Different words that are counted at a time, which takes some 300 MB.
 MOST_COUNTED = 2_000_000
@@ -49,7 +48,10 @@ def fit_words(vectorizer: TfidfVectorizer, texts: Texts, where: str) -> TfidfVec
             f"up to {counts.lost} times may have been missed.",
             stacklevel=2,
         )
-    return _fitted(vectorizer, words, frequencies, counts.n_texts)
+    fitted = clone(vectorizer).set_params(vocabulary=words).fit([""])
+    smooth: Any = int(vectorizer.smooth_idf)
+    fitted.idf_ = np.log((counts.n_texts + smooth) / (frequencies + smooth)) + 1.0
+    return fitted
 
 
 def _count(
@@ -70,18 +72,12 @@ def _count(
             often.update(words)
             texts.update(set(words))
             n_texts += 1
-            if len(often) > MOST_COUNTED:
-                lost += _forget_half(often, texts)
+            if len(often) > MOST_COUNTED:  # forget the rarer half
+                rare = median_high(often.values())
+                lost += rare
+                for word in [word for word, count in often.items() if count <= rare]:
+                    del often[word], texts[word]
     return _Counts(n_texts, often, texts, lost)
-
-
-def _forget_half(often: Counter[str], texts: Counter[str]) -> int:
-    """Forget the rarer half of the words; how often they may have occurred."""
-    times = np.fromiter(often.values(), dtype=np.int64, count=len(often))
-    rare = int(np.partition(times, times.size // 2)[times.size // 2])
-    for word in [word for word, count in often.items() if count <= rare]:
-        del often[word], texts[word]
-    return rare
 
 
 def _choose(
@@ -95,7 +91,10 @@ def _choose(
     if not words:
         raise ValueError("empty vocabulary")
     texts = np.array([counts.texts[word] for word in words], dtype=np.float64)
-    low, high = (_in_texts(vectorizer, name, counts.n_texts) for name in ("min_df", "max_df"))
+    low, high = (  # a limit may be a share of the texts
+        float(limit * counts.n_texts if isinstance(limit, float) else limit)
+        for limit in (vectorizer.min_df, vectorizer.max_df)
+    )
     places = np.flatnonzero((texts >= low) & (texts <= high))
     least = float(low)
     if vectorizer.max_features is not None and places.size > vectorizer.max_features:
@@ -106,19 +105,3 @@ def _choose(
     if not places.size:
         raise ValueError("no terms remain")
     return [words[place] for place in places], texts[places], least
-
-
-def _in_texts(vectorizer: TfidfVectorizer, name: str, n_texts: int) -> float:
-    """A limit that may be a share of the texts, as their number."""
-    limit = getattr(vectorizer, name)
-    return float(limit * n_texts if isinstance(limit, float) else limit)
-
-
-def _fitted(
-    vectorizer: TfidfVectorizer, words: list[str], texts: NDArray[np.float64], n_texts: int
-) -> TfidfVectorizer:
-    """A vectorizer of these words, which are in so many of all texts."""
-    fitted = clone(vectorizer).set_params(vocabulary=words).fit([""])
-    smooth: Any = int(vectorizer.smooth_idf)
-    fitted.idf_ = np.log((n_texts + smooth) / (texts + smooth)) + 1.0
-    return fitted

@@ -11,8 +11,6 @@ from clustruct.cli.reading.stored import ParquetTable
 from clustruct.cli.reading.streams import Source
 from clustruct.cli.reading.tables import codes_in, pandas, read_lines
 
-__all__ = ["as_parquet"]
-
 # Bytes that are read at a time.
 PIECE_BYTES = 1 << 26
 
@@ -38,7 +36,12 @@ def as_parquet(
         elif source.format == "arrow":
             _copy_arrow(source, folder)
         else:
-            _copy_lines(source, [*as_text, *codes_in(source, encoding)], encoding, folder)
+            known = dict.fromkeys([*as_text, *codes_in(source, encoding)], "string")
+            # A column may hold numbers in one piece and text in another. As the text of numbers is
+            # lost once they are read, the table is then read again with the column as text.
+            while conflict := _write_pieces(source, known, encoding, folder):
+                known |= conflict
+                source.stream.seek(0)
         files = sorted(folder.glob("*.parquet"))
     return ParquetTable(source.name, files, source.format_name)
 
@@ -59,18 +62,6 @@ def _copy_arrow(source: Source, folder: Path) -> None:
             f"{source.name} cannot be read as Arrow: {str(error).splitlines()[0]}. "
             "Get an undamaged copy."
         ) from error
-
-
-def _copy_lines(source: Source, texts: Collection[str], encoding: str, folder: Path) -> None:
-    """Write a file for each piece of a table of lines.
-
-    A column may hold numbers in one piece and text in another. As the text of numbers is lost once
-    they are read, the table is then read again from the start with the column as text.
-    """
-    known = dict.fromkeys(texts, "string")
-    while conflict := _write_pieces(source, known, encoding, folder):
-        known |= conflict
-        source.stream.seek(0)
 
 
 def _write_pieces(

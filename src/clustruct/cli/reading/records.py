@@ -8,8 +8,6 @@ from typing import Any
 
 from clustruct.cli.reading.streams import START, Source
 
-__all__ = ["json_array", "json_lines"]
-
 # A record that is longer is taken to have no end.
 LONGEST_RECORD = 1 << 26
 SPACE = re.compile(r"\s*")
@@ -83,12 +81,11 @@ class _Text:
         size = START
         while True:
             try:
-                found, self.place = json.JSONDecoder().raw_decode(self._text, self.place)
+                record: dict[str, Any]
+                record, self.place = json.JSONDecoder().raw_decode(self._text, self.place)
+                return record
             except (ValueError, RecursionError):
                 too_long = len(self._text) - self.place > LONGEST_RECORD
                 if too_long or not self._read(size):
                     return None
                 size *= 2
-            else:
-                record: dict[str, Any] = found
-                return record

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import load_npz, save_npz
 
-__all__ = ["Scratch", "free_bytes", "size_in_words"]
-
 # The part of the memory, free in the beginning, that is filled before a file is written.
 PART_OF_MEMORY = 0.5
 
@@ -65,7 +63,12 @@ class Scratch:
             piece = dask.delayed(lambda: matrix, pure=False)()
         else:
             self._room = 0.0  # pieces that follow each other are in one place
-            piece = dask.delayed(load_npz, pure=False)(str(self._write(matrix, size)))
+            with self.writing() as folder:
+                path = folder / f"{self._n_files}.npz"
+                save_npz(path, matrix, compressed=False)
+            self._n_files += 1
+            self.bytes_on_disk += size
+            piece = dask.delayed(load_npz, pure=False)(str(path))
         return da.from_delayed(piece, matrix.shape, matrix.dtype, meta=matrix[:0])
 
     @contextmanager
@@ -82,11 +85,3 @@ class Scratch:
                 f"no room is left in {tempfile.gettempdir()} for what is made of the table. Name a "
                 "folder with more room in the environment variable TMPDIR."
             ) from error
-
-    def _write(self, matrix: Any, size: int) -> Path:
-        with self.writing() as folder:
-            path = folder / f"{self._n_files}.npz"
-            save_npz(path, matrix, compressed=False)
-        self._n_files += 1
-        self.bytes_on_disk += size
-        return path

@@ -15,8 +15,6 @@ from clustruct.cli.messages import listed
 from clustruct.cli.reading.streams import TABLE_MAGIC, format_of
 from clustruct.cli.reading.tables import pandas
 
-__all__ = ["ArrayTable", "ParquetTable", "StoredTable", "find_table"]
-
 # Bytes of a value in memory: of a number, and of the object around a text.
 NUMBER_BYTES, TEXT_BYTES = 8, 64
 # A row group is decoded so many rows at a time at most, and read so many bytes at a time.
@@ -44,17 +42,18 @@ class StoredTable(ABC):
     def bytes_in_memory(self) -> float:
         """Estimate the size of a data frame of the whole table."""
 
-    @abstractmethod
     def is_text(self, name: str) -> bool:
         """Whether a column is stored as text, of which a value may take any memory."""
+        return False
 
     @abstractmethod
     def read(self, first: int, stop: int, columns: Sequence[str]) -> Any:
         """Read the parts between two bounds, as a frame indexed by the numbers of the rows."""
 
-    @abstractmethod
     def batches(self, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
-        """Read some columns of all rows, in frames of about so many bytes."""
+        """Read some columns of all rows: in frames of about so many bytes, or of a part each."""
+        for first, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+            yield self.read(first, stop, columns)
 
     def column_for(self, target: str) -> str:
         """The column that `--target` names."""
@@ -112,8 +111,8 @@ class ParquetTable(StoredTable):
         """A fragment of a dataset for each row group that has rows, in order."""
         groups = []
         for file in self._files:
-            with _naming(file):
-                (fragment,) = _dataset(file).get_fragments()
+            with _opening(file) as found:
+                (fragment,) = found.get_fragments()
                 groups += [one for one in fragment.split_by_row_group() if _n_rows(one)]
         if not groups:
             raise ValueError(f"{self.name} has columns but no rows. Give a table with rows.")
@@ -126,11 +125,15 @@ class ParquetTable(StoredTable):
 
         schema = None
         for file in self._files:
-            with _naming(file):
-                found = _dataset(file).schema
-                schema = found if schema is None else schema
-                _check_columns(file, _names(found), self._files[0], _names(schema))
-                schema = pa.unify_schemas([schema, found], promote_options="permissive")
+            with _opening(file) as found:
+                schema = schema or found.schema
+                missing = [name for name in _names(schema) if name not in _names(found.schema)]
+                if missing:
+                    raise ValueError(
+                        f"{file} has no column {listed(map(repr, missing))}, which "
+                        f"{self._files[0]} has. Give files with the same columns."
+                    )
+                schema = pa.unify_schemas([schema, found.schema], promote_options="permissive")
         return schema
 
     @cached_property
@@ -200,10 +203,13 @@ class ParquetTable(StoredTable):
                 yield pa.Table.from_batches([batch]).select(list(columns)).cast(schema)
 
 
-def _dataset(file: Path) -> Any:
+@contextmanager
+def _opening(file: Path) -> Iterator[Any]:
+    """A file as a dataset."""
     from pyarrow import dataset
 
-    return dataset.dataset(str(file), format="parquet")
+    with _naming(file):
+        yield dataset.dataset(str(file), format="parquet")
 
 
 def _n_rows(group: Any) -> int:
@@ -249,15 +255,6 @@ def _names(schema: Any) -> list[str]:
     return [str(name) for name in schema.names if name not in stored]
 
 
-def _check_columns(file: Path, names: Sequence[str], first: Path, columns: Sequence[str]) -> None:
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise ValueError(
-            f"{file} has no column {listed(map(repr, missing))}, which {first} has. Give files "
-            "with the same columns."
-        )
-
-
 class ArrayTable(StoredTable):
     """A matrix of numbers in a ``.npy`` file, mapped; its columns are called ``x0``, ``x1``, ...
 
@@ -299,10 +296,6 @@ class ArrayTable(StoredTable):
         """Estimate the size of a data frame."""
         return float(NUMBER_BYTES * self._X.size)
 
-    def is_text(self, name: str) -> bool:
-        """Never: a matrix holds numbers."""
-        return False
-
     def column(self, name: str) -> Any:
         """Read a column, together with those that follow it in the file."""
         if name in self._target:
@@ -317,22 +310,13 @@ class ArrayTable(StoredTable):
             self._slab = first, slab
         return pandas().Series(slab[:, place - first].copy(), name=name)
 
-    def batches(self, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
-        """Read some columns of all rows, a part at a time whatever is asked for."""
-        for first, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
-            yield self.read(first, stop, columns)
-
     def read(self, first: int, stop: int, columns: Sequence[str]) -> Any:
         """Read some rows, as a frame indexed by their numbers."""
-        places = [self._places[name] for name in columns if name in self._places]
-        frame = pandas().DataFrame(
-            np.asarray(self._X[first:stop][:, places]),
-            columns=[name for name in columns if name in self._places],
-            index=np.arange(first, stop),
-        )
-        for name, values in self._target.items():
-            if name in columns:
-                frame[name] = values[first:stop]
+        names = [name for name in columns if name in self._places]
+        values = np.asarray(self._X[first:stop][:, [self._places[name] for name in names]])
+        frame = pandas().DataFrame(values, index=np.arange(first, stop), columns=names)
+        for name in self._target.keys() & set(columns):
+            frame[name] = self._target[name][first:stop]
         return frame[list(columns)]
 
 

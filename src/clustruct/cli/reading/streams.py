@@ -15,25 +15,15 @@ from typing import IO, Any, cast
 
 from clustruct.cli.messages import BadUsage, did_you_mean, listed, needs_extra
 
-__all__ = ["FORMATS", "START", "TABLE_MAGIC", "Source", "format_of", "open_source"]
-
 # How names end, and what that says of the content.
 ENDINGS = {
-    ".csv": "csv",
-    ".txt": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
+    **dict.fromkeys((".csv", ".txt"), "csv"),
+    **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
     ".json": "json",
-    ".svm": "svm",
-    ".libsvm": "svm",
-    ".svmlight": "svm",
+    **dict.fromkeys((".svm", ".libsvm", ".svmlight"), "svm"),
 }
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 NAMES = {
@@ -46,14 +36,14 @@ NAMES = {
     "svm": "libsvm",
 }
 PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-# How files begin. The binary formats of tables come first, then those of compression.
-TABLE_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+# How files begin: those of compression, the binary formats of tables, and others.
 PACKED_MAGIC = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
+TABLE_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 OTHER_MAGIC = {
     b"PK\x03\x04": "a zip archive (an Excel workbook is one)",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
@@ -149,7 +139,7 @@ def _unpacked(raw: IO[bytes], label: str) -> IO[bytes]:
     """The content of a file that may be compressed; its first bytes tell, not its name."""
     start = raw.read(8)
     raw.seek(0)
-    packing = next((name for magic, name in PACKED_MAGIC.items() if start.startswith(magic)), None)
+    packing = _begins(start, PACKED_MAGIC)
     said = PACKED.get(Path(label).suffix.lower())
     if said is not None and packing is None and start:
         raise ValueError(
@@ -162,6 +152,11 @@ def _unpacked(raw: IO[bytes], label: str) -> IO[bytes]:
         return _zstd(raw, label)
     openers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
     return cast(IO[bytes], openers[packing](raw, "rb"))
+
+
+def _begins(start: bytes, magic: dict[bytes, str]) -> str | None:
+    """What a file is that begins like this; None if it is none of these."""
+    return next((name for sign, name in magic.items() if start.startswith(sign)), None)
 
 
 def _zstd(raw: IO[bytes], label: str) -> IO[bytes]:
@@ -192,11 +187,7 @@ def _start(stream: IO[bytes], label: str) -> bytes:
 
 def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:
     """The format, if what the name says and what the content shows agree."""
-    found = next((name for magic, name in TABLE_MAGIC.items() if start.startswith(magic)), None)
-    if said is None and found is None:
-        raise ValueError(
-            f"{label} has no ending that tells its format. Give --format: {listed(FORMATS)}."
-        )
+    found = _begins(start, TABLE_MAGIC)
     if found is not None:
         if said not in (None, found):
             raise ValueError(
@@ -204,11 +195,14 @@ def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:
                 f"Give --format {found}."
             )
         return found
-    assert said is not None
+    if said is None:
+        raise ValueError(
+            f"{label} has no ending that tells its format. Give --format: {listed(FORMATS)}."
+        )
     if said in ("json", "jsonl"):  # both are called either, and the first sign tells
         first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         said = {b"[": "json", b"{": "jsonl"}.get(first, said)
-    other = next((what for magic, what in OTHER_MAGIC.items() if start.startswith(magic)), None)
+    other = _begins(start, OTHER_MAGIC)
     if other is None and said in TABLE_MAGIC.values():
         other = "something else"
     if other is None and b"\0" in start:

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -17,8 +18,6 @@ from numpy.typing import NDArray
 from clustruct.cli.messages import listed, needs_extra
 from clustruct.cli.reading.records import json_array, json_lines
 from clustruct.cli.reading.streams import START, Source
-
-__all__ = ["SparseTable", "codes_in", "pandas", "read_lines", "read_sparse", "read_table"]
 
 SEPARATORS = (",", ";", "\t", "|")
 MOST_COLUMNS = 10**8
@@ -46,13 +45,8 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
 
     Values of columns `as_text` stay as they are written. The encoding is that of CSV and TSV.
     """
-    readers: dict[str, Callable[[], Any]] = {
-        "parquet": lambda: _read_arrow(source, "read_parquet"),
-        "arrow": lambda: _read_arrow(source, "read_feather"),
-    }
-    if source.format in readers:
-        frame = readers[source.format]()
-        _check_names(source.name, _name_columns(frame))
+    if source.format in ("parquet", "arrow"):
+        frame = _named(source, _read_arrow(source))
     else:
         as_text = [*as_text, *codes_in(source, encoding)]
         frame = next(read_lines(source, as_text, encoding), None)
@@ -74,14 +68,14 @@ def read_lines(
         else _read_csv(source, as_text, encoding, n_rows)
     )
     for frame in frames:
-        _check_names(source.name, _name_columns(frame))
-        yield frame
+        yield _named(source, frame)
 
 
-def _name_columns(frame: Any) -> list[str]:
-    """Make names text."""
+def _named(source: Source, frame: Any) -> Any:
+    """A frame whose columns have names that are text, each of its own."""
     frame.columns = [str(name) for name in frame.columns]
-    return list(frame.columns)
+    _check_names(source.name, list(frame.columns))
+    return frame
 
 
 def _check_names(name: str, columns: list[str]) -> None:
@@ -101,8 +95,6 @@ def _read_csv(
 ) -> Iterator[Any]:
     """Read CSV or TSV with pandas, in frames of `n_rows` or at once."""
     header, separator = _header(source, encoding)
-    _check_names(source.name, header)
-    _check_header(source.name, header)
     points, commas = (len(form.findall(source.start)) for form in (DECIMAL_POINT, DECIMAL_COMMA))
     parse = partial(
         pandas().read_csv,
@@ -142,14 +134,11 @@ def codes_in(source: Source, encoding: str) -> list[str]:
 
 def _may_have_codes(source: Source) -> bool:
     """Whether some field may begin with zeros before a number; most tables have none."""
-    before = b"\n"
-    found = False
-    try:
+    before, found = b"\n", False
+    with suppress(EOFError, OSError):  # are complained of where the table is read
         while not found and (block := source.stream.read(START)):
             found = MAYBE_A_CODE.search(before + block) is not None
             before = block[-3:]
-    except (EOFError, OSError):
-        found = False  # is complained of where the table is read
     source.stream.seek(0)
     return found
 
@@ -190,26 +179,19 @@ def _header(source: Source, encoding: str) -> tuple[list[str], str]:
         names = next(csv.reader(stream, delimiter=separator, skipinitialspace=True))
     except csv.Error as error:
         raise ValueError(f"{source.name} is no table: {error}. Mend its first line.") from error
-    return [name or f"Unnamed: {place}" for place, name in enumerate(names)], separator
-
-
-def _check_header(name: str, header: list[str]) -> None:
-    """A first line of numbers is a row, unless it counts the columns."""
-    if any(not _is_number(field) for field in header) or len(header) < 2:
-        return
-    if [float(field) for field in header] != [float(header[0]) + j for j in range(len(header))]:
-        raise ValueError(
-            f"{name} has numbers in its first line, {listed(header, most=3)}, where the names of "
-            "the columns belong. Add a line with names at the top."
-        )
-
-
-def _is_number(text: str) -> bool:
+    header = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
+    _check_names(source.name, header)
     try:
-        float(text)
+        numbers = np.array(header, dtype=float)
     except ValueError:
-        return False
-    return True
+        return header, separator
+    # A first line of numbers is a row, unless it counts the columns.
+    if len(header) > 1 and not np.array_equal(numbers, numbers[0] + np.arange(len(header))):
+        raise ValueError(
+            f"{source.name} has numbers in its first line, {listed(header, most=3)}, where the "
+            "names of the columns belong. Add a line with names at the top."
+        )
+    return header, separator
 
 
 def _with_mark(encoding: str) -> str:
@@ -245,31 +227,25 @@ def _ragged(name: str, reason: str, n_columns: int) -> str:
 
 def _read_json(source: Source, as_text: Collection[str], n_rows: int | None) -> Iterator[Any]:
     records = json_lines(source) if source.format == "jsonl" else json_array(source)
-    rows = (_with_text(row, as_text) for row in records)
-    while some := list(islice(rows, n_rows)):
+    while some := list(islice(records, n_rows)):
+        for row in some:
+            for name in as_text:
+                if row.get(name) is not None and row[name] == row[name]:
+                    row[name] = str(row[name])
         yield pandas().DataFrame(some)
 
 
-def _with_text(row: dict[str, Any], as_text: Collection[str]) -> dict[str, Any]:
-    """A record with some of its values as text."""
-    texts = {
-        name: str(row[name])
-        for name in as_text
-        if row.get(name) is not None and row[name] == row[name]
-    }
-    return row | texts
-
-
-def _read_arrow(source: Source, reader: str) -> Any:
+def _read_arrow(source: Source) -> Any:
     pd = pandas()
     import pyarrow as pa
 
+    read = pd.read_parquet if source.format == "parquet" else pd.read_feather
     content = source.stream
     if not isinstance(content, io.BufferedReader):
         content = io.BytesIO(content.read())
     try:
-        frame = getattr(pd, reader)(content)
-    except (pa.ArrowInvalid, pa.ArrowException, OSError, ValueError) as error:
+        frame = read(content)
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(
             f"{source.name} cannot be read as {source.format_name}: {str(error).splitlines()[0]}. "
             "Get an undamaged copy."
@@ -319,6 +295,11 @@ def read_sparse(
     if n_features is not None:
         X.resize(X.shape[0], n_features)
     return SparseTable(X, y, base)
+
+
+def sparse_names(base: int, n_features: int) -> list[str]:
+    """Names of the columns of a libsvm file, which has none itself."""
+    return [f"x{column + base}" for column in range(n_features)]
 
 
 def _bad_line(source: Source) -> str:
