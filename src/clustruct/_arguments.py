@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["as_choice", "as_count", "as_flag", "as_number", "as_numbers"]
-
 
 def as_count(value: object, name: str, least: int = 1) -> int:
     """An integer that is at least ``least``."""

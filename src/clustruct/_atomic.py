@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["PathLike", "replacing"]
-
 PathLike = str | os.PathLike[str]
 
 SUFFIX = ".part"

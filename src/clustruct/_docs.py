@@ -11,8 +11,6 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 from clustruct._typing import Floats, Labels
 
-__all__ = ["documented", "documented_fields"]
-
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type)
 # Type and text of each name.

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from html import escape
 
-__all__ = ["number", "table"]
-
 MOST_ROWS = 30
 _CELL = "padding:2px 10px;text-align:{}"
 

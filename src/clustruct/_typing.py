@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "Indices", "Labels"]
-
 Floats = NDArray[np.float64]
 # Positions of rows or columns, and the groups that they are in.
 Indices = NDArray[np.intp]

@@ -9,8 +9,6 @@ from sklearn.utils import Bunch
 
 from clustruct._docs import documented
 
-__all__ = ["as_bunch", "downloader", "loader"]
-
 FOLDER = """
 data_home : str or path-like
     Folder to look in; None for the one that the environment variable ``CLUSTRUCT_DATA`` names, and

@@ -18,8 +18,6 @@ from clustruct._docs import documented
 from clustruct._typing import Floats, Labels
 from clustruct.datasets.planted import ClusteredFeatures, ClusteredTasks, Experts
 
-__all__ = ["make_clustered_features", "make_clustered_tasks", "make_experts"]
-
 _generator = documented(
     [
         """

@@ -11,8 +11,6 @@ from sklearn.utils import Bunch
 from clustruct.datasets._bunches import as_bunch, downloader, loader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
-__all__ = ["fetch_landmine", "fetch_school"]
-
 SCHOOL = DataFile(
     name="school.mat",
     sha256="57fb3238fdd03a9aa17276e2ce18d9bbb5d128c3261e794fe6233b58b6909068",

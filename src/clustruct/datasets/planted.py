@@ -10,8 +10,6 @@ from scipy import sparse
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats, Labels
 
-__all__ = ["ClusteredFeatures", "ClusteredTasks", "Experts"]
-
 Noise = Annotated[float, "Standard deviation of the noise; its scale if `y` holds classes."]
 
 

@@ -18,8 +18,6 @@ from clustruct._arguments import as_choice, as_count
 from clustruct.datasets._bunches import downloader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
-__all__ = ["fetch_movie_reviews"]
-
 CRITICS = ("Dennis+Schwartz", "James+Berardinelli", "Scott+Renshaw", "Steve+Rhodes")
 WEIGHTINGS = ("tfidf-l2", "tfidf", "frequency", "text")
 SOURCE = 'the "scale dataset v1.0" at https://www.cs.cornell.edu/people/pabo/movie-review-data'

@@ -11,8 +11,6 @@ from sklearn.utils import Bunch
 from clustruct.datasets._bunches import as_bunch, loader
 from clustruct.datasets._files import DataFile, PathLike, locate
 
-__all__ = ["fetch_cheese", "fetch_meatspec", "fetch_rent", "fetch_tone"]
-
 
 def _of_r(frame: str, package: str, sha256: str) -> DataFile:
     """A data frame of R; R itself writes quotes, which gives another SHA-256."""

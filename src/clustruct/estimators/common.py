@@ -14,8 +14,6 @@ from clustruct.estimators.options import check_options, conclude, watcher
 from clustruct.estimators.search.rules import RULES
 from clustruct.solvers.driver import Budget, Callback, Outcome
 
-__all__ = ["SEARCH_CONSTRAINTS", "ClusterModel", "Constraints"]
-
 Constraints = Mapping[str, list[Any]]
 SEARCH_CONSTRAINTS: Constraints = {
     "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],

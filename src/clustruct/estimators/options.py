@@ -12,8 +12,6 @@ from clustruct._typing import Floats
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.driver import Callback
 
-__all__ = ["check_options", "check_start", "conclude", "watcher"]
-
 # Values that the options of solvers may have, whichever solver has them.
 OPTION_VALUES: Mapping[str, list[Any]] = {
     "longest": [Interval(Real, 0, None, closed="neither")],
@@ -85,3 +83,9 @@ def conclude(verbose: int | bool, status: Status, certificate: Certificate) -> N
     """Print how a fit ended, and what is proved of it."""
     if verbose:
         print(f"{status.message}\n{certificate.in_words}")
+
+
+def set_parameters(model: Any, given: Mapping[str, Any]) -> None:
+    """Set the parameters of a constructor, its ``locals()``, as attributes of the same names."""
+    names = model._get_param_names()
+    vars(model).update((name, value) for name, value in given.items() if name in names)

@@ -8,8 +8,6 @@ from clustruct.experiments.paper.table4 import TABLE4
 from clustruct.experiments.paper.table5 import TABLE5
 from clustruct.experiments.paper.tables2_3 import TABLE2, TABLE3
 
-__all__ = ["EXPERIMENTS"]
-
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, CONVERGENCE, PHASE)

@@ -5,8 +5,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Comparison", "Entry", "Figure", "figure_of", "paper_figures", "printed_names"]
-
 LEAST_COUNT = 4  # fewer repetitions give no usable standard deviation
 
 

@@ -11,8 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment", "environment_line", "installed_version"]
-
 PACKAGES = ("clustruct", "numpy", "scipy", "scikit-learn", "sortedl1")
 
 

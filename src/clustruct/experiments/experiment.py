@@ -13,8 +13,6 @@ from clustruct.experiments.comparison import Comparison, figure_of
 from clustruct.experiments.output.pictures import Picture
 from clustruct.experiments.output.tables import Table
 
-__all__ = ["Cell", "Experiment", "Measurement", "Presentation", "Row", "Task"]
-
 Cell = Mapping[str, float | int | str]
 
 ENTROPY = 2017  # root of all seeds

@@ -7,8 +7,6 @@ from typing import TextIO
 
 from clustruct.experiments.runner import Outcome, Watch
 
-__all__ = ["shown_progress"]
-
 
 @contextmanager
 def shown_progress(stream: TextIO | None = None) -> Iterator[Watch]:

@@ -12,8 +12,6 @@ from clustruct.experiments.output.files import Section, make_sections, render_pa
 from clustruct.experiments.runner import Outcome, RunSettings, Watch, run_experiments
 from clustruct.experiments.store import locked, write_whole
 
-__all__ = ["Reproduction", "reproduce"]
-
 
 @dataclass(frozen=True)
 class Reproduction:

@@ -24,8 +24,6 @@ from threadpoolctl import threadpool_limits
 from clustruct.experiments.experiment import Experiment, Row, Task
 from clustruct.experiments.store import Store
 
-__all__ = ["Outcome", "RunSettings", "Watch", "perform", "run_experiments"]
-
 
 @dataclass(frozen=True)
 class RunSettings:

@@ -14,8 +14,6 @@ from pathlib import Path
 from clustruct._atomic import replacing
 from clustruct.experiments.experiment import Row
 
-__all__ = ["Store", "locked", "write_whole"]
-
 
 class Store:
     """The rows of one measurement, in a file that need not exist yet."""

@@ -12,9 +12,6 @@ from sklearn.utils.validation import _num_samples
 from clustruct import inspection
 from clustruct._typing import Floats
 
-__all__ = ["Contrasts", "GateView", "contrasts_of", "gate_view"]
-
-
 MOST_ROWS = 2000
 
 

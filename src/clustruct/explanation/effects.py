@@ -10,9 +10,6 @@ from clustruct._typing import Floats
 from clustruct.explanation.origins import Origin, origins_of
 from clustruct.inspection import final_estimator, kind_of, outputs_of
 
-__all__ = ["RawEffects", "raw_effects", "weight_axis"]
-
-
 YEAR = 365.25
 # Dates that are spread by more days than this are spoken of in years.
 SPREAD_IN_YEARS = 180.0

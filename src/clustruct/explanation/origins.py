@@ -29,8 +29,6 @@ from sklearn.preprocessing import (
 from clustruct.estimators.columns.transformers import DateToDays, _ColumnTransform
 from clustruct.inspection import final_estimator, steps_before
 
-__all__ = ["Origin", "origins_of"]
-
 DIVIDING = (StandardScaler, RobustScaler, MaxAbsScaler)
 IMPUTERS = (SimpleImputer, KNNImputer)
 

@@ -14,8 +14,6 @@ from clustruct.figures.marks import Across, Axis, Bars, Figure, Mark, Text
 from clustruct.figures.numbers import cut, part_drawn
 from clustruct.results.tables import plural
 
-__all__ = ["GroupBars", "comparison_figure", "groups_figure", "groups_of"]
-
 MOST_MEMBERS = 4
 LEAST_SHARE = -0.2  # of the loss that a model removes: longer bars say no more
 

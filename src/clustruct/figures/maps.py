@@ -7,8 +7,6 @@ from clustruct.figures.numbers import cut, part_drawn
 from clustruct.inspection import ExpertLines, TaskMap, apart, thinned
 from clustruct.results.tables import plural
 
-__all__ = ["experts_figure", "tasks_figure"]
-
 LONGEST_NAME = 28
 RIGHT = 0.75  # names of points beyond this part of the width are written to their left
 

@@ -11,8 +11,6 @@ from clustruct.figures.marks import N_COLOURS, Across, Axis, Dots, Figure, Mark,
 from clustruct.figures.numbers import cut, part_drawn, shown, signed
 from clustruct.inspection import Levels, thinned
 
-__all__ = ["contrasts_figure", "gate_figure", "middles_figure", "rows_figure", "weights_figure"]
-
 MOST_NAMED = 40  # features with their names at the axis
 MOST_ROWS = 30
 LONGEST_NAME = 28

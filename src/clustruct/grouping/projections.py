@@ -13,8 +13,6 @@ from clustruct.kernels import kmeans1d
 from clustruct.kernels.finite import all_finite
 from clustruct.results import Clustering1D, Projection
 
-__all__ = ["kmeans_1d", "project_clustered"]
-
 
 def kmeans_1d(
     x: ArrayLike, n_clusters: int, *, sample_weight: ArrayLike | None = None

@@ -17,8 +17,6 @@ from typing import Any
 
 from clustruct._atomic import replacing
 
-__all__ = ["FORMAT", "VERSION", "read_archive", "write_archive"]
-
 FORMAT = "clustruct model"
 VERSION = 1
 MANIFEST = "manifest.json"

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "array_of_bytes", "bytes_of_array", "plain_dtype"]
-
 KINDS = "biufcUmM"  # booleans, numbers, text and times: no Python objects
 
 _MAGIC = b"\x93NUMPY\x01\x00"

@@ -16,8 +16,6 @@ from sklearn.base import BaseEstimator
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.results.scores import ScoreTable
 
-__all__ = ["class_of", "make", "name_of", "state_of"]
-
 _OWN = {
     f"clustruct.{name}": f"clustruct.{module}"
     for module, names in {

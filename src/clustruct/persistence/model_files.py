@@ -15,8 +15,6 @@ from clustruct._atomic import PathLike
 from clustruct.persistence.archive import GET_ANOTHER, read_archive, write_archive
 from clustruct.persistence.values import Decoder, Encoder
 
-__all__ = ["ModelFile", "load", "read_model_file", "save"]
-
 MODEL = "model.json"
 MAX_SIZE = 4 * 2**30
 

@@ -19,8 +19,6 @@ from clustruct.design import computed
 from clustruct.persistence.arrays import KINDS, array_of_bytes, bytes_of_array, plain_dtype
 from clustruct.persistence.classes import class_of, make, name_of, state_of
 
-__all__ = ["Decoder", "Encoder"]
-
 _DEEPEST = 60
 _PLAIN_TYPES = {"bool": bool, "float": float, "int": int, "object": object, "str": str}
 _SPARSE = ("csr", "csc")

@@ -9,8 +9,6 @@ from clustruct._docs import documented
 from clustruct.figures import mpl
 from clustruct.figures.marks import Figure
 
-__all__ = ["Display", "described", "function_of"]
-
 # Parameters of displays, and of the functions that make them.
 PARAMETERS = """
 model : estimator or Pipeline

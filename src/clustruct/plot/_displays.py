@@ -17,8 +17,6 @@ from clustruct.figures.weights import contrasts_figure, weights_figure
 from clustruct.plot._display import Display, described, function_of
 from clustruct.results import FeaturePath
 
-__all__ = ["clusters", "convergence", "experts", "path", "tasks", "weights"]
-
 
 @described("weights")
 @dataclass(eq=False, repr=False)

@@ -19,8 +19,6 @@ from clustruct.reporting.comparing.comparison import Comparison, compare, hold_o
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.content import describe
 
-__all__ = ["report", "write_page"]
-
 
 def report(
     model: Any,

@@ -17,8 +17,6 @@ from clustruct.reporting.subjects import subject_of
 from clustruct.reporting.wording import Wording, name_list
 from clustruct.results.tables import plural
 
-__all__ = ["caveats"]
-
 FEW_HELD_OUT = 50
 UNEQUAL_SCALES = 30.0
 MOST_CORRELATED = 500  # columns whose correlations are looked at

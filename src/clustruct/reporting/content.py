@@ -33,8 +33,6 @@ from clustruct.reporting.verdict import Verdict, verdict_on
 from clustruct.reporting.wording import Wording
 from clustruct.results.tables import plural_word
 
-__all__ = ["Page", "describe"]
-
 MOST_DOTS = 600  # features, samples or tasks in a picture
 MOST_NAMED_TASKS = 25
 FEWEST_STEPS = 5  # fewer make no curve

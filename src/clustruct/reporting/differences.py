@@ -13,8 +13,6 @@ from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.pictures import Picture
 from clustruct.reporting.wording import Wording, name_list
 
-__all__ = ["Differences", "describe_differences"]
-
 MOST_DIFFERENCES = 3  # features that are told of each expert
 MOST_DRAWN = 12
 # Differences and pulls below this part of the largest are not worth a word.

@@ -13,8 +13,6 @@ from clustruct.figures.marks import Figure
 from clustruct.figures.svg import render
 from clustruct.reporting.comparing.comparison import Comparison
 
-__all__ = ["Picture", "calibration_of", "confusion_of", "losses_removed"]
-
 MOST_CLASSES = 12
 MOST_BINS, LEAST_IN_BIN, FEWEST = 10, 10, 50
 LEAST_SPREAD = 0.1  # of the bins: nearly equal probabilities are no curve

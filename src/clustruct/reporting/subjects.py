@@ -10,8 +10,6 @@ from sklearn.base import is_classifier
 from clustruct.inspection import final_estimator, kind_of
 from clustruct.results.tables import plural
 
-__all__ = ["Subject", "Words", "subject_of"]
-
 
 class Words(NamedTuple):
     """How a model is judged: what it is, and sentences about a rival, which is put in for {}."""

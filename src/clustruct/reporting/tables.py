@@ -15,8 +15,6 @@ from clustruct.figures.numbers import cut, shown, signed
 from clustruct.inspection import Levels, final_estimator, prepared, thinned
 from clustruct.reporting.wording import Wording
 
-__all__ = ["Cell", "Group", "Members", "feature_tables", "sample_tables", "task_tables"]
-
 MOST_MEMBERS = 5000
 MOST_SAMPLES = 500
 MOST_GROUPS = 300

@@ -9,8 +9,6 @@ from clustruct.reporting.comparing.scores import NEGLIGIBLE, Entry
 from clustruct.reporting.subjects import Subject, Words, subject_of
 from clustruct.results.tables import plural
 
-__all__ = ["Verdict", "verdict_on"]
-
 # A larger gain that is not significant is not called nothing: there are too few rows to tell.
 NOTHING = 0.02
 

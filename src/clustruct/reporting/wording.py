@@ -14,9 +14,6 @@ from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
 from clustruct.figures.numbers import TIMES, shown, signed
 
-__all__ = ["Wording", "name_list", "tidy"]
-
-
 SOME_ROWS = 2000
 ROUNDING = 1e-10
 # Units are told in powers of ten of the column where its deviation is not about one.

@@ -22,8 +22,6 @@ from clustruct.results.tables import (
     table_of,
 )
 
-__all__ = ["FeatureGroup", "FeatureGroups", "FeaturePath", "SearchResult"]
-
 MOST_CLASSES = 6  # with a column of weights each
 MOST_LARGEST = 3  # weights shown if there are more classes
 

@@ -4,8 +4,6 @@ import numpy as np
 
 from clustruct._typing import Floats
 
-__all__ = ["corrected_errors", "fewest", "standard_errors"]
-
 
 def fewest(
     scores: Floats,

@@ -11,8 +11,6 @@ from clustruct._html import table
 from clustruct._typing import Floats, Labels
 from clustruct.results.tables import shown_weight
 
-__all__ = ["Clustering1D", "Projection"]
-
 
 @documented_fields
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,6 @@ from clustruct._typing import Floats, Labels
 from clustruct.results.scores import score_columns
 from clustruct.results.tables import ClassTable, classes_note, largest, plural
 
-__all__ = ["CountSelection", "ExpertGroup", "ExpertGroups", "GateScore"]
-
 MOST_WEIGHTS = 6  # shown of an expert; half as many for each of several outputs
 MOST_OUTPUTS = 3
 

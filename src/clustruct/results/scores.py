@@ -11,8 +11,6 @@ from clustruct._typing import Floats
 from clustruct.results.paired import standard_errors
 from clustruct.results.tables import scores_table
 
-__all__ = ["ScoreTable", "score_columns", "total"]
-
 
 def score_columns(
     points: Sequence[dict[str, Any]], folds: Floats, deviations: Floats | None = None

@@ -11,8 +11,6 @@ from clustruct.results.samples import CountSelection
 from clustruct.results.scores import total
 from clustruct.results.tasks import TaskSelection
 
-__all__ = ["Edge", "edges", "tried"]
-
 Search = SearchResult | TaskSelection | CountSelection
 
 # A gain counts if it is more than so many standard errors, and than this part of the score.

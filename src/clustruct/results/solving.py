@@ -12,8 +12,6 @@ from clustruct._finite import require_finite
 from clustruct._html import table
 from clustruct._typing import Floats
 
-__all__ = ["Certificate", "Iteration", "Status", "relative_gaps"]
-
 WIDE = 0.2  # relative gap above which a bound says little about a fit
 LITTLE = 0.99  # and above which it says almost nothing
 # Objectives and bounds are sums over all rows, computed in different ways, and may lose half of the

@@ -9,8 +9,6 @@ from clustruct._typing import Floats
 from clustruct.results.scores import ScoreTable
 from clustruct.results.tables import GroupTable, plural, some_of
 
-__all__ = ["TaskGroup", "TaskGroups", "TaskSelection"]
-
 
 @documented_fields
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ISO", "CURRENCY", "NUMBER", "read_dates", "read_numbers"]
-
 ISO = "ISO8601"
 CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
 _SPACES = " \u00a0\u202f'\u2019"

@@ -33,8 +33,6 @@ from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Budget, Solution
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
 
-__all__ = ["FeatureCluster", "ordered_groups"]
-
 
 class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
     """What regression and classification share."""

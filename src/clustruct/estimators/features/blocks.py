@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from clustruct.estimators.features.grid import ALONE
 
-__all__ = ["column_blocks"]
-
 
 def column_blocks(
     transformer: ColumnTransformer,

@@ -31,8 +31,6 @@ from clustruct.objectives.quadratic import (
 )
 from clustruct.solvers.driver import Solution
 
-__all__ = ["FoldWork", "LocalSamples", "PlacedSamples", "Plan"]
-
 # Bytes of weights that are scored in one pass, and of scores that are at hand meanwhile.
 MOST_WEIGHTS, MOST_SCORES = 1 << 27, 1 << 27
 # Bytes of Gram matrices that one pass adds up for each piece of X.

@@ -33,8 +33,6 @@ from clustruct.objectives.quadratic import QuadraticObjective, gram_pays, quadra
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
 
-__all__ = ["Count", "Grid", "Method", "Objective", "Place", "check_alphas", "fit_grid"]
-
 Objective = QuadraticObjective | FeatureObjective
 Count = int | Mapping[Any, int] | None
 Place = tuple[int, int, int]

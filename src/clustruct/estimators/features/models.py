@@ -25,13 +25,11 @@ from clustruct.estimators.intake import (
     named,
     number_response,
 )
-from clustruct.estimators.search.engine import set_parameters
+from clustruct.estimators.options import set_parameters
 from clustruct.grouping.constraints import Constraint
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 from clustruct.solvers.driver import Callback
-
-__all__ = ["FeatureClusterClassifier", "FeatureClusterRegressor"]
 
 
 @documented(

@@ -26,8 +26,6 @@ from clustruct.losses import Loss, for_numbers
 from clustruct.results import FeaturePath
 from clustruct.solvers.features import FeatureOutcome
 
-__all__ = ["feature_cluster_path"]
-
 
 @documented((ALL, FEATURES, ARGUMENTS, FEATURE_SEARCH))
 @without_warnings

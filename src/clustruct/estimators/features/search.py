@@ -46,8 +46,6 @@ from clustruct.results.scores import total
 from clustruct.solvers.driver import Solution, may_refit
 from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
 
-__all__ = ["COSTLY", "Search", "choose_place", "constraints_of", "table_of"]
-
 # Projected gradient for fits that are only scored: fewer trials, and an end to small gains.
 QUICK_STEPS = {"shrink": 0.5, "shortest": 0.05}
 QUICK_TOL = 1e-3

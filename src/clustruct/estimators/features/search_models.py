@@ -11,12 +11,10 @@ from clustruct.estimators import descriptions as tables
 from clustruct.estimators.features.grid import Count
 from clustruct.estimators.features.models import FeatureClusterClassifier, FeatureClusterRegressor
 from clustruct.estimators.features.search import Search, constraints_of
-from clustruct.estimators.search.engine import set_parameters
+from clustruct.estimators.options import set_parameters
 from clustruct.grouping.constraints import Constraint
 from clustruct.losses import Loss
 from clustruct.solvers.driver import Callback
-
-__all__ = ["FeatureClusterClassifierCV", "FeatureClusterRegressorCV"]
 
 N_CLUSTERS = tuple(range(2, 16))
 RELAX = (1.0, 0.5, 0.25, 0.125)

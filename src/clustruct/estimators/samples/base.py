@@ -29,8 +29,6 @@ from clustruct.results import ExpertGroup, ExpertGroups, GateScore
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
-__all__ = ["SampleCluster"]
-
 
 @documented((), (), (ARGUMENTS,))
 @dataclass(repr=False, eq=False)

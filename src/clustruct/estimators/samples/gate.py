@@ -27,8 +27,6 @@ from clustruct._typing import Floats, Labels
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.experts.problem import SampleProblem
 
-__all__ = ["Gate", "fit_gate"]
-
 N_FOLDS = 5
 # Rows that are digested at once.
 BLOCK = 4096

@@ -24,8 +24,6 @@ from clustruct.estimators.samples.base import SampleCluster
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
-__all__ = ["SampleClusterClassifier", "SampleClusterRegressor"]
-
 
 @documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
 @dataclass(repr=False, eq=False)

@@ -42,8 +42,6 @@ from clustruct.results.paired import standard_errors
 from clustruct.solvers.experts import problem
 from clustruct.solvers.experts.counting import COUNT_CRITERIA
 
-__all__ = ["CountSearch", "offset_loss"]
-
 QUANTILES = 20_001
 # A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
 BARE_MENTION = 2.0

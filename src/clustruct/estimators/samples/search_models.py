@@ -13,8 +13,6 @@ from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.estimators.samples.search import CountSearch, offset_loss
 
-__all__ = ["SampleClusterClassifierCV", "SampleClusterRegressorCV"]
-
 
 @documented(
     (tables.ALL, tables.SAMPLES, tables.SEARCH, tables.SAMPLE_SEARCH),

@@ -6,7 +6,7 @@ linear algebra runs in one thread, so that they are the same bits whatever ``n_j
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -98,12 +98,6 @@ def warn_of_unconverged(count: int, total: int, max_iter: int) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-
-
-def set_parameters(model: Any, given: Mapping[str, Any]) -> None:
-    """Set the parameters of a constructor, its ``locals()``, as attributes of the same names."""
-    names = model._get_param_names()
-    vars(model).update((name, value) for name, value in given.items() if name in names)
 
 
 def check_counts(n_clusters: Any, things: str) -> list[int]:

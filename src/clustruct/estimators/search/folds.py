@@ -12,8 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from clustruct._typing import Indices
 
-__all__ = ["Folds", "in_order_or_shuffled", "make_folds"]
-
 F = TypeVar("F")
 
 DEFAULT_FOLDS = 5

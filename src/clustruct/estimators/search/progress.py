@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["counter", "reporting_to"]
-
 Tell = Callable[[int, int], object]
 
 _listener: ContextVar[Tell | None] = ContextVar("listener", default=None)

@@ -7,8 +7,6 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.results.paired import fewest, standard_errors
 
-__all__ = ["RULES", "Rule", "check_scores"]
-
 RULES = frozenset({"best", "fewest", "one_se"})
 
 

@@ -8,8 +8,6 @@ from sklearn.metrics import get_scorer
 
 from clustruct._typing import Floats
 
-__all__ = ["Scoring", "is_of_predictions", "model_scorer", "name_of"]
-
 Scoring = str | Callable[..., float]
 
 

@@ -33,8 +33,6 @@ from clustruct.results import TaskGroup, TaskGroups
 from clustruct.solvers.tasks.alternation import point_of
 from clustruct.solvers.tasks.recipes import OPTIONS, RECIPES, TaskProblem, solve
 
-__all__ = ["Prices", "TaskCluster", "price_scale"]
-
 # Default prices, in units of the curvature of the loss times the median variance of the columns.
 WITHIN, BETWEEN = 3.0, 0.1
 # The intercept of a task is as far from the others' as this many of its rows can tell.

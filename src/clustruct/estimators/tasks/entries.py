@@ -11,8 +11,6 @@ from clustruct.losses import Loss
 from clustruct.objectives.tasks.data import SquaredData, TaskData, TaskTargets, task_data
 from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 
-__all__ = ["Entries", "Frame", "Prepared", "Summed", "check_size", "fits"]
-
 # Each task has a square matrix, of so many entries all together at most: 3 GB of them.
 MOST_ENTRIES = 400_000_000
 # Columns of the rows' products that are formed at a time.

@@ -19,8 +19,6 @@ from clustruct.estimators.tasks.scoring import PooledScore
 from clustruct.losses import Loss
 from clustruct.objectives.tasks.data import TaskTargets, members_of
 
-__all__ = ["Split", "folds_of", "score_fits", "split"]
-
 # What a fold does with each row, in a byte: a sum of these.
 FITTED, SCORED = 1, 2
 EVERY = 4  # sums

@@ -18,17 +18,6 @@ from clustruct.estimators import intake
 from clustruct.estimators.tasks.entries import Entries
 from clustruct.objectives.tasks.data import TaskTargets
 
-__all__ = [
-    "Ids",
-    "Reading",
-    "Weights",
-    "as_ids",
-    "require_tasks",
-    "known_codes",
-    "read",
-    "sorted_names",
-]
-
 Ids = ArrayLike | Sequence[Hashable]
 Weights = ArrayLike | None
 

@@ -22,8 +22,6 @@ from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import Ids
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 
-__all__ = ["TaskClusterClassifier", "TaskClusterRegressor"]
-
 
 @documented(
     (tables.ALL, tables.TASKS),

@@ -16,8 +16,6 @@ from clustruct.estimators.search.scoring import Scoring, model_scorer
 from clustruct.estimators.tasks.layouts import Ids
 from clustruct.losses import Loss
 
-__all__ = ["PooledScore", "pooled", "task_scorer"]
-
 # From targets, scores, numbers of tasks and weights to a score; larger is better.
 PooledScore = Callable[[Floats, Floats, Indices, Floats], float]
 

@@ -37,8 +37,6 @@ from clustruct.results import TaskSelection
 from clustruct.solvers.tasks.alternation import point_of
 from clustruct.solvers.tasks.recipes import TaskProblem, attempt
 
-__all__ = ["WITHIN", "TaskSearch"]
-
 # Strengths to try, in units of the curvature of the loss times the median variance of the columns.
 WITHIN = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BETWEEN = (1.0, 0.1, 0.01)

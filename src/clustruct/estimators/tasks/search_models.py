@@ -7,8 +7,6 @@ from clustruct.estimators import descriptions as tables
 from clustruct.estimators.tasks.models import TaskClusterClassifier, TaskClusterRegressor
 from clustruct.estimators.tasks.search import TaskSearch
 
-__all__ = ["TaskClusterClassifierCV", "TaskClusterRegressorCV"]
-
 
 @documented(
     (tables.ALL, tables.TASKS, tables.SEARCH, tables.TASK_SEARCH),

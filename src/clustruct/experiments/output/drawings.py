@@ -7,8 +7,6 @@ import numpy as np
 from clustruct.experiments.output.pictures import Picture
 from clustruct.figures.mpl import COLOURS, INK
 
-__all__ = ["DRAWINGS"]
-
 OBSERVED, HIDDEN = "#c9d1d9", "#ffffff"
 RADIUS = 0.33
 

@@ -15,8 +15,6 @@ from clustruct.experiments.experiment import Experiment, Presentation, Row
 from clustruct.experiments.output.tables import comparison_table, entries_table, records_table
 from clustruct.experiments.store import write_whole
 
-__all__ = ["Section", "make_sections", "render_page", "section_markdown", "write_sections"]
-
 
 @dataclass(frozen=True)
 class Section:

@@ -8,8 +8,6 @@ from typing import Any
 
 from clustruct.experiments.comparison import Comparison, Entry
 
-__all__ = ["Table", "comparison_table", "entries_table", "records_table"]
-
 MARKS = {"agrees": "=", "better": "↓ better", "worse": "↑ worse"}
 
 

@@ -15,8 +15,6 @@ from sklearn.linear_model import Lasso, Ridge
 from clustruct._typing import Floats
 from clustruct.experiments.environment import installed_version
 
-__all__ = ["Linear", "Tuned", "edge_matters", "lasso", "oscar", "oscar_version", "ridge", "tuned"]
-
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 # Share of the error by which the end of a grid has to be better than its neighbour to matter.
 MARGIN = 1e-3

@@ -27,9 +27,6 @@ from clustruct.experiments.output.pictures import paths_picture
 from clustruct.experiments.output.tables import Table
 from clustruct.grouping.projections import project_clustered
 
-__all__ = ["CONVERGENCE", "step_one"]
-
-
 D, Q, NOISE = 100, 5, 0.5
 STEPS = 30
 RECOVERED, DIVERGED = 0.02, 1e6  # relative errors

@@ -18,8 +18,6 @@ from clustruct.experiments.experiment import (
 from clustruct.experiments.output.pictures import phase_picture
 from clustruct.experiments.output.tables import Table
 
-__all__ = ["PHASE"]
-
 Q, NOISE, ALPHA = 4, 0.5, 1e-5
 RECOVERED = 0.02
 METHODS = {"pg": "PG", "auto": "auto (ours)"}

@@ -24,8 +24,6 @@ from clustruct.experiments.experiment import (
 )
 from clustruct.experiments.output.pictures import errors_picture
 
-__all__ = ["TABLE1"]
-
 METHODS = printed_names("oracle am pg cg rc auto")
 Q, N_TRAIN, N_TEST, N_FOLDS = 3, 1000, 100, 5
 NOISE = 0.1

@@ -31,8 +31,6 @@ from clustruct.experiments.output.pictures import paired_picture
 from clustruct.experiments.output.tables import Table
 from clustruct.experiments.paper import baselines
 
-__all__ = ["CELLS", "TABLE4", "check_reviews", "load_reviews", "scaled_alphas"]
-
 CELLS: Mapping[str, Cell] = {
     "TF-IDF": {"weighting": "tfidf"},
     "l2 TF-IDF": {"weighting": "tfidf-l2"},

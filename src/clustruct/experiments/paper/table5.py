@@ -11,8 +11,6 @@ from clustruct.experiments.output.pictures import WordGroup, words_picture
 from clustruct.experiments.output.tables import Table
 from clustruct.experiments.paper.table4 import CELLS, check_reviews, load_reviews, scaled_alphas
 
-__all__ = ["TABLE5"]
-
 N_CLUSTERS = 15  # chosen by cross-validation in the paper
 MOST_WORDS = 60
 # The paper's Table 5: size and some words of the four groups.

@@ -32,8 +32,6 @@ from clustruct.experiments.experiment import (
 from clustruct.experiments.output.pictures import errors_picture
 from clustruct.experiments.paper import baselines
 
-__all__ = ["TABLE2", "TABLE3"]
-
 METHODS = printed_names("oracle ls lsk pg cg cgpg oscar auto")
 # Not in the paper's tables: its algorithm 3 to the letter, with the ridge that PG has chosen.
 PLAIN_PG = "pg to the letter"

@@ -16,8 +16,6 @@ from clustruct.reporting.comparing.samples import Data, long, unfitted
 from clustruct.reporting.comparing.scores import Entry, PairedTest, Prediction, paired_test, score
 from clustruct.reporting.subjects import subject_of
 
-__all__ = ["Comparison", "compare", "hold_out"]
-
 FEWEST = 8  # targets to fit or to judge by
 
 

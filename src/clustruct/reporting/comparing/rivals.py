@@ -27,9 +27,6 @@ from clustruct.reporting.comparing.samples import Data, unfitted
 from clustruct.reporting.comparing.scores import Prediction
 from clustruct.reporting.subjects import subject_of
 
-__all__ = ["fit_rivals"]
-
-
 # Strengths of the ridge in units of the loss's curvature. Our own searches try 10 to 10^-3.5, and
 # an eighth of each for the values of groups.
 EXPONENTS = np.arange(1.0, -5.0, -0.5)

@@ -14,8 +14,6 @@ from sklearn.utils import _safe_indexing
 from clustruct._typing import Floats, Indices
 from clustruct.inspection import final_estimator
 
-__all__ = ["MOST_ROWS", "Data", "is_missing", "long", "unfitted"]
-
 MOST_ROWS = 20_000
 MOST_ENTRIES = 20_000_000
 

@@ -11,9 +11,6 @@ from sklearn.metrics import r2_score, roc_auc_score
 from clustruct._typing import Floats
 from clustruct.reporting.comparing.samples import Data
 
-__all__ = ["Entry", "PairedTest", "Prediction", "paired_test", "score"]
-
-
 # The level of the tests behind "better" and "worse". At 1 % a model that ties with its rival is
 # called better or worse in at most one of a hundred reports.
 LEVEL = 0.01
