@@ -245,7 +245,7 @@ def test_report_is_that_of_the_table_in_memory(
     assert pages[0] == pages[1]
     assert "drawn at random" not in pages[0]
     reviews.dropna(subset="stars").to_parquet(file)
-    monkeypatch.setattr("clustruct.reporting.comparing.comparison.MOST_ROWS", 300)
+    monkeypatch.setattr("clustruct.reporting.comparing.samples.MOST_ROWS", 300)
     status, _, err = clustruct("report", model, file, "--out", page, "--out-of-core", "yes")
     assert status == 0, err
     assert "(300 of 1,098 rows, drawn at random)" in page.read_text(encoding="utf-8")
