@@ -395,7 +395,7 @@ def test_equal_weight_is_never_called_equal_meaning():
     for page in [root / "README.md", *(root / "docs").glob("*.md")]:
         text = re.sub(r"\s+", " ", page.read_text(encoding="utf-8"))
         for claim in re.findall(r"[^.]*\bmean the same\b[^.]*", text):
-            assert re.search(r"\bnot (say|that)\b", claim), page
+            assert "not say" in claim, page
 
 
 # ---- Numbers.
