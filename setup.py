@@ -39,7 +39,8 @@ class BuildKernels(build_ext):
         generated = cythonize(
             self.extensions,
             build_dir="build/cython",
-            compiler_directives={"language_level": 3},
+            # Local variables get the C types of what is assigned to them.
+            compiler_directives={"language_level": 3, "infer_types": True},
             include_path=["src"],
         )
         translated = {module.name: module for module in generated}

@@ -49,9 +49,6 @@ def first_cells(
     """
     n: cython.Py_ssize_t = values.shape[0]
     n_knots: cython.Py_ssize_t = _place_knots(n, KNOTS * most, knots)
-    knot: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
     total: cython.double = 0.0
     so_far: cython.double = 0.0
     n_cuts: cython.Py_ssize_t = 1
@@ -137,7 +134,6 @@ def _insert(
         place -= 1
     if place > 0 and cuts[place - 1] == cut:
         return n_cuts
-    i: cython.Py_ssize_t
     for i in range(n_cuts, place, -1):
         cuts[i] = cuts[i - 1]
     cuts[place] = cut
@@ -158,7 +154,6 @@ def place_slots(
 
     Those of a cell begin at ``first_slot`` and end before that of the next cell.
     """
-    cell: cython.Py_ssize_t
     slot: cython.Py_ssize_t = 0
     n_cells: cython.Py_ssize_t = low.shape[0]
     for cell in range(n_cells):
@@ -198,15 +193,12 @@ def choose_cells(
     """
     n_cells: cython.Py_ssize_t = low.shape[0]
     last: cython.Py_ssize_t = owner.shape[0] - 1
-    layer: cython.Py_ssize_t
     state: cython.Py_ssize_t
     cell: cython.Py_ssize_t
-    before: cython.Py_ssize_t
     total: cython.Py_ssize_t = 2
     parts: cython.longlong
     left: cython.longlong = 0
     widest: cython.double = 0.0
-    wanted: cython.double
     worst[:] = -1.0
     for state in range(1, last):
         cell = owner[state]
@@ -251,13 +243,9 @@ def split_cells(
     """Write the layout of the next round."""
     n_starts: cython.Py_ssize_t = starts.shape[0]
     n_cells: cython.Py_ssize_t = first_child[low.shape[0]]
-    cell: cython.Py_ssize_t
     child: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
     state: cython.Py_ssize_t
     n_states: cython.Py_ssize_t = 1
-    parts: cython.longlong
-    size: cython.longlong
     for cell in range(low.shape[0]):
         parts = first_child[cell + 1] - first_child[cell]
         size = high[cell] - low[cell]

@@ -91,10 +91,6 @@ def cheapest_chain(
     """
     n_layers: cython.Py_ssize_t = n_groups - 1
     noise: cython.double = SEARCH_NOISE * n_groups * cost_error
-    exact: cython.bint
-    measure: cython.int
-    cost: cython.double
-    limit: cython.double
     n_cells: cython.Py_ssize_t
     n_states: cython.Py_ssize_t
     # One work space for all rounds: on short arrays, allocations take longer than the search.
@@ -203,10 +199,6 @@ def _sweep(
     of ``s`` included, and ``neighbour[s]`` the state next to ``s`` on it.
     """
     last: cython.Py_ssize_t = starts.shape[0] - 2
-    step: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
-    before: cython.Py_ssize_t
-    group: cython.Py_ssize_t
     state: cython.Py_ssize_t
     zero: cython.bint
     least[0 if forward else slots.shape[0] - 1] = 0.0
@@ -246,22 +238,12 @@ def _discounts(
     n_layers: cython.Py_ssize_t = starts.shape[0] - 3
     last: cython.Py_ssize_t = owner.shape[0] - 1
     end: cython.Py_ssize_t = first_slot[low.shape[0]]
-    layer: cython.Py_ssize_t
     state: cython.Py_ssize_t
     first: cython.Py_ssize_t
     left: cython.Py_ssize_t
     right: cython.Py_ssize_t
     cell: cython.Py_ssize_t
-    here: cython.Py_ssize_t
     final: cython.Py_ssize_t
-    least: cython.double
-    largest: cython.double
-    floor: cython.double
-    ceiling: cython.double
-    above: cython.double
-    below: cython.double
-    spread: cython.double
-    passed: cython.double
     slots[0] = end
     slots[last] = end + 1
     discount[0] = 0.0
@@ -362,7 +344,6 @@ def _trace(
     """Write the boundaries of the cheapest discounted chain; return its cost without discounts."""
     state: cython.Py_ssize_t = slots.shape[0] - 1
     before: cython.Py_ssize_t
-    group: cython.Py_ssize_t
     cost: cython.double = 0.0
     for group in range(path.shape[0], -1, -1):
         before = previous[state]

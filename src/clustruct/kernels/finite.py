@@ -10,7 +10,6 @@ def all_finite(values: cython.const[cython.double][::1]):
     if not cython.compiled:
         return bool(np.isfinite(values).all())
     n: cython.Py_ssize_t = values.shape[0]
-    i: cython.Py_ssize_t
     # Zero times a finite number is zero. Four sums, so that none has to wait for the one before.
     a: cython.double = 0.0
     b: cython.double = 0.0

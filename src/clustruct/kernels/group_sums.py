@@ -18,9 +18,7 @@ def sum_columns_by_row(
 
     The matrix is in compressed rows; the label -1 is for no group.
     """
-    i: cython.Py_ssize_t
     place: cython.Py_ssize_t
-    label: cython.Py_ssize_t
     with cython.nogil:
         for i in range(sums.shape[0]):
             for place in range(pointers[i], pointers[i + 1]):
@@ -37,9 +35,7 @@ def sum_columns_by_column(
     sums: cython.double[:, ::1],
 ):
     """Do the same for a matrix in compressed columns."""
-    j: cython.Py_ssize_t
     place: cython.Py_ssize_t
-    label: cython.Py_ssize_t
     with cython.nogil:
         for j in range(labels.shape[0]):
             label = labels[j]

@@ -15,7 +15,6 @@ def partition_cost(table: cython.double[:, ::1], boundaries: cython.longlong[::1
     """Cost of a partition with the given inner boundaries; the table has a row a position."""
     cost: cython.double = 0.0
     start: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
     with cython.nogil:
         for i in range(boundaries.shape[0]):
             cost += interval_cost(table, start, boundaries[i])
@@ -38,9 +37,6 @@ def group_summaries(
     means_array, costs_array = np.empty(n_groups), np.empty(n_groups)
     means: cython.double[::1] = means_array
     costs: cython.double[::1] = costs_array
-    group: cython.Py_ssize_t
-    weight: cython.double
-    first: cython.double
     mean: cython.double
     reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
     moments_at(values, weights, origin, table, block, edges, rows)
@@ -79,8 +75,6 @@ def _direct_sum(
 ) -> cython.double:
     """``sum w (x - about)^power`` over the values ``[first, last)``, for a power of 0, 1 or 2."""
     weighted: cython.bint = weights.shape[0] > 0
-    i: cython.Py_ssize_t
-    term: cython.double
     total: cython.double = 0.0
     for i in range(first, last):
         term = weights[i] if weighted else 1.0

@@ -56,7 +56,6 @@ def running_moments(
     table: cython.double[:, ::1] = table_array
     plain: cython.bint = block > 1 and origin == 0.0 and weights.shape[0] == 0
     sums: cython.double[::1] = np.empty(4 * 64)
-    row: cython.Py_ssize_t
     with cython.nogil:
         if plain:
             row = 1
@@ -90,7 +89,6 @@ def fast_cost_error(
     # The values ascend, so |S1| is largest where they pass the origin, or at the end.
     low: cython.Py_ssize_t = 0
     high: cython.Py_ssize_t = n
-    middle: cython.Py_ssize_t
     while low < high:
         middle = (low + high) // 2
         if values[middle] < origin:
@@ -120,10 +118,8 @@ def moments_at(
     out: cython.double[:, ::1],
 ) -> cython.void:
     """Write the moments of ``[0, positions[i])`` to ``out[i]``."""
-    i: cython.Py_ssize_t
     column: cython.Py_ssize_t
     position: cython.Py_ssize_t
-    start: cython.Py_ssize_t
     before: cython.Py_ssize_t = -1
     for i in range(positions.shape[0]):
         position = positions[i]
@@ -165,17 +161,6 @@ def _advance(
     t_rest: cython.double = table[source, 5]
     weighted: cython.bint = weights.shape[0] > 0
     shifted: cython.bint = origin != 0.0
-    i: cython.Py_ssize_t
-    x: cython.double
-    x_rest: cython.double
-    m: cython.double
-    m_rest: cython.double
-    p: cython.double
-    p_rest: cython.double
-    high: cython.double
-    low: cython.double
-    new: cython.double
-    part: cython.double
     for i in range(first, last):
         x = values[i]
         x_rest = 0.0
@@ -234,17 +219,8 @@ def _add_blocks(
     The same sums as in ``_advance``, but those of each block are added up apart, several blocks at
     a time, which is half the work for processors with vectors of two.
     """
-    lane: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    row: cython.Py_ssize_t
     start: cython.Py_ssize_t = (first_row - 1) * block
-    x: cython.double
-    p: cython.double
-    high: cython.double
-    low: cython.double
-    old: cython.double
     new: cython.double
-    part: cython.double
     rest: cython.double
     sums[:] = 0.0
     for k in range(block):
@@ -386,17 +362,9 @@ def layer_minima(
     """
     n_rows: cython.Py_ssize_t = row_last - row_first
     stride: cython.Py_ssize_t = 1
-    r: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    column: cython.Py_ssize_t
     left: cython.Py_ssize_t
     right: cython.Py_ssize_t
-    choice: cython.Py_ssize_t
-    here: cython.longlong
-    there: cython.longlong
     value: cython.double
-    least: cython.double
-    limit: cython.double
     sign: cython.double = 1.0 if forward else -1.0
     if column_first == column_last:
         best[row_first:row_last] = INFINITY
@@ -519,8 +487,6 @@ def priced_sweep(
     """
     sign: cython.Py_ssize_t = 1 if start <= stop else -1
     n: cython.Py_ssize_t = sign * (stop - start)
-    step: cython.Py_ssize_t
-    begin: cython.Py_ssize_t
     head: cython.Py_ssize_t = 0
     tail: cython.Py_ssize_t = 0
     with cython.nogil:
@@ -676,7 +642,6 @@ def _takeover(
     stride: cython.Py_ssize_t = 1
     low: cython.Py_ssize_t = begin
     high: cython.Py_ssize_t = n + 1
-    probe: cython.Py_ssize_t
     while high - low > 1:
         # Double the strides until one goes too far, then halve what is in question.
         probe = low + stride if stride > 0 and low + stride < high else (low + high) // 2

@@ -41,14 +41,11 @@ def best_zero_group(
     least: cython.double[::1] = np.empty(2 * m)
     joined: cython.double[::1] = np.empty(2 * m)
     zero: cython.int[:, ::1] = np.empty((2 * m, 3), dtype=np.int32)
-    here: cython.Py_ssize_t
     there: cython.Py_ssize_t = m
     middle: cython.Py_ssize_t = m
     stop: cython.Py_ssize_t = m
     old_middle: cython.Py_ssize_t = m
     old_stop: cython.Py_ssize_t = m
-    state: cython.Py_ssize_t
-    q: cython.Py_ssize_t
     with cython.nogil:
         for q in range(n_groups + 1):
             here = m - there
@@ -99,7 +96,6 @@ def _fill_layer(
     state: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """Write which of the positions ``[first, last)`` are in layer ``q``; return the next state."""
-    place: cython.Py_ssize_t
     for place in range(first, last):
         if low[place] <= q <= high[place]:
             slots[state] = place

@@ -42,14 +42,6 @@ def _compare_all(
 ) -> cython.void:
     """Write the labels by comparing each value with all thresholds."""
     m: cython.Py_ssize_t = thresholds.shape[0]
-    k: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    label: cython.Py_ssize_t
-    value: cython.double
-    first: cython.double
-    second: cython.double
-    third: cython.double
-    fourth: cython.double
     labels[:] = 0
     # Four thresholds at a time.
     for k in range(0, m, 4):
@@ -77,12 +69,7 @@ def _bisect(
     labels: cython.Py_ssize_t[::1],
 ) -> cython.void:
     """Write the labels by a bisection without branches, which no processor could guess."""
-    i: cython.Py_ssize_t
-    base: cython.Py_ssize_t
-    half: cython.Py_ssize_t
     most: cython.Py_ssize_t = 1
-    rest: cython.Py_ssize_t
-    value: cython.double
     while 2 * most <= thresholds.shape[0]:
         most *= 2
     rest = thresholds.shape[0] - most

@@ -86,7 +86,6 @@ def descend(
     explained_array = np.empty(labels.shape[0])
     explained: cython.double[::1] = explained_array
     partition: _Partition = _Partition(normal, moment, first, last, n_groups, n_nonzero)
-    row: cython.Py_ssize_t
     with cython.nogil:
         for row in range(labels.shape[0]):
             partition._read(labels[row])
@@ -128,8 +127,6 @@ def anneal(
         Random numbers from [0, 1), one for each draw.
     """
     partition: _Partition = _Partition(normal, moment, first, last, n_groups, n_nonzero)
-    sweep: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     with cython.nogil:
         partition._read(labels)
         for sweep in range(temperatures.shape[0]):
@@ -196,7 +193,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _read(self, labels: cython.Py_ssize_t[::1]) -> cython.void:
         """Take labels over from a caller."""
-        i: cython.Py_ssize_t
         for i in range(labels.shape[0]):
             self.labels[i] = labels[i] if labels[i] >= 0 else self.zero
         self._gather()
@@ -206,7 +202,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _write(self, labels: cython.Py_ssize_t[::1]) -> cython.void:
         """Hand the labels over to a caller."""
-        i: cython.Py_ssize_t
         for i in range(labels.shape[0]):
             labels[i] = self.labels[i] if self.labels[i] != self.zero else -1
 
@@ -215,9 +210,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _gather(self) -> cython.void:
         """Compute everything from the labels."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         self.sizes[:] = 0
         self.reach[:, :] = 0.0
         self.totals[:, :] = 0.0
@@ -239,8 +231,6 @@ class _Partition:
         That is what the weights do explain, and if the centres are a little off it is off by the
         square of that.
         """
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         self._refresh_residuals()
         self.explained = 0.0
         for i in range(self.labels.shape[0]):
@@ -256,8 +246,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _refit(self) -> cython.void:
         """Compute ``N``, its inverse, the centres and the explained part from ``Z'A``."""
-        i: cython.Py_ssize_t
-        q: cython.Py_ssize_t
         self.inverse[:, :] = 0.0
         self.spare[:] = self.grain
         for i in range(self.labels.shape[0]):
@@ -274,10 +262,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _invert(self) -> cython.void:
         """Gauss and Jordan's inversion in place; no pivot goes below its bound in ``spare``."""
-        i: cython.Py_ssize_t
-        p: cython.Py_ssize_t
-        q: cython.Py_ssize_t
-        factor: cython.double
         for p in range(self.zero):
             factor = 1.0 / max(self.inverse[p, p], self.spare[p])
             self.inverse[p, p] = 1.0
@@ -295,9 +279,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _recentre(self) -> cython.void:
         """Compute the centres ``V = N^-1 B`` and the explained part ``tr(B'V) / 2``."""
-        p: cython.Py_ssize_t
-        q: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         center: cython.double
         self.explained = 0.0
         for p in range(self.zero):
@@ -313,10 +294,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _descend(self, max_sweeps: cython.Py_ssize_t) -> cython.void:
         """Sweep over the features while that explains more."""
-        _: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        moved: cython.bint
-        before: cython.double
         for _ in range(max_sweeps):
             moved = False
             before = self.explained
@@ -336,10 +313,7 @@ class _Partition:
     def _improve(self, j: cython.Py_ssize_t, least: cython.double) -> cython.bint:
         """Move a feature where it gains most, if that is more than ``least``."""
         p: cython.Py_ssize_t = self.labels[j]
-        q: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         best: cython.Py_ssize_t = p
-        gain: cython.double
         if self._is_bound(p):
             return False
         self._look_at(j)
@@ -387,12 +361,8 @@ class _Partition:
     def _exchange(self, j: cython.Py_ssize_t, least: cython.double) -> cython.bint:
         """Let a feature outside the full zero group change places with the best one inside it."""
         p: cython.Py_ssize_t = self.labels[j]
-        i: cython.Py_ssize_t
-        q: cython.Py_ssize_t
         best: cython.Py_ssize_t = j
         target: cython.Py_ssize_t = p
-        gain: cython.double
-        loss: cython.double
         if p == self.zero or self.labels.shape[0] - self.sizes[self.zero] != self.n_nonzero:
             return False
         loss = self.explained
@@ -418,9 +388,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _look_at(self, j: cython.Py_ssize_t) -> cython.void:
         """Compute what all moves of a feature share."""
-        k: cython.Py_ssize_t
-        p: cython.Py_ssize_t
-        q: cython.Py_ssize_t
         total: cython.double
         for q in range(self.zero):
             self.h[q] = self.reach[q, j]
@@ -447,15 +414,12 @@ class _Partition:
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, q: cython.Py_ssize_t
     ) -> cython.double:
         """How much more is explained when the feature looked at moves from ``p`` to ``q``."""
-        k: cython.Py_ssize_t
         a: cython.double = self.normal[j, j]
         hh: cython.double = self.hh
         uu: cython.double = self._separation(p, q)
         uh: cython.double = self.pull[q] - self.pull[p]
-        change: cython.double
         ss: cython.double = 0.0
         rs: cython.double = 0.0
-        norm: cython.double
         for k in range(self.moment.shape[1]):
             change = self.centers[q, k] - self.centers[p, k]
             ss += change * change
@@ -507,8 +471,6 @@ class _Partition:
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, q: cython.Py_ssize_t
     ) -> cython.void:
         """Move a feature from ``p`` to ``q`` in all but the inverse and the centres."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         self.labels[j] = q
         self.sizes[p] -= 1
         self.sizes[q] += 1
@@ -535,10 +497,6 @@ class _Partition:
 
         ``N'^-1 = N^-1 + (uu y y' - (1 + uh) (x y' + y x') - (a - hh) x x') / D``.
         """
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        along_x: cython.double
-        along_y: cython.double
         gap: cython.double = self.normal[j, j] - self.hh
         for i in range(self.zero):
             self.spare[i] = self.inverse[i, q] - self.inverse[i, p]
@@ -553,9 +511,6 @@ class _Partition:
     @cython.exceptval(check=False)
     def _refresh_residuals(self) -> cython.void:
         """Compute ``C - A W`` from ``Z'A`` and the centres."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        q: cython.Py_ssize_t
         for k in range(self.moment.shape[1]):
             for i in range(self.labels.shape[0]):
                 self.residuals[k, i] = self.moment[i, k]
@@ -571,10 +526,6 @@ class _Partition:
     ) -> cython.void:
         """Draw the group of a feature while the centres are held."""
         p: cython.Py_ssize_t = self.labels[j]
-        q: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        change: cython.double
         if self._is_bound(p):
             return
         q = self._pick(j, p, temperature, uniform)
@@ -597,8 +548,6 @@ class _Partition:
         uniform: cython.double,
     ) -> cython.Py_ssize_t:
         """Draw a group for a feature by its gains, from those where it may be."""
-        c: cython.Py_ssize_t
-        q: cython.Py_ssize_t
         top: cython.double = 0.0
         total: cython.double = 0.0
         for c in range(self.first[j], self._end(j)):
@@ -626,8 +575,6 @@ class _Partition:
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, q: cython.Py_ssize_t
     ) -> cython.double:
         """Gain of moving a feature from ``p`` to ``q`` while the centres are held."""
-        k: cython.Py_ssize_t
-        change: cython.double
         gain: cython.double = 0.0
         for k in range(self.moment.shape[1]):
             change = self.centers[q, k] - self.centers[p, k]

@@ -95,9 +95,7 @@ def _frame_keys(
     leading bits tell much. What remains of the integer, with the sign of the double and counted
     from the lowest one, is its key.
     """
-    i: cython.Py_ssize_t
     n_bits: cython.int = 0
-    sign: cython.longlong
     signs: cython.longlong = 0
     size: cython.ulonglong
     largest: cython.ulonglong = 0
@@ -172,8 +170,6 @@ def _count(
     first_bit: cython.int,
 ) -> cython.void:
     """Count how often each value of two digits occurs."""
-    i: cython.Py_ssize_t
-    key: cython.ulonglong
     unused: cython.longlong = frame[0]
     lowest: cython.ulonglong = frame[1]
     mask: cython.ulonglong = counts.shape[1] - 1
@@ -197,10 +193,8 @@ def _scatter(
     first_bit: cython.int,
 ) -> cython.void:
     """One stable pass: put everything where the counts of its digit say."""
-    i: cython.Py_ssize_t
     value: cython.Py_ssize_t
     place: cython.longlong = 0
-    count: cython.longlong
     unused: cython.longlong = frame[0]
     lowest: cython.ulonglong = frame[1]
     mask: cython.ulonglong = counts.shape[0] - 1
@@ -230,9 +224,6 @@ def _insertion_sort(values: cython.double[::1], loads: cython.double[::1]) -> cy
     """Finish nearly sorted values; False, with all still there, if that takes too many moves."""
     loaded: cython.bint = loads.shape[0] > 0
     moves_left: cython.Py_ssize_t = 2 * values.shape[0]
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    value: cython.double
     load: cython.double = 0.0
     for i in range(1, values.shape[0]):
         value = values[i]
@@ -268,10 +259,7 @@ def scale_and_merge(
     """
     n: cython.Py_ssize_t = values.shape[0]
     weighted: cython.bint = weights.shape[0] > 0
-    i: cython.Py_ssize_t
     last: cython.Py_ssize_t = 0
-    value: cython.double
-    before: cython.double
     distinct_array = np.empty(n)
     distinct: cython.double[::1] = distinct_array
     with cython.nogil:
