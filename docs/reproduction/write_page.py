@@ -9,11 +9,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from drawings import DRAWINGS
+
 from clustruct.experiments.catalogue import EXPERIMENTS
 from clustruct.experiments.comparison import LEAST_COUNT
 from clustruct.experiments.environment import environment_line
 from clustruct.experiments.experiment import Experiment, Row
-from clustruct.experiments.output.drawings import DRAWINGS
 from clustruct.experiments.output.files import Section, make_sections, section_markdown
 from clustruct.experiments.output.tables import Table
 from clustruct.experiments.store import Store, write_whole
