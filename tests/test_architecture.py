@@ -36,7 +36,7 @@ INNER_FLOORS = {
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
     "estimators": (
-        {"intake", "options", "columns"},
+        {"intake", "columns"},
         {"search"},
         {"common"},
         {"features", "samples", "tasks"},

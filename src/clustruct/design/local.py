@@ -176,6 +176,9 @@ class Design(Operator):
 class PickingDesign(Design):
     """A design all of whose rows are at hand, on the host or on a device."""
 
+    # Blocks of rows, dense and in double precision, for the sums below.
+    _blocks: Callable[..., Iterator[tuple[slice, Any]]]
+
     def __init__(self, X: Any, n_entries: int) -> None:
         self._X = X
         self.shape = (int(X.shape[0]), int(X.shape[1]))
@@ -186,10 +189,6 @@ class PickingDesign(Design):
     def _zeros(self, *shape: int) -> Any:
         """Sums to begin with, where ``X`` is."""
         return np.zeros(shape)
-
-    def _blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Blocks of rows, dense and in double precision."""
-        raise NotImplementedError
 
     def moments(self, shares: Rows) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column, in two passes so that offsets do no harm."""

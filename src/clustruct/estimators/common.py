@@ -1,19 +1,21 @@
-"""What models of clustered samples and of clustered tasks have in common."""
+"""What models of clustered features, samples and tasks have in common."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
-from clustruct.estimators.options import check_options, conclude, watcher
 from clustruct.estimators.search.rules import RULES
-from clustruct.solvers.driver import Budget, Callback, Outcome
+from clustruct.results import Certificate, Iteration, Status
+from clustruct.solvers.driver import Budget, Callback
 
+Model = TypeVar("Model", bound=type)
 Constraints = Mapping[str, list[Any]]
 SEARCH_CONSTRAINTS: Constraints = {
     "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
@@ -21,6 +23,19 @@ SEARCH_CONSTRAINTS: Constraints = {
     "scoring": [str, callable, None],
     "rule": [StrOptions(set(RULES))],
 }
+
+
+@dataclass_transform()
+def fields_are_parameters(kind: Model) -> Model:
+    """Make a dataclass whose signature has the model's own parameters before the common ones."""
+    dataclass(repr=False, eq=False)(kind)
+    constructor: Any = vars(kind)["__init__"]
+    signature = inspect.signature(constructor)
+    common = vars(ClusterModel)["__annotations__"]
+    first, *others = signature.parameters.values()  # sorting keeps the order of equals
+    ordered = sorted(others, key=lambda p: (p.kind, p.name in common))
+    constructor.__signature__ = signature.replace(parameters=[first, *ordered])
+    return kind
 
 
 @dataclass(repr=False, eq=False)
@@ -59,7 +74,8 @@ class ClusterModel(BaseEstimator):
     def _parameter_constraints(self) -> Constraints:
         """Constraints of all parameters, as scikit-learn checks them; a class has its own ones."""
         each = (vars(kind).get("_constraints", {}) for kind in reversed(type(self).__mro__))
-        return {name: values for mine in each for name, values in mine.items()}
+        known = {name: values for mine in each for name, values in mine.items()}
+        return {name: known[name] for name in self._get_param_names()}
 
     def _seed(self) -> int:
         """A seed drawn from the random state."""
@@ -72,11 +88,14 @@ class ClusterModel(BaseEstimator):
             "budget": Budget(self.max_iter, self.tol, watch),
             "n_starts": None if self.n_init == "auto" else self.n_init,
             "seed": self._seed(),
-            "n_jobs": self.n_jobs if self.callback is None else 1,  # iterations in an order
             "options": check_options(self.solver, self.solver_options, known_options),
         }
 
-    def _set_outcome(self, outcome: Outcome) -> None:
+    def _n_jobs(self) -> int | None:
+        """Starts that run in parallel; one after the other where a callback watches them."""
+        return self.n_jobs if self.callback is None else 1
+
+    def _set_outcome(self, outcome: Any) -> None:
         """Set the attributes that tell how a fit ended, and print them if asked to."""
         self.certificate_, self.status_ = outcome.certificate, outcome.status
         self.n_iter_, self.trace_ = outcome.status.n_iter, outcome.trace
@@ -86,3 +105,62 @@ class ClusterModel(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+# ---- Options of solvers, and what is printed while they run.
+
+# Values that the options of solvers may have, whichever solver has them.
+OPTION_VALUES: Mapping[str, list[Any]] = {
+    "longest": [Interval(Real, 0, None, closed="neither")],
+    "n_annealed": [Interval(Integral, 0, None, closed="left")],
+    "n_repeats": [Interval(Integral, 0, None, closed="left")],
+    "n_sweeps": [Interval(Integral, 0, None, closed="left")],
+    "n_turns": [Interval(Integral, 0, None, closed="left")],
+    "refine": ["boolean"],
+    "refit": ["boolean"],
+    "relevance": ["boolean", StrOptions({"auto"})],
+    "shortest": [Interval(Real, 0, 1, closed="neither")],
+    "shrink": [Interval(Real, 0, 1, closed="neither")],
+    "step": [StrOptions({"classic", "line_search"})],
+}
+
+
+def check_options(
+    solver: str, options: Mapping[str, Any] | None, known: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, Any]:
+    """Options that the solver has, with values that they may have."""
+    options = {} if options is None else options
+    unknown = [name for name in options if name not in known[solver]]
+    if unknown:
+        raise ValueError(
+            f"solver_options has {unknown[0]!r}, which solver={solver!r} does not know. "
+            f"Its options are: {', '.join(known[solver]) or 'none'}."
+        )
+    validate_parameter_constraints(
+        {name: OPTION_VALUES[name] for name in options}, dict(options), "solver_options"
+    )
+    return options
+
+
+def watcher(verbose: int | bool, callback: Callback | None) -> Callback:
+    """Return a callback that prints iterations and tells the user's until that returns True."""
+    enough = False
+
+    def watch(iteration: Iteration) -> bool:
+        nonlocal enough
+        if verbose:
+            print(
+                f"{iteration.solver:>6} {iteration.number:5d}  objective "
+                f"{iteration.objective:.8g}  step {iteration.step:.3g}  {iteration.seconds:.2f} s"
+            )
+        if callback is not None and not enough:
+            enough = bool(callback(iteration))
+        return enough
+
+    return watch
+
+
+def conclude(verbose: int | bool, status: Status, certificate: Certificate) -> None:
+    """Print how a fit ended, and what is proved of it."""
+    if verbose:
+        print(f"{status.message}\n{certificate.in_words}")

@@ -94,7 +94,7 @@ class Loss(ABC):
 
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``max_z <slope, z> - loss(z)`` of each row, for slopes that `gradient` can return."""
-        raise NotImplementedError(f"{self!r} has no conjugate")
+        raise ValueError(f"{self!r} has no conjugate. Define one for a certificate.")
 
     @property
     def has_conjugate(self) -> bool:
@@ -171,7 +171,7 @@ class Loss(ABC):
 
     def probabilities(self, scores: Floats) -> Floats:
         """Probabilities of all classes, ``n x n_classes``, if `gives_probabilities`."""
-        raise NotImplementedError(f"{self!r} gives no probabilities")
+        raise ValueError(f"{self!r} gives no probabilities. Choose the logistic loss for them.")
 
     def log_probabilities(self, scores: Floats) -> Floats:
         """Logarithms of `probabilities`."""

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, field
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, is_classifier
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import TransformerMixin, _fit_context, is_classifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,8 +17,9 @@ from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, cast
 from clustruct.design import Design, PickingDesign, Rows
+from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
-from clustruct.estimators.features.grid import Method, choose_constraint, choose_objective
+from clustruct.estimators.features.grid import Count, Method, choose_constraint, choose_objective
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
@@ -26,37 +27,33 @@ from clustruct.estimators.intake import (
     take_samples,
     with_features_of,
 )
-from clustruct.estimators.options import check_options, check_start, conclude, watcher
 from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
-from clustruct.solvers.driver import Budget, Solution
+from clustruct.solvers.driver import Solution
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
 
 
-class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
+@fields_are_parameters
+class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     """What regression and classification share."""
 
-    coef_: Any
-    intercept_: Any
-    cluster_values_: Any
+    n_clusters: Count = 8  # type: ignore[assignment]
+    _: KW_ONLY
+    alpha: float = 1e-3
+    n_nonzero: int | None = None
+    blocks: ArrayLike | None = None
+    constraint: Any = None  # a `Constraint`; one without `places` is not searched
+    init: str | ArrayLike = "auto"
+    n_jobs: int | None = field(default=None, init=False)  # of searches only
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "blocks": ["array-like", None],
         "constraint": [HasMethods(["project", "explained"]), None],
-        "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(RECIPES))],
         "init": [StrOptions({"auto", "greedy", "zeros"}), "array-like"],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "solver_options": [Mapping, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
     }
 
     @abstractmethod
@@ -82,34 +79,24 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         method = self._method((design.shape[1], response.n_outputs))
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
         self._follow(design)
-        conclude(self.verbose, self.status_, self.certificate_)
         return self
 
     def _follow(self, design: Design) -> None:
         """Weights go where the samples are."""
-        self.coef_, self.cluster_values_ = map(design.weights, (self.coef_, self.cluster_values_))
-        if np.ndim(self.intercept_):
-            self.intercept_ = design.weights(self.intercept_)
+        for name in ("coef_", "cluster_values_", "intercept_"):
+            value = getattr(self, name)
+            setattr(self, name, design.weights(value) if np.ndim(value) else value)
 
     def _method(self, shape: tuple[int, int]) -> Method:
         """How to fit weights of that shape."""
-        return Method(
-            solver=self.solver,
-            budget=Budget(self.max_iter, self.tol, watcher(self.verbose, self.callback)),
-            start=check_start(self.init, shape),
-            n_starts=None if self.n_init == "auto" else self.n_init,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-            options=check_options(self.solver, self.solver_options, OPTIONS),
-        )
+        start = check_start(self.init, shape)
+        return Method(solver=self.solver, start=start, **self._solving(OPTIONS))
 
     def _set_outcome(self, outcome: FeatureOutcome) -> None:
         """All attributes of a fitted model."""
         self._set_solution(outcome.solution)
         self.objective_ = outcome.solution.point.value
-        self.certificate_ = outcome.certificate
-        self.n_iter_ = outcome.status.n_iter
-        self.status_ = outcome.status
-        self.trace_ = outcome.trace
+        super()._set_outcome(outcome)
 
     def _set_solution(self, solution: Solution) -> None:
         """Weights and groups."""
@@ -204,11 +191,6 @@ class FeatureCluster(TransformerMixin, BaseEstimator, ABC):
         """Whether a fit went through: one that fails leaves the number of features behind."""
         return hasattr(self, "coef_")
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 def ordered_groups(solution: Solution) -> tuple[NDArray[np.intp], Floats]:
     """Labels and values of the groups in use, in the order of their values."""
@@ -219,3 +201,19 @@ def ordered_groups(solution: Solution) -> tuple[NDArray[np.intp], Floats]:
     ranks = np.full(used.size, -1, dtype=np.intp)
     ranks[order] = np.arange(order.size)
     return ranks[labels.reshape(-1)], values[order]
+
+
+def check_start(init: str | ArrayLike, shape: tuple[int, int]) -> Floats | None:
+    """Weights to begin with, ``d x K``, or None for those without constraint."""
+    if isinstance(init, str):
+        return np.zeros(shape) if init == "zeros" else None
+    weights = np.asarray(init, dtype=np.float64)
+    weights = weights[:, None] if weights.ndim == 1 else weights.T
+    if weights.shape != shape:
+        raise ValueError(
+            f"init has shape {np.shape(init)}, but the weights have {shape[0]} features and "
+            f"{shape[1]} outputs. Give it the shape of coef_."
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("init holds weights that are not finite. Give finite numbers.")
+    return weights

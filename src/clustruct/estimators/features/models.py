@@ -1,10 +1,10 @@
 """Linear models whose features share weights in groups."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
@@ -17,6 +17,7 @@ from clustruct._typing import Floats
 from clustruct.arrays import namespace
 from clustruct.design import Design, Rows
 from clustruct.estimators import descriptions as tables
+from clustruct.estimators.common import Constraints, fields_are_parameters
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.intake import (
     Samples,
@@ -25,11 +26,8 @@ from clustruct.estimators.intake import (
     named,
     number_response,
 )
-from clustruct.estimators.options import set_parameters
-from clustruct.grouping.constraints import Constraint
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
-from clustruct.solvers.driver import Callback
 
 
 @documented(
@@ -37,6 +35,7 @@ from clustruct.solvers.driver import Callback
     (tables.OF_NUMBERS, tables.FITTED, tables.OF_FEATURES),
     (tables.ARGUMENTS,),
 )
+@fields_are_parameters
 class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     """Linear regression whose features fall into groups with shared weights.
 
@@ -72,34 +71,14 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     (200, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **FeatureCluster._parameter_constraints,
+    _: KW_ONLY
+    loss: str | Loss = "squared"
+    huber_delta: float = 1.35
+
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        n_clusters: int | Mapping[Any, int] | None = 8,
-        *,
-        alpha: float = 1e-3,
-        n_nonzero: int | None = None,
-        loss: str | Loss = "squared",
-        huber_delta: float = 1.35,
-        blocks: ArrayLike | None = None,
-        constraint: Constraint | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        init: str | ArrayLike = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())
 
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
@@ -141,6 +120,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     (tables.OF_CLASS_WEIGHTS, tables.FITTED, tables.OF_FEATURES),
     (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
+@fields_are_parameters
 class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     """Linear classification whose features fall into groups with shared weights.
 
@@ -163,34 +143,14 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **FeatureCluster._parameter_constraints,
+    _: KW_ONLY
+    loss: str | Loss = "logistic"
+    class_weight: Mapping[Any, float] | str | None = None
+
+    _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-
-    def __init__(
-        self,
-        n_clusters: int | Mapping[Any, int] | None = 8,
-        *,
-        alpha: float = 1e-3,
-        n_nonzero: int | None = None,
-        loss: str | Loss = "logistic",
-        class_weight: Mapping[Any, float] | str | None = None,
-        blocks: ArrayLike | None = None,
-        constraint: Constraint | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        init: str | ArrayLike = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())
 
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""

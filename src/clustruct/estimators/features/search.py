@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from math import prod
 from numbers import Integral, Real
@@ -18,10 +18,12 @@ from threadpoolctl import threadpool_limits
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
+from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.features.folds import FoldWork, LocalSamples, PlacedSamples, Plan
 from clustruct.estimators.features.grid import (
+    Count,
     Grid,
     Method,
     Objective,
@@ -33,11 +35,10 @@ from clustruct.estimators.features.grid import (
     itself,
 )
 from clustruct.estimators.intake import check_groups, validate
-from clustruct.estimators.options import conclude, watcher
 from clustruct.estimators.search.engine import Scored, SearchFace, Use, run_jobs, run_search
 from clustruct.estimators.search.folds import Folds, in_order_or_shuffled, make_folds
-from clustruct.estimators.search.rules import RULES, Rule
-from clustruct.estimators.search.scoring import name_of
+from clustruct.estimators.search.rules import Rule
+from clustruct.estimators.search.scoring import Scoring, name_of
 from clustruct.grouping.constraints import Free
 from clustruct.losses import Loss, loss_of
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -53,32 +54,35 @@ QUICK_TOL = 1e-3
 # few, and errors are wide.
 COSTLY = 0.03
 
-_SEARCH_CONSTRAINTS: Mapping[str, list[Any]] = {
-    "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
-    "alphas": [StrOptions({"auto"}), "array-like", Interval(Real, 0, None, closed="left")],
-    "n_nonzero": ["array-like", Interval(Integral, 1, None, closed="left"), None],
-    "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
-    "cv": ["cv_object"],
-    "scoring": [str, callable, None],
-    "rule": [StrOptions(set(RULES))],
-    "criterion": [StrOptions({"cv", "bic", "ebic"})],
-    "search_solver": [StrOptions({"auto", *RECIPES})],
-    "n_jobs": [Integral, None],
-}
 
-
-def constraints_of(plain: Any) -> dict[str, list[Any]]:
-    """What parameters may be, for a model and a search."""
-    return {
-        **{name: ok for name, ok in plain._parameter_constraints.items() if name != "alpha"},
-        **_SEARCH_CONSTRAINTS,
-    }
-
-
+@fields_are_parameters
 class Search(SearchFace, FeatureCluster):
     """The search, for a model that could be fitted without it."""
 
+    n_clusters: Count | Sequence[Count] = tuple(range(2, 16))  # type: ignore[assignment]
+    _: KW_ONLY
+    alpha: float = field(default=0.0, init=False)  # searches have several
+    alphas: str | float | Sequence[float] = "auto"
+    n_nonzero: int | Sequence[int | None] | None = None  # type: ignore[assignment]
+    relax: float | Sequence[float] = (1.0, 0.5, 0.25, 0.125)
+    cv: Any = 5
+    scoring: Scoring | None = None
+    rule: str = "best"
+    criterion: str = "cv"
+    search_solver: str = "auto"
+    n_jobs: int | None = None
+
     _plain: ClassVar[Any]
+    _quiet = 1  # up to there, folds are counted
+    _constraints: ClassVar[Constraints] = {
+        **SEARCH_CONSTRAINTS,
+        "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
+        "alphas": [StrOptions({"auto"}), "array-like", Interval(Real, 0, None, closed="left")],
+        "n_nonzero": ["array-like", Interval(Integral, 1, None, closed="left"), None],
+        "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
+        "criterion": [StrOptions({"cv", "bic", "ebic"})],
+        "search_solver": [StrOptions({"auto", *RECIPES})],
+    }
 
     @documented((ARGUMENTS,))
     @_fit_context(prefer_skip_nested_validation=True)
@@ -177,15 +181,12 @@ class Search(SearchFace, FeatureCluster):
         grid = Grid(
             (found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],), self.constraint
         )
-        watch = watcher(int(self.verbose) > 1, self.callback)
-        method = replace(method, budget=replace(method.budget, monitor=watch))
         ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)
         free = isinstance(outcome.problem.constraint, Free)  # no groups whose values to relax
         self.relax_ = 1.0 if free else float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
         self._set_search(found)
         self.alpha_ = float(found.alphas[a])
-        conclude(self.verbose, self.status_, self.certificate_)
 
     def _as_plain(self) -> Any:
         """The same model without a search, which stands for a fit on a fold."""

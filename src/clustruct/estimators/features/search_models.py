@@ -1,23 +1,12 @@
 """Linear models with grouped features that choose the number of groups and the ridge."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import ArrayLike
 
 from clustruct._docs import documented
 from clustruct.estimators import descriptions as tables
-from clustruct.estimators.features.grid import Count
+from clustruct.estimators.common import fields_are_parameters
 from clustruct.estimators.features.models import FeatureClusterClassifier, FeatureClusterRegressor
-from clustruct.estimators.features.search import Search, constraints_of
-from clustruct.estimators.options import set_parameters
-from clustruct.grouping.constraints import Constraint
-from clustruct.losses import Loss
-from clustruct.solvers.driver import Callback
-
-N_CLUSTERS = tuple(range(2, 16))
-RELAX = (1.0, 0.5, 0.25, 0.125)
+from clustruct.estimators.features.search import Search
 
 
 @documented(
@@ -25,6 +14,7 @@ RELAX = (1.0, 0.5, 0.25, 0.125)
     (tables.OF_RIDGE, tables.OF_NUMBERS, tables.SEARCHED, tables.FITTED, tables.OF_FEATURES),
     (tables.ARGUMENTS,),
 )
+@fields_are_parameters
 class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     """Linear regression with grouped features that chooses the number of groups and the ridge.
 
@@ -81,37 +71,6 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     """
 
     _plain: ClassVar[Any] = FeatureClusterRegressor
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_of(FeatureClusterRegressor)
-
-    def __init__(
-        self,
-        n_clusters: Count | Sequence[Count] = N_CLUSTERS,
-        *,
-        alphas: str | float | Sequence[float] = "auto",
-        n_nonzero: int | Sequence[int | None] | None = None,
-        relax: float | Sequence[float] = RELAX,
-        cv: int | Iterable[Any] | Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        rule: str = "best",
-        criterion: str = "cv",
-        search_solver: str = "auto",
-        n_jobs: int | None = None,
-        loss: str | Loss = "squared",
-        huber_delta: float = 1.35,
-        blocks: ArrayLike | None = None,
-        constraint: Constraint | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        init: str | ArrayLike = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())
 
 
 @documented(
@@ -119,6 +78,7 @@ class FeatureClusterRegressorCV(Search, FeatureClusterRegressor):
     (tables.OF_RIDGE, tables.OF_CLASS_WEIGHTS, tables.SEARCHED, tables.FITTED, tables.OF_FEATURES),
     (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
+@fields_are_parameters
 class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     """Linear classification with grouped features that chooses the number of groups and the ridge.
 
@@ -142,36 +102,3 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     """
 
     _plain: ClassVar[Any] = FeatureClusterClassifier
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_of(
-        FeatureClusterClassifier
-    )
-
-    def __init__(
-        self,
-        n_clusters: Count | Sequence[Count] = N_CLUSTERS,
-        *,
-        alphas: str | float | Sequence[float] = "auto",
-        n_nonzero: int | Sequence[int | None] | None = None,
-        relax: float | Sequence[float] = RELAX,
-        cv: int | Iterable[Any] | Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        rule: str = "best",
-        criterion: str = "cv",
-        search_solver: str = "auto",
-        n_jobs: int | None = None,
-        loss: str | Loss = "logistic",
-        class_weight: Mapping[Any, float] | str | None = None,
-        blocks: ArrayLike | None = None,
-        constraint: Constraint | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        init: str | ArrayLike = "auto",
-        n_init: str | int = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int | bool = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        set_parameters(self, locals())

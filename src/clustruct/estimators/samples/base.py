@@ -1,7 +1,7 @@
 """What regression and classification by several experts share."""
 
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, LocalDesign, Rows, load
 from clustruct.estimators import intake
-from clustruct.estimators.common import ClusterModel, Constraints
+from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.samples.gate import Gate, fit_gate
 from clustruct.losses import Loss
@@ -31,7 +31,7 @@ from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
 
 @documented((), (), (ARGUMENTS,))
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class SampleCluster(ClusterModel, ABC):
     """What regression and classification share."""
 
@@ -105,6 +105,7 @@ class SampleCluster(ClusterModel, ABC):
             objective=sample_objective(design, response, float(self.alpha)),
             n_clusters=int(self.n_clusters),
             total=total,
+            n_jobs=self._n_jobs(),
             **self._solving(OPTIONS),
         )
         outcome = solve(problem, self.solver)

@@ -1,7 +1,7 @@
 """Several linear experts, each sample predicted by its best one."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -19,14 +19,14 @@ from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators import intake
-from clustruct.estimators.common import Constraints
+from clustruct.estimators.common import Constraints, fields_are_parameters
 from clustruct.estimators.samples.base import SampleCluster
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
 
 @documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class SampleClusterRegressor(RegressorMixin, SampleCluster):
     """Several linear regressions, each sample predicted by the one that fits it best.
 
@@ -139,7 +139,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
     (tables.OF_CLASSES, tables.FITTED, tables.OF_SAMPLES),
     (tables.ARGUMENTS, tables.CLASS_ARGUMENTS),
 )
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class SampleClusterClassifier(ClassifierMixin, SampleCluster):
     """Several linear classifiers, each sample predicted by the one that fits it best.
 

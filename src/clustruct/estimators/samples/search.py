@@ -10,7 +10,7 @@ single classifier.
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import cache, partial
 from typing import Any, ClassVar
 
@@ -26,10 +26,14 @@ from sklearn.utils.validation import _check_sample_weight
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
-from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
+from clustruct.estimators.common import (
+    SEARCH_CONSTRAINTS,
+    Constraints,
+    conclude,
+    fields_are_parameters,
+)
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import Samples, validate, weigh
-from clustruct.estimators.options import conclude
 from clustruct.estimators.samples.base import SampleCluster
 from clustruct.estimators.search.engine import Scored, Use, check_counts, run_jobs, run_search
 from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
@@ -48,7 +52,7 @@ BARE_MENTION = 2.0
 
 
 @documented((), (), (ARGUMENTS,))
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class CountSearch(SampleCluster):
     """The search, for a model that could be fitted without it."""
 

@@ -1,7 +1,6 @@
 """Several linear models, as many as the data call for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from clustruct._docs import documented
 from clustruct._typing import Floats
 from clustruct.estimators import descriptions as tables
+from clustruct.estimators.common import fields_are_parameters
 from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples.models import SampleClusterClassifier, SampleClusterRegressor
 from clustruct.estimators.samples.search import CountSearch, offset_loss
@@ -18,7 +18,7 @@ from clustruct.estimators.samples.search import CountSearch, offset_loss
     (tables.ALL, tables.SAMPLES, tables.SEARCH, tables.SAMPLE_SEARCH),
     (tables.SEARCHED, tables.FITTED, tables.OF_SAMPLES),
 )
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     """Several linear regressions, as many as the data call for.
 
@@ -64,7 +64,7 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     (tables.ALL, tables.SAMPLES, tables.CLASSES, tables.SEARCH, tables.SAMPLE_SEARCH),
     (tables.SEARCHED, tables.OF_CLASSES, tables.FITTED, tables.OF_SAMPLES),
 )
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):  # type: ignore[misc]
     """Several linear classifiers, as many as the data call for.
 

@@ -20,7 +20,7 @@ from clustruct._typing import Floats
 from clustruct.arrays import beside, like, take, to_host
 from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, load
 from clustruct.estimators import intake
-from clustruct.estimators.common import ClusterModel, Constraints
+from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
 from clustruct.estimators.tasks import layouts
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
@@ -71,7 +71,7 @@ class Prices:
 
 
 @documented((), (), (ARGUMENTS, TASK_ARGUMENTS))
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class TaskCluster(ClusterModel):
     """What regression and classification share."""
 
@@ -134,7 +134,9 @@ class TaskCluster(ClusterModel):
 
     def _problem(self, objective: TaskObjective, n_clusters: int) -> TaskProblem:
         n_clusters = min(int(n_clusters), objective.shape[0])
-        problem = TaskProblem(objective, n_clusters, **self._solving(OPTIONS))
+        problem = TaskProblem(
+            objective, n_clusters, n_jobs=self._n_jobs(), **self._solving(OPTIONS)
+        )
         # What works on pieces does so side by side already.
         return replace(problem, n_jobs=1) if objective.data.streamed else problem
 

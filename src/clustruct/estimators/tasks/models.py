@@ -1,7 +1,7 @@
 """Many linear models, one a task, whose weights lie near the centroids of a few groups."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from clustruct._typing import Floats
 from clustruct.arrays import namespace
 from clustruct.design import Rows
 from clustruct.estimators import descriptions as tables
-from clustruct.estimators.common import Constraints
+from clustruct.estimators.common import Constraints, fields_are_parameters
 from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import Ids
@@ -28,7 +28,7 @@ from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
     (tables.OF_TASKS, tables.FITTED),
     (tables.ARGUMENTS, tables.TASK_ARGUMENTS),
 )
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class TaskClusterRegressor(RegressorMixin, TaskCluster):
     """Linear regressions of many tasks, whose weights lie near the centroids of a few groups.
 
@@ -104,7 +104,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     (tables.OF_CLASSES, tables.OF_TASKS, tables.FITTED),
     (tables.ARGUMENTS, tables.TASK_ARGUMENTS),
 )
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class TaskClusterClassifier(ClassifierMixin, TaskCluster):
     """Linear classifiers of many tasks, whose weights lie near the centroids of a few groups.
 

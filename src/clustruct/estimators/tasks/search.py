@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints
+from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
 from clustruct.estimators.search import engine
 from clustruct.estimators.search.engine import Scored, Use
@@ -52,7 +52,7 @@ _SEVERAL = [Interval(Real, 0, None, closed="left"), "array-like"]
 
 
 @documented((), (), (ARGUMENTS, TASK_ARGUMENTS))
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class TaskSearch(engine.SearchFace, TaskCluster):
     """The search, for a model that could be fitted without it."""
 

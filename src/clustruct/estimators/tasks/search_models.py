@@ -1,9 +1,8 @@
 """Choosing the number of groups of tasks, and the strengths of the penalty."""
 
-from dataclasses import dataclass
-
 from clustruct._docs import documented
 from clustruct.estimators import descriptions as tables
+from clustruct.estimators.common import fields_are_parameters
 from clustruct.estimators.tasks.models import TaskClusterClassifier, TaskClusterRegressor
 from clustruct.estimators.tasks.search import TaskSearch
 
@@ -12,7 +11,7 @@ from clustruct.estimators.tasks.search import TaskSearch
     (tables.ALL, tables.TASKS, tables.SEARCH, tables.TASK_SEARCH),
     (tables.SEARCHED, tables.OF_TASKS, tables.FITTED),
 )
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
     """Linear regressions of many tasks, in as many groups as the data call for.
 
@@ -48,7 +47,7 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
     (tables.ALL, tables.TASKS, tables.TASK_CLASSES, tables.SEARCH, tables.TASK_SEARCH),
     (tables.SEARCHED, tables.OF_CLASSES, tables.OF_TASKS, tables.FITTED),
 )
-@dataclass(repr=False, eq=False)
+@fields_are_parameters
 class TaskClusterClassifierCV(TaskSearch, TaskClusterClassifier):
     """Linear classifiers of many tasks, in as many groups as the data call for.
 
