@@ -1,0 +1,270 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Block coordinate descent over factors: one factor is grouped anew, the others are held.
+
+With the other factors held, a factor enters the weighted sum of squares
+
+    1/2 sum_i s_i (e_i - theta[c_i])^2 + 1/2 alpha ||theta||^2 + price (groups - 1)
+
+only through its level sums ``S_l = sum_{c_i = l} s_i e_i`` and ``N_l = sum_{c_i = l} s_i``: up to a
+constant it is ``1/2 sum_l (N_l + alpha) (S_l / (N_l + alpha) - theta_l)^2``, so that the best groups
+and values are those of a weighted one-dimensional problem, which `segments` solves exactly. The
+intercept is refitted with the factor left out, and joins the shift of the residuals.
+
+Rows are held as ``u_i = s_i e_i``. A factor takes two passes over them, one to add up and one to
+shift, and the second only if its values change.
+"""
+
+import cython
+import numpy as np
+
+from clustruct.kernels.segments import Segmenter
+
+
+@cython.cclass
+class Levels:
+    """One factor: the level of each row, and the groups of its levels.
+
+    Arrays that callers read: ``weights`` (``N``), ``values`` (``theta``), ``labels``, ``n_groups``.
+    """
+
+    # The codes, in one of three types; the other two are empty.
+    narrow: cython.const[cython.uchar][::1]
+    middle: cython.const[cython.ushort][::1]
+    wide: cython.const[cython.int][::1]
+    width: cython.int
+    n_levels: cython.Py_ssize_t
+    kind: cython.int
+    most: cython.Py_ssize_t
+    min_weight: cython.double
+    n_groups: cython.Py_ssize_t
+    segmenter: object
+    # Arrays as callers see them, and as the loops do.
+    arrays: dict
+    exposures: cython.double[::1]
+    weights: cython.double[::1]
+    values: cython.double[::1]
+    labels: cython.Py_ssize_t[::1]
+    sums: cython.double[::1]
+    heavy: cython.double[::1]
+    goals: cython.double[::1]
+    centers: cython.double[::1]
+    found: cython.Py_ssize_t[::1]
+    shifts: cython.double[::1]
+
+    def __init__(self, codes, n_levels, kind, most, exposures, min_weight):
+        empty = {"u1": np.empty(0, np.uint8), "u2": np.empty(0, np.uint16), "i4": np.empty(0, np.intc)}
+        empty[codes.dtype.str[1:]] = codes
+        self.narrow, self.middle, self.wide = empty["u1"], empty["u2"], empty["i4"]
+        self.width = codes.itemsize
+        self.n_levels = n_levels
+        self.kind = kind
+        self.most = most
+        self.min_weight = min_weight
+        self.n_groups = 1
+        self.segmenter = Segmenter(n_levels)
+        names = ("weights", "values", "sums", "heavy", "goals", "centers", "shifts")
+        self.arrays = dict(zip(names, np.zeros((len(names), n_levels)), strict=True))
+        self.arrays["labels"], self.arrays["found"] = np.zeros((2, n_levels), dtype=np.intp)
+        self.arrays["exposures"] = exposures
+        self.exposures = exposures
+        self.weights, self.values = self.arrays["weights"], self.arrays["values"]
+        self.sums, self.heavy = self.arrays["sums"], self.arrays["heavy"]
+        self.goals, self.centers = self.arrays["goals"], self.arrays["centers"]
+        self.shifts = self.arrays["shifts"]
+        self.labels, self.found = self.arrays["labels"], self.arrays["found"]
+
+    def array(self, name):
+        """One of the arrays, by its name."""
+        return self.arrays[name]
+
+    def count(self):
+        """Number of groups."""
+        return self.n_groups
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _code(self, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The level of a row."""
+        if self.width == 1:
+            return self.narrow[i]
+        if self.width == 2:
+            return self.middle[i]
+        return self.wide[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _add_up(self, rows: cython.const[cython.double][::1], sums: cython.double[::1]) -> cython.void:
+        """Add up rows by their level."""
+        sums[:] = 0.0
+        if self.width == 1:
+            for i in range(rows.shape[0]):
+                sums[self.narrow[i]] += rows[i]
+        elif self.width == 2:
+            for i in range(rows.shape[0]):
+                sums[self.middle[i]] += rows[i]
+        else:
+            for i in range(rows.shape[0]):
+                sums[self.wide[i]] += rows[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _shift(
+        self,
+        rows: cython.double[::1],
+        shares: cython.const[cython.double][::1],
+        shifts: cython.const[cython.double][::1],
+    ) -> cython.void:
+        """Take the shift of its level, times its share, from every row."""
+        if self.width == 1:
+            for i in range(rows.shape[0]):
+                rows[i] -= shares[i] * shifts[self.narrow[i]]
+        elif self.width == 2:
+            for i in range(rows.shape[0]):
+                rows[i] -= shares[i] * shifts[self.middle[i]]
+        else:
+            for i in range(rows.shape[0]):
+                rows[i] -= shares[i] * shifts[self.wide[i]]
+
+    def weigh(self, shares: cython.const[cython.double][::1]):
+        """Take over new shares of the rows."""
+        with cython.nogil:
+            self._add_up(shares, self.weights)
+
+    def add_up(self, rows: cython.const[cython.double][::1]):
+        """Write the sums of the rows by their level to the array ``sums``."""
+        with cython.nogil:
+            self._add_up(rows, self.sums)
+
+    def shift(
+        self,
+        rows: cython.double[::1],
+        shares: cython.const[cython.double][::1],
+        shifts: cython.const[cython.double][::1],
+    ):
+        """Take the shift of its level, times its share, from every row."""
+        with cython.nogil:
+            self._shift(rows, shares, shifts)
+
+    def table(
+        self, other: Levels, shares: cython.const[cython.double][::1], table: cython.double[:, ::1]
+    ):
+        """Add the shares of the rows to the cells of their groups in this and another factor."""
+        with cython.nogil:
+            for i in range(shares.shape[0]):
+                table[self.labels[self._code(i)], other.labels[other._code(i)]] += shares[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _aim(self, alpha: cython.double, total: cython.double) -> cython.double:
+        """Write the problem of this factor alone from its sums; return how the intercept moves.
+
+        ``total`` is the sum of all shares. The explained part at best, with a value for each level,
+        goes to ``centers[0]``.
+        """
+        mean: cython.double = 0.0
+        for level in range(self.n_levels):
+            self.sums[level] += self.weights[level] * self.values[level]
+            mean += self.sums[level]
+        mean /= total
+        most: cython.double = 0.0
+        for level in range(self.n_levels):
+            left = self.sums[level] - self.weights[level] * mean
+            self.heavy[level] = self.weights[level] + alpha
+            self.goals[level] = left / self.heavy[level] if self.heavy[level] > 0.0 else 0.0
+            most += left * self.goals[level]
+        self.centers[0] = 0.5 * most
+        return mean
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _take(self, n_groups: cython.Py_ssize_t, mean: cython.double) -> cython.bint:
+        """Take the groups found over, with their shifts; whether any label has changed."""
+        moved: cython.bint = n_groups != self.n_groups
+        self.n_groups = n_groups
+        for level in range(self.n_levels):
+            moved = moved or self.labels[level] != self.found[level]
+            self.labels[level] = self.found[level]
+            value = self.centers[self.found[level]]
+            self.shifts[level] = mean + value - self.values[level]
+            self.values[level] = value
+        return moved
+
+    @cython.cfunc
+    def _group(self, price: cython.double, mean: cython.double):
+        """Group the levels for the problem written; whether any label has changed."""
+        arrays = self.arrays
+        n_groups: cython.Py_ssize_t = 1
+        # Not even a value for each level would pay for a second group, so that there is one: its
+        # value is zero, the goals' weighted mean.
+        if self.centers[0] <= price:
+            self.found[:] = 0
+            self.centers[0] = 0.0
+        else:
+            n_groups = self.segmenter.group(
+                self.kind,
+                arrays["goals"],
+                arrays["heavy"],
+                arrays["exposures"],
+                self.most,
+                price,
+                self.min_weight,
+                arrays["found"],
+                arrays["centers"],
+            )[0]
+        return self._take(n_groups, mean)
+
+
+def sweep(
+    factors: list,
+    rows: cython.double[::1],
+    shares: cython.const[cython.double][::1],
+    alphas: cython.const[cython.double][::1],
+    price: cython.double,
+    total: cython.double,
+):
+    """Group every factor anew, in turn.
+
+    Parameters
+    ----------
+    factors : list of Levels
+        The factors; their groups and values change.
+    rows, shares : ndarray of float64, shape (n,)
+        Residuals times shares, changed in place, and shares, whose sum is ``total``.
+    alphas : ndarray of float64
+        The ridge on the levels of each factor.
+    price : float
+        What each group after the first of a factor costs.
+
+    Returns
+    -------
+    moved : bool
+        Whether any level has changed its group.
+    intercept : float
+        What is to be added to the intercept.
+    change : float
+        The largest change of a value.
+    """
+    moved: cython.bint = False
+    intercept: cython.double = 0.0
+    change: cython.double = 0.0
+    for j in range(len(factors)):
+        factor: Levels = factors[j]
+        with cython.nogil:
+            factor._add_up(rows, factor.sums)
+            mean = factor._aim(alphas[j], total)
+        moved |= factor._group(price, mean)
+        largest: cython.double = 0.0
+        for level in range(factor.n_levels):
+            largest = max(largest, abs(factor.shifts[level]))
+        if largest > 0.0:
+            with cython.nogil:
+                factor._shift(rows, shares, factor.shifts)
+        intercept += mean
+        change = max(change, largest)
+    return moved, intercept, change
