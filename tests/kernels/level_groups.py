@@ -37,9 +37,7 @@ def isotonic(means, weights):
     """Non-decreasing numbers nearest to the means: the max-min formula."""
     n = len(means)
     average = lambda a, b: np.average(means[a : b + 1], weights=weights[a : b + 1])  # noqa: E731
-    return [
-        max(min(average(a, b) for b in range(g, n)) for a in range(g + 1)) for g in range(n)
-    ]
+    return [max(min(average(a, b) for b in range(g, n)) for a in range(g + 1)) for g in range(n)]
 
 
 def all_costs(kind, values, weights):
@@ -68,6 +66,4 @@ def least_costs(kind, values, weights, exposures, min_weight):
     members, costs, counts = all_costs(kind, values, weights)
     light = ((members @ exposures < min_weight - 1e-9) & (members.sum(axis=2) > 0)).any(axis=1)
     costs = np.where(light & (counts > 1), np.inf, costs)
-    return np.array(
-        [costs[counts == k].min(initial=np.inf) for k in range(1, len(values) + 1)]
-    )
+    return np.array([costs[counts == k].min(initial=np.inf) for k in range(1, len(values) + 1)])

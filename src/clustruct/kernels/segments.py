@@ -40,10 +40,10 @@ next one exceeds the best cost found. Moreover, a partition without a break insi
 least what the arc costs as one segment: breaks need only be looked for inside the shortest arc that
 costs more than the best partition found. For given numbers of groups this alone is used.
 
-**Digits.** Values are centred at their mean. Priced groups of ascending items are found by the sweep
-of k-means, with twice the working precision; all other sums are plain doubles, and the cost of the
-groups found exceeds the least one by at most about ``1e-15 n W R^2``, with the sum ``W`` of weights
-and the largest distance ``R`` of a value from the mean. The values of groups and their cost are
+**Digits.** Values are centred at their mean. Priced groups of ascending items are found by the
+sweep of k-means, with twice the working precision; all other sums are plain doubles, and the groups
+found cost at most about ``1e-15 n W R^2`` more than the best, with the sum ``W`` of the weights and
+the largest distance ``R`` of a value from the mean. The values of groups and their cost are
 computed from their levels, not from running sums.
 """
 
@@ -544,9 +544,7 @@ class Segmenter:
         # As in `fast_cost_error`.
         noise: cython.double = self.moments[n, 4] + far * (2.0 * most + far * self.moments[n, 0])
         noise *= 16.0 * UNIT
-        sweep(
-            self.moments, price, noise, 0, n, self.pair, self.previous, self.queue, self.since
-        )
+        sweep(self.moments, price, noise, 0, n, self.pair, self.previous, self.queue, self.since)
         for j in range(1, n + 1):
             self.source[0, j] = self.previous[j]
 
