@@ -6,13 +6,15 @@ a matrix's squared length that any of these subspaces holds. A set may also be a
 union, and then has ``refits = False``.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Floats, Indices, Labels
+from clustruct.grouping.factors import Factor, Levels, Nominal
 from clustruct.grouping.rows import ZERO, Cluster, group_rows
 from clustruct.kernels import kmeans1d
 from clustruct.results import Projection
@@ -176,60 +178,144 @@ class SparseClustered:
         return Places(self.project(W).labels, self.n_clusters, n_nonzero=self.n_nonzero)
 
 
-class BlockClustered:
+class FactorClustered:
+    """Rows share weights only with rows of their factor; rows outside all factors are left alone.
+
+    factors: kind of each factor, and its rows in the order of its levels.
+    n_rows: number of rows, those left alone included.
+    n_clusters (B,): groups in all factors together, shared out as is best, or for each factor; None
+        for a price.
+    price: what each group costs beside half the squared distance; the set is then of all groupings,
+        and a projection gives the groups that are worth their price.
+    exposure (d,): of each row; None for ones. A group needs ``min_weight`` of it, unless it is the
+        only one of its factor.
+    """
+
+    def __init__(
+        self,
+        factors: Sequence[tuple[Factor, Indices]],
+        n_rows: int,
+        n_clusters: int | Labels | None,
+        *,
+        price: float = 0.0,
+        exposure: Floats | None = None,
+        min_weight: float = 0.0,
+    ) -> None:
+        if (n_clusters is None) != (price > 0.0):
+            raise ValueError(
+                f"n_clusters={n_clusters!r} and price={price!r}: give either a number of groups, "
+                "or n_clusters=None and a positive price for each."
+            )
+        self.n_clusters = n_clusters
+        self.price = price
+        self.min_weight = min_weight
+        self.refits = all(factor.refits for factor, _ in factors)
+        self._factors = factors
+        self._exposure = np.ones(n_rows) if exposure is None else exposure
+        alone = np.ones(n_rows, dtype=bool)
+        for _, rows in factors:
+            alone[rows] = False
+        self._alone = np.flatnonzero(alone)
+
+    def project(self, W: Floats) -> Projection:
+        """Each factor by itself, with its best number of groups."""
+        return self._project(W, self.min_weight)
+
+    def share_out(self, W: Floats) -> Labels:
+        """Largest number of groups of each factor, for the least squared distance in all."""
+        return self._share_out(W, self.min_weight)
+
+    def places(self, W: Floats) -> Places | None:
+        """A row may be in its factor's groups, as many as the factor has for this matrix.
+
+        Rows of an order, or with a least exposure, stay in their group; None if all of them do.
+        """
+        if not any(self._moves(factor) for factor, _ in self._factors):
+            return None
+        first = np.empty(W.shape[0], dtype=np.intp)
+        first[self._alone] = np.arange(self._alone.size)
+        last, labels = first + 1, first.copy()
+        n_groups = self._alone.size
+        for factor, rows, count, levels in self._groups(W, self.min_weight):
+            labels[rows] = n_groups + levels.labels
+            count = count if self.price == 0.0 else levels.centers.shape[0]
+            moves = self._moves(factor)
+            first[rows] = n_groups if moves else labels[rows]
+            last[rows] = n_groups + count if moves else labels[rows] + 1
+            n_groups += count
+        return Places(labels, n_groups, first, last)
+
+    def explained(self, P: Floats) -> float:
+        """Column by column, the squared length of the projection.
+
+        All of it for a price, and without the least exposure where that has no exact projection.
+        """
+        if self.price > 0.0:
+            return float(np.vdot(P, P))
+        held = 0.0
+        for column in np.ascontiguousarray(P.T):
+            nearest = self.project(column[:, None])
+            if not nearest.exact:
+                nearest = self._project(column[:, None], 0.0)
+            held += float(np.square(nearest.point).sum())
+        return held
+
+    def _moves(self, factor: Factor) -> bool:
+        """Whether single rows of a factor may be moved from group to group."""
+        return factor.moves and self.min_weight == 0.0
+
+    def _groups(
+        self, W: Floats, min_weight: float
+    ) -> Iterator[tuple[Factor, Indices, int, Levels]]:
+        """Each factor with its rows, its share of groups, and the best groups."""
+        shares = self._share_out(W, min_weight).tolist()
+        for (factor, rows), count in zip(self._factors, shares, strict=True):
+            exposure = self._exposure[rows]
+            levels = factor.group(W[rows], None, count, self.price, exposure, min_weight)
+            yield factor, rows, count, levels
+
+    def _project(self, W: Floats, min_weight: float) -> Projection:
+        """The projection for some least exposure."""
+        labels = np.empty(W.shape[0], dtype=np.intp)
+        labels[self._alone] = np.arange(self._alone.size)
+        centers = [W[self._alone]]
+        n_groups, exact = self._alone.size, True
+        for factor, rows, _, levels in self._groups(W, min_weight):
+            labels[rows] = levels.labels + n_groups
+            centers.append(levels.centers)
+            n_groups += levels.centers.shape[0]
+            # Shares of a total are best if the costs of all shares are.
+            shared = isinstance(self.n_clusters, int) and min_weight > 0.0 and factor.moves
+            exact = exact and levels.exact and not shared
+        return _projection(W, labels, np.concatenate(centers), exact)
+
+    def _share_out(self, W: Floats, min_weight: float) -> Labels:
+        """Largest number of groups of each factor, for some least exposure."""
+        if self.n_clusters is None:
+            return np.array([rows.size for _, rows in self._factors], dtype=np.intp)
+        if not isinstance(self.n_clusters, int):
+            return self.n_clusters
+        spare = self.n_clusters - len(self._factors)
+        costs = [
+            factor.costs(
+                W[rows], None, 1 + min(spare, rows.size - 1), self._exposure[rows], min_weight
+            )
+            for factor, rows in self._factors
+        ]
+        return cheapest_shares(costs, self.n_clusters)
+
+
+class BlockClustered(FactorClustered):
     """Rows share weights only inside their block; rows outside all blocks are left alone.
 
     blocks (d,): block of each row, 0 to B - 1, or -1 for rows left alone.
     n_clusters (B,): groups in all blocks together, shared out as is best, or for each block.
     """
 
-    refits = True
-
     def __init__(self, blocks: Labels, n_clusters: int | Labels) -> None:
-        self.n_clusters = n_clusters
-        self._alone = np.flatnonzero(blocks < 0)
-        self._members = [
-            np.flatnonzero(blocks == b) for b in range(int(blocks.max(initial=-1)) + 1)
-        ]
-
-    def project(self, W: Floats) -> Projection:
-        """Each block by itself, with its best number of groups."""
-        labels = np.empty(W.shape[0], dtype=np.intp)
-        labels[self._alone] = np.arange(self._alone.size)
-        centers = [W[self._alone]]
-        n_groups, exact = self._alone.size, True
-        for rows, count in zip(self._members, self.share_out(W), strict=True):
-            grouping = group_rows(W[rows], None, int(count), None)
-            labels[rows] = grouping.labels + n_groups
-            centers.append(grouping.centers)
-            n_groups += grouping.centers.shape[0]
-            exact = exact and grouping.exact
-        return _projection(W, labels, np.concatenate(centers), exact)
-
-    def share_out(self, W: Floats) -> Labels:
-        """Number of groups of each block, for the least squared distance in all."""
-        if not isinstance(self.n_clusters, int):
-            return self.n_clusters
-        spare = self.n_clusters - len(self._members)
-        costs = [_costs(W[rows], 1 + min(spare, rows.size - 1)) for rows in self._members]
-        return cheapest_shares(costs, self.n_clusters)
-
-    def places(self, W: Floats) -> Places:
-        """A row may be in its block's groups, as many as the block has for this matrix."""
-        first = np.empty(W.shape[0], dtype=np.intp)
-        first[self._alone] = np.arange(self._alone.size)
-        last, labels = first + 1, first.copy()
-        n_groups = self._alone.size
-        for rows, count in zip(self._members, self.share_out(W), strict=True):
-            labels[rows] = n_groups + group_rows(W[rows], None, int(count), None).labels
-            first[rows], last[rows] = n_groups, n_groups + count
-            n_groups += int(count)
-        return Places(labels, n_groups, first, last)
-
-    def explained(self, P: Floats) -> float:
-        """Column by column, the squared length of the projection."""
-        columns = np.ascontiguousarray(P.T)
-        return sum(float(np.square(self.project(c[:, None]).point).sum()) for c in columns)
+        n_blocks = int(blocks.max(initial=-1)) + 1
+        factors = [(Nominal(), np.flatnonzero(blocks == b)) for b in range(n_blocks)]
+        super().__init__(factors, blocks.size, n_clusters)
 
 
 def cheapest_shares(costs: list[Floats], total: int) -> Labels:
@@ -254,17 +340,6 @@ def cheapest_shares(costs: list[Floats], total: int) -> Labels:
         shares[b] = choices[b][left]
         left -= shares[b]
     return shares
-
-
-def _costs(rows: Floats, most: int) -> Floats:
-    """Squared distance of the rows to their groups, for 1 to ``most`` groups."""
-    found = []
-    for count in range(1, most + 1):
-        grouping = group_rows(rows, None, count, None)
-        found.append(float(np.square(rows - grouping.centers[grouping.labels]).sum()))
-        if found[-1] == 0.0:
-            break
-    return np.array(found)
 
 
 def _projection(W: Floats, labels: Labels, centers: Floats, exact: bool) -> Projection:

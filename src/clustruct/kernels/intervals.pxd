@@ -12,3 +12,7 @@ cdef void layer_minima(
     Py_ssize_t row_first, Py_ssize_t row_last, Py_ssize_t column_first, Py_ssize_t column_last,
     bint forward, int measure, double noise, double gap,
     double[::1] best, long long[::1] best_column) noexcept nogil
+
+cdef void sweep(
+    double[:, ::1] table, double price, double noise, Py_ssize_t start, Py_ssize_t stop,
+    double[:, ::1] best, int[::1] previous, int[::1] queue, int[::1] since) noexcept nogil

@@ -485,30 +485,48 @@ def priced_sweep(
         Work space: the predecessors that will be best for some position ahead, and where the reign
         of each begins, as distances from ``start``.
     """
+    with cython.nogil:
+        sweep(table, price, noise, start, stop, best, previous, queue, since)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def sweep(
+    table: cython.double[:, ::1],
+    price: cython.double,
+    noise: cython.double,
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    best: cython.double[:, ::1],
+    previous: cython.int[::1],
+    queue: cython.int[::1],
+    since: cython.int[::1],
+) -> cython.void:
+    """``priced_sweep`` for kernels that have released the GIL."""
     sign: cython.Py_ssize_t = 1 if start <= stop else -1
     n: cython.Py_ssize_t = sign * (stop - start)
     head: cython.Py_ssize_t = 0
     tail: cython.Py_ssize_t = 0
-    with cython.nogil:
-        previous[start] = start
-        queue[0] = 0
-        since[0] = 1
-        for step in range(1, n + 1):
-            while head < tail and since[head + 1] <= step:
-                head += 1
-            _reach(table, price, start + sign * queue[head], start + sign * step, best, previous)
+    previous[start] = start
+    queue[0] = 0
+    since[0] = 1
+    for step in range(1, n + 1):
+        while head < tail and since[head + 1] <= step:
+            head += 1
+        _reach(table, price, start + sign * queue[head], start + sign * step, best, previous)
+        begin = step + 1
+        while tail >= head and begin <= n:
+            begin = max(since[tail], step + 1)
+            if not _beats(table, best, start, sign, step, queue[tail], begin, noise):
+                begin = _takeover(table, best, start, sign, step, queue[tail], begin, n, noise)
+                break
+            tail -= 1
             begin = step + 1
-            while tail >= head and begin <= n:
-                begin = max(since[tail], step + 1)
-                if not _beats(table, best, start, sign, step, queue[tail], begin, noise):
-                    begin = _takeover(table, best, start, sign, step, queue[tail], begin, n, noise)
-                    break
-                tail -= 1
-                begin = step + 1
-            if begin <= n:
-                tail = max(tail, head - 1) + 1
-                queue[tail] = step
-                since[tail] = begin
+        if begin <= n:
+            tail = max(tail, head - 1) + 1
+            queue[tail] = step
+            since[tail] = begin
 
 
 def traced_path(previous: cython.int[::1], end: cython.Py_ssize_t):
