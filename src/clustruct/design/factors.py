@@ -58,6 +58,8 @@ class FactorDesign(LocalDesign):
 
     def scores(self, W: Floats) -> Floats:
         """``X W``: the weights of the levels of each row, added up."""
+        if W.shape[0] != self.shape[1]:  # codes are looked up without checks
+            raise ValueError(f"{W.shape[0]} weights were given for {self.shape[1]} columns.")
         scores = np.ascontiguousarray(self._dense.scores(W[self.offsets[-1] :]))
         for f, (first, last) in enumerate(self._columns()):
             weights = np.asarray(W[first:last], dtype=np.float64)
