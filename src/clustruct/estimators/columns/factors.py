@@ -116,18 +116,19 @@ class FactorLevels:
         """Names of the levels, such as "postcode: 1000"."""
         return [f"{self.name}: {'missing' if x is None else x}" for x in self.levels]
 
-    def codes(self, column: Column) -> Indices:
+    def codes(self, column: Column) -> Codes:
         """The level of each row of new data, the number of levels where it is unknown."""
         unknown, known = len(self.levels), {level: q for q, level in enumerate(self.levels)}
         missing = known.pop(None, unknown)
         if self.edges is not None:
             numbers = numbers_of(column, allow_missing=True)
             bins = np.minimum(self.edges.searchsorted(numbers, side="right"), unknown)
-            return np.where(np.isnan(numbers), missing, bins)
+            return as_codes(np.where(np.isnan(numbers), missing, bins), unknown)
         found, values = distinct_values(column)
         self._require_same_type(known, values)
         # The code of missing values, -1, finds the last entry.
-        return np.array([*(known.get(value, unknown) for value in values), missing])[found]
+        places = np.array([*(known.get(value, unknown) for value in values), missing])
+        return as_codes(places, unknown)[found]
 
     def _require_same_type(self, known: Iterable[Any], values: Sequence[Any]) -> None:
         """Complain of numbers where levels are text, or the reverse: none of them is known."""
@@ -292,7 +293,7 @@ def _places(names: list[str], given: Any) -> list[int]:
 # ---- Levels
 
 
-def _learn(column: Column, place: int, asked: Factor) -> tuple[FactorLevels, Indices]:
+def _learn(column: Column, place: int, asked: Factor) -> tuple[FactorLevels, Codes]:
     """All levels of a column, in their order, and the level of each row."""
     if asked.bins is not None:
         numbers_of(column, allow_missing=True)
@@ -310,7 +311,7 @@ def _learn(column: Column, place: int, asked: Factor) -> tuple[FactorLevels, Ind
     learnt = FactorLevels(
         column.name, place, kind, tuple(levels), np.empty(0), min_weight=float(asked.min_weight)
     )
-    return learnt, ranks[codes]
+    return learnt, as_codes(ranks, len(levels))[codes]
 
 
 def _order(column: Column, values: Sequence[Any], given: Sequence[Any] | None) -> Indices:
@@ -355,8 +356,9 @@ def _settled(
         places[:n_values] = edges.searchsorted(values, side="right")
         levels = (*names, *(factor.levels[q] for q in range(n_values, n_levels) if seen[q]))
     shares: Floats = np.bincount(places[seen], weights[seen], len(levels)).astype(np.float64)
-    new = as_codes(places, len(levels)).take(codes)
-    return replace(factor, levels=levels, shares=shares, edges=edges), new
+    if len(levels) < n_levels:
+        codes = as_codes(places, len(levels)).take(codes)
+    return replace(factor, levels=levels, shares=shares, edges=edges), codes
 
 
 def _edges(values: Floats, weights: Floats, bins: int | Sequence[float]) -> Floats:

@@ -85,8 +85,8 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         estimator
             Itself.
         """
-        samples = take_samples(self, X, y, sample_weight)
-        design, response = self._settle(samples.design, samples.shares), self._respond(samples)
+        samples = self._settled(take_samples(self, X, y, sample_weight))
+        design, response = samples.design, self._respond(samples)
         constraint = self.constraint or choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self._blocks(), design.cluster
         )
@@ -96,6 +96,10 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         return self
 
     _validate_matrix = validate_samples
+
+    def _settled(self, samples: Samples) -> Samples:
+        """The samples of a fit, with the levels of factors learnt."""
+        return samples._replace(design=self._settle(samples.design, samples.shares))
 
     def _settle(self, design: Any, weights: Any) -> Design:
         """The design without levels that no weighted sample has; the levels are learnt then."""

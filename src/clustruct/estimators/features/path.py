@@ -96,9 +96,8 @@ def feature_cluster_path(
     names = given.keys() & set(kind._get_param_names()) - {"n_clusters", "n_nonzero"}
     model = kind(**{name: given[name] for name in names})
     model._validate_params()
-    samples = take_samples(model, X, y, sample_weight)
-    design = model._settle(samples.design, samples.shares)
-    objective = choose_objective(design, model._respond(samples), 0.0)
+    samples = model._settled(take_samples(model, X, y, sample_weight))
+    objective = choose_objective(samples.design, model._respond(samples), 0.0)
     grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
     method = model._method(objective.shape).quietly(solver)
     finish = partial(_fields, not model._many_outputs())
