@@ -1,6 +1,7 @@
 """Data frames with categories: fits, predictions and mistakes, against one-hot matrices."""
 
 import pickle
+from dataclasses import replace
 
 import dask.dataframe as dask
 import numpy as np
@@ -376,11 +377,16 @@ def test_bins_of_equal_weight_count_weights_as_repetition():
 def test_plain_pipelines_predict_the_same_also_unknown_levels(case):
     frame, y = policies()
     kind, parameters = CASES[case]
-    frame.loc[frame.index[:20], "city"] = None
-    model = kind(8, **parameters).fit(frame, targets(case, y))
+    frame["city"] = frame["city"].astype(object)
+    frame.loc[frame.index[:10], "city"] = None
+    frame.loc[frame.index[10:20], "city"] = np.nan
+    frame["age"] = frame["age"].where(frame["age"] > 20.0)
+    frame["fleet"] = frame["fleet"].astype(object).where(frame["age"] < 55.0, None)
+    model = kind(12, factors={"age": "nominal"}, **parameters).fit(frame, targets(case, y))
     plain = model.to_sklearn()
     new = frame.copy()
     new.loc[frame.index[20:40], "city"] = "nowhere"
+    new.loc[frame.index[30:40], "age"] = 99.0
     for samples in (frame, new):
         if kind is FeatureClusterClassifier:
             np.testing.assert_allclose(
@@ -388,6 +394,16 @@ def test_plain_pipelines_predict_the_same_also_unknown_levels(case):
             )
         else:
             np.testing.assert_allclose(plain.predict(samples), model.predict(samples), atol=1e-10)
+
+
+def test_bins_have_no_plain_pipeline():
+    frame, y = policies()
+    model = FeatureClusterRegressor(7).fit(frame, y)
+    (first, *others) = model.factors_.factors
+    binned = replace(first, edges=np.arange(5.0))
+    model.factors_ = replace(model.factors_, factors=(binned, *others))
+    with pytest.raises(ValueError, match="'city' has bins"):
+        model.to_sklearn()
 
 
 def test_copies_and_pipelines(tmp_path):
@@ -524,11 +540,14 @@ def test_factors_that_cannot_be(parameters, message):
 # ---- Levels and their order
 
 
-def learn(values, kind="nominal", weights=None, **asked):
+ORDERED = pd.Categorical(["b", "a"], ["b", "z", "a"], ordered=True)
+
+
+def learn(values, weights=None, **asked):
     """The levels of a single column as a fit learns them."""
     frame = pd.DataFrame({"x": values})
-    given = {"x": cs.Factor(kind, **asked)}
-    columns, design = learn_factors(frame, ["x"], "from_dtype", given)
+    given = {"x": cs.Factor(**asked)} if asked else None
+    columns, design = learn_factors(frame, ["x"], [0], given)
     columns, design = columns.settled(design, weights, given)
     return columns, design, frame
 
@@ -541,7 +560,8 @@ def learn(values, kind="nominal", weights=None, **asked):
         ([10, 9, 2, 9], {"kind": "ordinal"}, (2, 9, 10), "ordinal"),
         ([1.5, np.nan, -1.0], {"kind": "cyclic"}, (-1.0, 1.5, None), "cyclic"),
         (["b", "a", "b"], {"levels": ("z", "b", "a")}, ("b", "a"), "nominal"),
-        (pd.Categorical(["b", "a"], ["b", "z", "a"], ordered=True), {}, ("b", "a"), "ordinal"),
+        (ORDERED, {}, ("b", "a"), "ordinal"),
+        (ORDERED, {"kind": "nominal"}, ("b", "a"), "nominal"),
         (pd.Categorical(["b", "a"], ["b", "a"]), {"kind": "increasing"}, ("b", "a"), "increasing"),
         ([True, False], {}, (False, True), "nominal"),
         ([None, None], {}, (None,), "nominal"),
@@ -572,7 +592,14 @@ def test_bins_of_new_values():
     assert columns.encode(new).codes[0].tolist() == [0, 0, 1, 1, 2, 2, 3]  # 3 is unknown
 
 
+def test_bins_of_missing_values_alone():
+    columns, _, _ = learn([np.nan, np.nan], bins=3)
+    assert columns.factors[0].levels == (None,)
+    new = pd.DataFrame({"x": [1.0, np.nan]})
+    assert columns.encode(new).codes[0].tolist() == [1, 0]  # 1 is unknown
+
+
 def test_codes_of_many_levels_take_two_bytes():
-    _, design, _ = learn(np.arange(1000), "ordinal")
+    _, design, _ = learn(np.arange(1000), kind="ordinal")
     assert design.codes[0].dtype == np.uint16
     assert design.codes[0].tolist() == list(range(1000))

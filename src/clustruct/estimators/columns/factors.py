@@ -114,7 +114,7 @@ class FactorLevels:
     @property
     def names(self) -> list[str]:
         """Names of the levels, such as "postcode: 1000"."""
-        return [f"{self.name}: {'missing' if x is None else x}" for x in self.levels]
+        return [f"{self.name}: {_shown(level)}" for level in self.levels]
 
     def codes(self, column: Column) -> Codes:
         """The level of each row of new data, the number of levels where it is unknown."""
@@ -122,7 +122,8 @@ class FactorLevels:
         missing = known.pop(None, unknown)
         if self.edges is not None:
             numbers = numbers_of(column, allow_missing=True)
-            bins = np.minimum(self.edges.searchsorted(numbers, side="right"), unknown)
+            bins = self.edges.searchsorted(numbers, side="right")
+            bins[bins >= len(known)] = unknown  # where all values were missing, no bin is known
             return as_codes(np.where(np.isnan(numbers), missing, bins), unknown)
         found, values = distinct_values(column)
         self._require_same_type(known, values)
@@ -229,7 +230,7 @@ def learn_factors(
     """The factors among the columns of a frame or array, with all their levels, and the design."""
     columns = columns_of(X, names)
     places = _chosen(columns, categorical_features, asked)
-    found = [_learn(columns[j], j, specification(asked, columns[j].name)) for j in places]
+    found = [_learn(columns[j], j, asked) for j in places]
     numeric = tuple(j for j in range(len(columns)) if j not in places)
     learnt = FactorColumns(tuple(names), tuple(each for each, _ in found), numeric)
     sizes = [len(each.levels) for each in learnt.factors]
@@ -237,9 +238,9 @@ def learn_factors(
     return learnt, design
 
 
-def specification(asked: Mapping[str, Any] | None, name: str) -> Factor:
-    """What is asked for of a column; a string is a kind."""
-    given = (asked or {}).get(name, Factor())
+def specification(asked: Mapping[str, Any] | None, name: str, default: str = "nominal") -> Factor:
+    """What is asked for of a column, or else a factor of the default kind; a string is a kind."""
+    given = (asked or {}).get(name, default)
     if isinstance(given, Factor):
         return given
     if not isinstance(given, str):
@@ -293,23 +294,29 @@ def _places(names: list[str], given: Any) -> list[int]:
 # ---- Levels
 
 
-def _learn(column: Column, place: int, asked: Factor) -> tuple[FactorLevels, Codes]:
+def _learn(
+    column: Column, place: int, asked: Mapping[str, Any] | None
+) -> tuple[FactorLevels, Codes]:
     """All levels of a column, in their order, and the level of each row."""
-    if asked.bins is not None:
+    ordered = column.type == "ordered category"
+    given = specification(asked, column.name, "ordinal" if ordered else "nominal")
+    if given.bins is not None:
         numbers_of(column, allow_missing=True)
     codes, values = distinct_values(column)
-    order = _order(column, values, asked.levels)
+    order = _order(column, values, given.levels)
     levels = [values[q] for q in order]
     ranks = np.empty(len(values) + 1, dtype=np.intp)
     ranks[order] = np.arange(len(order))
     ranks[MISSING] = len(levels)  # the last entry, which the code of missing values finds
-    kind = asked.learnt_kind
-    if column.type == "ordered category" and asked.kind == "nominal":
-        kind = "ordinal"
     if (codes == MISSING).any():
         levels.append(None)
     learnt = FactorLevels(
-        column.name, place, kind, tuple(levels), np.empty(0), min_weight=float(asked.min_weight)
+        column.name,
+        place,
+        given.learnt_kind,
+        tuple(levels),
+        np.empty(0),
+        min_weight=float(given.min_weight),
     )
     return learnt, as_codes(ranks, len(levels))[codes]
 
@@ -374,9 +381,16 @@ def _edges(values: Floats, weights: Floats, bins: int | Sequence[float]) -> Floa
     return edges[found[1:] - 1]
 
 
+def _shown(level: Any) -> str:
+    """A level in words; numbers without needless digits."""
+    if level is None:
+        return "missing"
+    return f"{level:.10g}" if isinstance(level, float) else str(level)
+
+
 def _bin_names(edges: Floats) -> tuple[str, ...]:
     """Bins in words, such as "< 25", "25 to 40" and ">= 40"."""
-    shown = [f"{edge:.10g}" for edge in edges]
+    shown = [_shown(edge) for edge in edges]
     if not shown:
         return ("all",)
     inner = [f"{first} to {last}" for first, last in pairwise(shown)]

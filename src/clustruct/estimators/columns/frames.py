@@ -1,6 +1,7 @@
 """Columns of data frames and arrays: their types, their distinct values and their numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,40 +33,40 @@ def is_frame(X: Any) -> bool:
 
 
 def types_of(X: Any) -> list[str]:
-    """Types of the columns; other frames than those of pandas are not converted for it."""
-    return [
-        _type_of(series)
-        for series in _all_series(X if hasattr(X, "iloc") else X.head(0).to_pandas())
-    ]
+    """Types of the columns; frames of other libraries than pandas are not converted for it."""
+    if hasattr(X, "iloc"):
+        return [_type_of(dtype, partial(_series, X, j)) for j, dtype in enumerate(X.dtypes)]
+    return [_type_of(dtype) for dtype in X.head(0).to_pandas().dtypes]
 
 
 def columns_of(X: Any, names: Sequence[str]) -> list[Column]:
     """The columns of a frame, or of an array, under given names."""
     if is_frame(X):
-        each = _all_series(X if hasattr(X, "iloc") else X.to_pandas())
-        types = [_type_of(series) for series in each]
+        frame = X if hasattr(X, "iloc") else X.to_pandas()
+        each = [_series(frame, j) for j in range(frame.shape[1])]
+        types = types_of(frame)
     else:
         each = list(np.asarray(X).T)
         types = [_type_of_array(values) for values in each]
     return [Column(*parts) for parts in zip(names, each, types, strict=True)]
 
 
-def _all_series(frame: Any) -> list[Any]:
-    """The columns of a frame of pandas, also where names are repeated."""
-    return [frame.iloc[:, place] for place in range(frame.shape[1])]
+def _series(frame: Any, place: int) -> Any:
+    """A column of a frame of pandas, also where names are repeated."""
+    return frame.iloc[:, place]
 
 
-def _type_of(series: Any) -> str:
-    """The type of a series of pandas."""
-    if hasattr(series, "cat"):
-        return "ordered category" if series.cat.ordered else "category"
-    if series.dtype.type is str:
-        return "text"
-    kind = getattr(series.dtype, "kind", "O")
+def _type_of(dtype: Any, values: Callable[[], Any] | None = None) -> str:
+    """The type of a column of pandas; objects are looked at where there are values."""
+    if hasattr(dtype, "categories"):
+        return "ordered category" if dtype.ordered else "category"
+    kind = getattr(dtype, "kind", "O")
     if kind == "O":
+        if dtype.type is str or values is None:
+            return "text"
         from pandas.api.types import infer_dtype
 
-        found = infer_dtype(series, skipna=True)
+        found = infer_dtype(values(), skipna=True)
         return "number" if found in NUMBERS else "boolean" if found in BOOLEANS else "text"
     return "number" if kind in "iuf" else "boolean" if kind == "b" else "other"
 

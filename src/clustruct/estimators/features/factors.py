@@ -1,8 +1,9 @@
 """Frames with categories as samples of models of features, and these models without groups."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -65,66 +66,69 @@ def _require_only_factors(model: Any) -> None:
 # ---- Without groups
 
 
+def centred(factors: FactorColumns, W: Floats) -> tuple[Floats, Floats]:
+    """Weights of one-hot columns, and what the intercept gains.
+
+    The mean of each factor goes into the intercept, so that a row of zeros, which an encoder makes
+    of an unknown level, has the mean effect of the factor.
+    """
+    parts, gained, first = [], np.zeros(W.shape[1]), 0
+    for factor in factors.factors:
+        mine = W[first : first + len(factor.levels)]
+        mean = factor.shares @ mine
+        parts.append(mine[_encoding(factor).places] - mean)
+        gained, first = gained + mean, first + len(factor.levels)
+    return np.concatenate([*parts, W[first:]]), gained
+
+
 def as_pipeline(factors: FactorColumns, linear: Any, by_name: bool) -> Pipeline:
     """A fitted pipeline of one-hot encoders and a linear model of `centred` weights."""
-    each = factors.factors
     steps: list[tuple[str, Any, list[Any]]] = []
-    for factor in each:
+    for factor in factors.factors:
         if factor.edges is not None:
             raise ValueError(
-                f"The factor {factor.name!r} has bins, which no fitted encoder of scikit-learn "
-                "stands for. Cut the column before the fit, for instance by pandas.cut."
+                f"The factor {factor.name!r} has bins, for which scikit-learn has no fitted encoder. "
+                "Cut the column before the fit, for instance by pandas.cut."
             )
-        encoder = OneHotEncoder(categories=[_categories(factor)], handle_unknown="ignore")
+        encoder = OneHotEncoder(categories=[_encoding(factor).categories], handle_unknown="ignore")
         steps.append((f"factor{factor.place}", encoder, [factor.place]))
     steps.append(("numeric", "passthrough", list(factors.numeric)))
     if by_name:
         steps = [(name, step, [factors.names[j] for j in mine]) for name, step, mine in steps]
-    linear.n_features_in_ = factors.n_weights
     columns = ColumnTransformer(steps).fit(_example(factors, by_name))
+    linear.n_features_in_ = int(linear.coef_.shape[-1])
     return Pipeline([("columns", columns), ("linear", linear)])
 
 
-def centred(factors: FactorColumns, W: Floats) -> tuple[Floats, Floats]:
-    """Weights whose mean over the levels of each factor is zero, and what the intercept gains.
+class Encoding(NamedTuple):
+    """Levels of a factor as an encoder takes them: their categories and their places."""
 
-    A row without level, which an encoder gives zeros, then has the mean effect of the factor. The
-    levels are in the order of `_categories`.
-    """
-    moved, gained, first = W.copy(), np.zeros(W.shape[1]), 0
-    for factor in factors.factors:
-        last = first + len(factor.levels)
-        mean = factor.shares @ W[first:last]
-        moved[first:last] = W[first:last][_order(factor)] - mean
-        gained, first = gained + mean, last
-    return moved, gained
+    categories: NDArray[Any]
+    places: list[int]
 
 
-def _order(factor: FactorLevels) -> list[int]:
-    """Levels in an order that an encoder takes: numbers ascending, missing values last."""
-    levels = factor.levels
-    if any(isinstance(level, str) for level in levels):
-        return list(range(len(levels)))
-    return sorted(range(len(levels)), key=lambda q: (levels[q] is None, levels[q]))
-
-
-def _categories(factor: FactorLevels) -> Any:
-    """Levels as an encoder takes them."""
-    levels = [factor.levels[q] for q in _order(factor)]
-    whole = None not in levels and not any(isinstance(level, str) for level in levels)
-    found = [np.nan if level is None else level for level in levels]
-    return np.array(found) if whole else np.array(found, dtype=object)
+def _encoding(factor: FactorLevels) -> Encoding:
+    """Numbers ascending, missing values last; objects may be missing in two ways."""
+    places = [q for q, level in enumerate(factor.levels) if level is not None]
+    levels = [factor.levels[q] for q in places]
+    missing = [q for q, level in enumerate(factor.levels) if level is None]
+    if all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
+        places.sort(key=factor.levels.__getitem__)
+        found = [*sorted(levels), *(np.nan for _ in missing)]
+        return Encoding(np.array(found, dtype=np.float64), [*places, *missing])
+    if not missing:
+        return Encoding(np.array(levels), places)
+    return Encoding(np.array([*levels, None, np.nan], dtype=object), [*places, *missing, *missing])
 
 
 def _example(factors: FactorColumns, by_name: bool) -> Any:
     """Rows that have all levels, as a frame if the model was fitted to one."""
-    height = max(len(factor.levels) for factor in factors.factors)
-    columns = [np.zeros(height) for _ in factors.names]
-    for factor in factors.factors:
-        columns[factor.place] = np.resize(_categories(factor), height)
-    if not by_name:
-        numbers = all(column.dtype.kind in "biuf" for column in columns)
-        return np.column_stack([c if numbers else c.astype(object) for c in columns])
-    from pandas import DataFrame
+    each = {factor.place: _encoding(factor).categories for factor in factors.factors}
+    height = max(categories.size for categories in each.values())
+    columns = [np.resize(each.get(j, np.zeros(1)), height) for j in range(len(factors.names))]
+    if by_name:
+        from pandas import DataFrame
 
-    return DataFrame(dict(zip(factors.names, columns, strict=True)))
+        return DataFrame(dict(zip(factors.names, columns, strict=True)))
+    numbers = all(column.dtype.kind in "biuf" for column in columns)
+    return np.column_stack([c if numbers else c.astype(object) for c in columns])
