@@ -87,7 +87,7 @@ def as_pipeline(factors: FactorColumns, linear: Any, by_name: bool) -> Pipeline:
     for factor in factors.factors:
         if factor.edges is not None:
             raise ValueError(
-                f"The factor {factor.name!r} has bins, for which scikit-learn has no fitted encoder. "
+                f"The factor {factor.name!r} has bins, and scikit-learn has no encoder for them. "
                 "Cut the column before the fit, for instance by pandas.cut."
             )
         encoder = OneHotEncoder(categories=[_encoding(factor).categories], handle_unknown="ignore")
