@@ -32,7 +32,7 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The same inside of rooms that have rooms of their own.
 INNER_FLOORS = {
-    "design": ({"local"}, {"sparse"}, {"device", "partitioned"}),
+    "design": ({"local"}, {"sparse", "factors"}, {"device", "partitioned"}),
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
     "estimators": (

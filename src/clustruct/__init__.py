@@ -9,6 +9,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # type checkers take it for True; importing it would triple the cost
 if TYPE_CHECKING:
     from clustruct import datasets, plot
+    from clustruct.estimators.columns.factors import Factor
     from clustruct.estimators.features.blocks import column_blocks
     from clustruct.estimators.features.models import (
         FeatureClusterClassifier,
@@ -59,6 +60,7 @@ _HOMES = {
     name: f"{__name__}.{module}".rstrip(".")
     for module, names in {
         "": "datasets plot",
+        "estimators.columns.factors": "Factor",
         "estimators.features.blocks": "column_blocks",
         "estimators.features.models": "FeatureClusterRegressor FeatureClusterClassifier",
         "estimators.features.path": "feature_cluster_path",
@@ -85,6 +87,7 @@ __all__ = [
     "FeatureClusterClassifierCV",
     "feature_cluster_path",
     "column_blocks",
+    "Factor",
     "SampleClusterRegressor",
     "SampleClusterClassifier",
     "SampleClusterRegressorCV",

@@ -73,7 +73,7 @@ def require_kind(model: Any, *kinds: str) -> Any:
 def feature_names(model: Any, given: Sequence[str] | None = None) -> NDArray[np.object_]:
     """Names of the features that the estimator sees: those given, or as far as the model knows."""
     estimator, before = final_estimator(model), steps_before(model)
-    n_features = int(estimator.n_features_in_)
+    n_features = n_weights(estimator)
     names: Any = given
     if given is not None and len(given) != n_features:
         raise ValueError(
@@ -85,11 +85,24 @@ def feature_names(model: Any, given: Sequence[str] | None = None) -> NDArray[np.
             names = before.get_feature_names_out()
         except (AttributeError, ValueError, NotFittedError):
             names = None
+    if factors_of(estimator) is not None and given is None:
+        names = factors_of(estimator).weight_names
     if names is None or len(names) != n_features:
         names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         names = [f"x{j}" for j in range(n_features)]
     return np.array([str(name) for name in names], dtype=object)
+
+
+def factors_of(model: Any) -> Any:
+    """The factors that a model was fitted to, or None for a matrix of numbers."""
+    return getattr(final_estimator(model), "factors_", None)
+
+
+def n_weights(model: Any) -> int:
+    """Number of features, where levels of factors count as features."""
+    estimator, factors = final_estimator(model), factors_of(model)
+    return int(estimator.n_features_in_ if factors is None else factors.n_weights)
 
 
 @dataclass(frozen=True)
@@ -256,7 +269,7 @@ def most_groups(estimator: Any) -> float:
         return len(estimator.tasks_)
     if hasattr(estimator, "experts_"):
         return len(estimator.classes_) - 1 if hasattr(estimator, "classes_") else np.inf
-    return int(estimator.n_features_in_)
+    return n_weights(estimator)
 
 
 def grid_ends(model: Any, search: Any = None) -> list[Edge]:

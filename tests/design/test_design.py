@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from clustruct.design import CHUNK_BYTES, DenseDesign, GroupedDesign, SparseDesign, as_design
+from clustruct.design import (
+    CHUNK_BYTES,
+    DenseDesign,
+    FactorDesign,
+    GroupedDesign,
+    SparseDesign,
+    as_design,
+)
 
 N, D = 60, 9
 
@@ -55,7 +62,14 @@ LAYOUTS = {
     "csr memory map": lambda X, folder: read_only_sparse(sparse.csr_matrix(X), folder),
     "csc memory map": lambda X, folder: read_only_sparse(sparse.csc_array(X), folder),
 }
-every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+# Levels of factors that make D columns with the numeric ones, and whether some rows have no level.
+FACTORS = {
+    "factors": ((3, 4), False),
+    "factors, unknown levels": ((3, 4), True),
+    "factors alone": ((2, 2, 5), True),
+    "numeric columns alone": ((), False),
+}
+every_layout = pytest.mark.parametrize("layout", [*LAYOUTS, *FACTORS])
 
 
 def contents(matrix):
@@ -63,9 +77,27 @@ def contents(matrix):
     return [part.tobytes() for part in parts]
 
 
+def coded(n_levels, unknown):
+    """A design of factors and numeric columns, and the matrix that it stands for."""
+    rng = np.random.default_rng(0)
+    codes = [rng.integers(0, n + unknown, N) for n in n_levels]
+    expected = np.concatenate([np.empty(0), *(rng.dirichlet(np.ones(n)) for n in n_levels)])
+    numeric = rng.standard_normal((N, D - sum(n_levels)))
+    rows = [np.vstack([np.eye(n), np.zeros(n)]) for n in n_levels]
+    if unknown:
+        parts = np.split(expected, np.cumsum(n_levels)[:-1])
+        rows = [np.vstack([np.eye(p.size), p]) for p in parts]
+    X = np.hstack([*(row[code] for row, code in zip(rows, codes, strict=True)), numeric])
+    return FactorDesign(codes, n_levels, numeric, expected if unknown else None), X
+
+
 @pytest.fixture
 def made(layout, tmp_path):
     """A design, the same numbers in double precision, and the relative error to expect."""
+    if layout in FACTORS:
+        design, X = coded(*FACTORS[layout])
+        yield design, X, X, True
+        return
     X = sparse_matrix(np.random.default_rng(0))
     matrix = LAYOUTS[layout](X, tmp_path)
     before = contents(matrix)
@@ -140,6 +172,30 @@ def test_grouped_design_is_the_product_with_the_assignment(made):
 
 
 @every_layout
+def test_rows_are_those_of_the_matrix(made):
+    design, X, _, exact = made
+    tolerance = 1e-12 if exact else 1e-5
+    rng = np.random.default_rng(5)
+    W, B, mask = rng.standard_normal((D, 2)), rng.standard_normal((N, 2)), rng.random(N) < 0.4
+    index = np.flatnonzero(mask)
+    some, (beside,) = design.only(mask, B)
+    assert some.shape == (index.size, D)
+    np.testing.assert_array_equal(beside, B[mask])
+    np.testing.assert_allclose(some.scores(W), X[mask] @ W, atol=tolerance)
+    np.testing.assert_allclose(
+        design.rows(index[::-1]).scores(W), X[index[::-1]] @ W, atol=tolerance
+    )
+    fetched, (beside,) = design.fetch(index, B)
+    np.testing.assert_array_equal(beside, B[mask])
+    fetched = fetched.toarray() if sparse.issparse(fetched) else fetched
+    np.testing.assert_allclose(fetched, X[mask], atol=tolerance)
+    products = (B[:, :, None] * X[:, None, :]).reshape(N, -1)
+    np.testing.assert_allclose(design.row_products(B), products, atol=tolerance)
+    np.testing.assert_array_equal(design.over(B).scores(W[:2]), B @ W[:2])
+    np.testing.assert_allclose(design.by_rows().scores(W), X @ W, atol=tolerance)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_size_is_told(made):
     design, _, matrix, _ = made
     assert design.shape == (N, D)
@@ -238,6 +294,43 @@ def test_sparse_is_never_made_dense(monkeypatch):
     design.cross(np.ones((200, 2)), np.ones(50))
     design.group_sums(np.zeros(50, dtype=np.intp), 1)
     GroupedDesign(design, np.zeros(50, dtype=np.intp), 1).scores(np.ones((1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("n_levels", "kind"),
+    [(1, "u1"), (255, "u1"), (256, "u2"), (65_535, "u2"), (65_536, "i4")],
+)
+def test_codes_take_the_smallest_type_that_has_room_for_no_level(n_levels, kind):
+    codes = np.array([0, n_levels - 1, n_levels])  # the last one is of no level
+    others = np.array([1, 0, 1])
+    design = FactorDesign([codes, others], [n_levels, 2], np.empty((3, 0)))
+    assert [mine.dtype for mine in design.codes] == [np.dtype(kind), np.uint8]
+    assert design.codes[0].tolist() == codes.tolist()
+    assert design.n_entries == 6
+    assert design.offsets.tolist() == [0, n_levels, n_levels + 2]
+    W = np.arange(1.0, n_levels + 3.0)[:, None]
+    expected = [1.0 + (n_levels + 2), n_levels + (n_levels + 1.0), n_levels + 2.0]
+    assert design.scores(W)[:, 0].tolist() == expected
+    if n_levels < 1000:  # codes of two types
+        X, shares = design.fetch(np.arange(3))[0], np.array([0.2, 0.3, 0.5])
+        gram = design.gram(shares, np.zeros(n_levels + 2))
+        np.testing.assert_allclose(gram, X.T @ (shares[:, None] * X), atol=1e-15)
+
+
+def test_products_with_factors_never_form_the_matrix(monkeypatch):
+    def refuse(self):
+        raise AssertionError("the matrix was formed")
+
+    monkeypatch.setattr(FactorDesign, "_as_dense", refuse)
+    rng = np.random.default_rng(0)
+    design = FactorDesign([rng.integers(0, 7, 50)], [7], rng.standard_normal((50, 2)))
+    shares, R = np.full(50, 0.02), rng.standard_normal((50, 2))
+    design.moments(shares)
+    design.gram(shares, np.zeros(9))
+    design.cross(R, np.zeros(9))
+    design.adjoint(R)
+    design.rows(np.arange(9)).group_sums(rng.integers(-1, 3, 9), 3)
+    GroupedDesign(design, np.zeros(9, dtype=np.intp), 1).scores(np.ones((1, 1)))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1)])

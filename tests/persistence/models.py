@@ -22,6 +22,16 @@ CLASSES = cs.datasets.make_experts(120, 3, 2, n_outputs=4, classification=True, 
 TASKS = cs.datasets.make_clustered_tasks(12, 4, 6, 2, random_state=0)
 NAMED = pd.DataFrame(FEATURES.X, columns=[f"größe {j}" for j in range(8)])
 SIGNS = np.where(FEATURES.y > 0, "up", "dn")
+LEVELS = np.arange(60) % 5
+COUNTRIES = ["at", None, "ch", "de", "größer"]
+FRAME = pd.DataFrame(
+    {
+        "country": [COUNTRIES[level] for level in LEVELS],
+        "size": FEATURES.X[:, 0],
+        "new": LEVELS % 2 == 0,
+        "age": LEVELS // 2,
+    }
+)
 
 
 def of_features():
@@ -40,6 +50,8 @@ def of_features():
     thirds = np.digitize(FEATURES.y, np.quantile(FEATURES.y, [1 / 3, 2 / 3]))
     single = FEATURES.X.astype(np.float32)
     yield cs.FeatureClusterClassifier(2, loss="squared").fit(single, thirds), single
+    factors = {"age": "nominal", "country": cs.Factor(levels=["de", "ch", "at", "größer", "fr"])}
+    yield cs.FeatureClusterRegressor(6, factors=factors).fit(FRAME, FEATURES.y), FRAME
     grid = {"alphas": (1e-1, 1e-2), "random_state": 0}
     search = cs.FeatureClusterRegressorCV(range(1, 4), cv=KFold(3), **grid)
     yield search.fit(NAMED, FEATURES.y), NAMED

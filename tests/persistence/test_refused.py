@@ -22,7 +22,7 @@ import clustruct as cs
 from clustruct._atomic import replacing
 from clustruct.persistence import archive
 from clustruct.persistence.values import _DECODERS
-from tests.persistence.models import EXPERTS, FEATURES, same
+from tests.persistence.models import EXPERTS, FEATURES, FRAME, same
 
 
 @pytest.fixture(scope="module")
@@ -356,6 +356,27 @@ def test_groups_that_compiled_code_could_not_bear(path, labels):
     with pytest.raises(
         ValueError, match="groups of a FeatureClusterRegressor in it are impossible"
     ):
+        cs.load(path)
+
+
+FACTOR_CHANGES = {
+    "more levels than weights": lambda f: f["levels"]["tuple"].append("xx"),
+    "no levels": lambda f: f.update(levels=3),
+    "edges": lambda f: f.update(edges=f["shares"]),
+}
+
+
+@pytest.mark.parametrize("change", FACTOR_CHANGES)
+def test_factors_that_compiled_code_could_not_bear(tmp_path, change):
+    path = tmp_path / "model.clustruct"
+    cs.save(cs.FeatureClusterRegressor(6).fit(FRAME, FEATURES.y), path)
+
+    def alter(state, members):
+        columns = state["factors_"]["object"][1]
+        FACTOR_CHANGES[change](columns["factors"]["tuple"][0]["object"][1])
+
+    altered(path, alter)
+    with pytest.raises(ValueError, match="factors of a model in it are impossible"):
         cs.load(path)
 
 

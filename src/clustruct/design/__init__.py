@@ -5,6 +5,7 @@ as the outputs. Objectives and solvers know nothing else of ``X``, so that a mat
 cluster or on a GPU is a new design, not a new solver. The rest of the package imports from here.
 """
 
+from clustruct.design.factors import FactorDesign, as_codes
 from clustruct.design.grouped import GroupedDesign
 from clustruct.design.local import (
     CHUNK_BYTES,
@@ -25,6 +26,7 @@ __all__ = [
     "Beside",
     "DenseDesign",
     "Design",
+    "FactorDesign",
     "GroupedDesign",
     "LocalDesign",
     "Operator",
@@ -32,6 +34,7 @@ __all__ = [
     "Rows",
     "SparseDesign",
     "apply",
+    "as_codes",
     "as_design",
     "assignment",
     "average",

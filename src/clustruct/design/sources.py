@@ -18,6 +18,7 @@ from sklearn.utils import check_array
 
 from clustruct import arrays
 from clustruct.arrays import to_host
+from clustruct.design.factors import FactorDesign
 from clustruct.design.local import Check, DenseDesign, Design, PickingDesign
 from clustruct.design.sparse import SparseDesign
 
@@ -37,8 +38,10 @@ class Beside(NamedTuple):
     check: Check
 
 
-def as_design(X: Any, *, in_stretches: bool = False) -> DenseDesign | SparseDesign:
-    """The design of a validated matrix on the host: a NumPy array, or CSR or CSC."""
+def as_design(X: Any, *, in_stretches: bool = False) -> DenseDesign | SparseDesign | FactorDesign:
+    """The design of a validated matrix on the host: a NumPy array, CSR or CSC, or coded factors."""
+    if isinstance(X, FactorDesign):
+        return X
     return SparseDesign(X) if issparse(X) else DenseDesign(X, in_stretches=in_stretches)
 
 
@@ -118,6 +121,8 @@ def is_partitioned(X: Any) -> bool:
 
 def _place_whole(X: Any, validate: Callable[..., Any]) -> PickingDesign:
     """The design of a matrix in one piece, on the host or on a device."""
+    if isinstance(X, FactorDesign):  # rows of a frame that was validated before
+        return X
     if not (_library(X) in LIBRARIES and get_config()["array_api_dispatch"]):
         return as_design(validate(X, **MATRIX_CHECKS))
     from clustruct.design.device import DeviceDesign, SparseDeviceDesign, as_rows

@@ -63,7 +63,7 @@ callback : callable
 FEATURES = """
 n_clusters : int, mapping or None
     Largest number of distinct weights. With `blocks`, the number in all blocks together, or a
-    mapping from block to number. None sets no limit.
+    mapping from block to number; with factors, the same for these. None sets no limit.
 n_nonzero : int
     Largest number of features with a nonzero weight; None for no limit. Weight zero does not count
     as a group.
@@ -72,6 +72,14 @@ blocks : array-like of shape (n_features,)
 constraint : object
     A set of weights with its projection, see "Extending". It replaces the one that `n_clusters`,
     `n_nonzero` and `blocks` define; a search then varies alpha only.
+categorical_features : "from_dtype", array-like or None
+    Columns of a data frame whose values are levels of a factor: by their type (category, text, and
+    boolean beside these), by name or number, or as a mask; None for none. Levels are grouped inside
+    their column, numeric columns keep their own weight.
+factors : mapping from str to str or Factor
+    Kinds of factors by column: ``"nominal"``, ``"ordinal"`` (as ordered categories are),
+    ``"increasing"``, ``"decreasing"``, ``"cyclic"``, or a `Factor`. Numeric columns that are named
+    become factors, each distinct value a level.
 fit_intercept : bool
     Whether to add an intercept, which is neither penalised nor clustered.
 solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}
@@ -85,8 +93,8 @@ n_init : "auto" or int
 
 FEATURE_SEARCH = """
 n_clusters : int or sequence, default=(2, 3, ..., 15)
-    Numbers of groups to try; with `blocks`, each an integer or a mapping. None is a weight for
-    every feature, without groups.
+    Numbers of groups to try; with `blocks` or factors, each an integer or a mapping. Totals that do
+    not give every factor a group are left out. None is a weight for every feature, without groups.
 alphas : "auto", float or sequence of float
     Strengths of the ridge penalty to try. "auto" takes ten, half a decade apart, on the scale of
     the loss: from ten times its mean curvature (for squared loss the mean variance of the columns)
@@ -208,7 +216,7 @@ criterion : {"cv"}
 # ---- Arguments of methods
 
 ARGUMENTS = """
-X : {array-like, sparse matrix} of shape (n_samples, n_features)
+X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
     Samples.
 y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     Targets.
@@ -294,6 +302,11 @@ relax_ : float
 """
 
 OF_FEATURES = """
+factors_ : FactorColumns or None
+    Factors of a data frame: names, kinds, levels and their shares of the weight. The weights, in
+    `coef_` and `labels_`, are then those of the levels of each factor, followed by the numeric
+    columns. A missing value is a level of its own if one was seen in `fit`; any other value without
+    a level has the mean effect of the levels, weighted by their shares. None for numbers alone.
 labels_ : ndarray of shape (n_features,)
     Group of each feature, -1 for weight zero by `n_nonzero`.
 cluster_values_ : ndarray of shape (n_groups,) or (n_groups, n_outputs)

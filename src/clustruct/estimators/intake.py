@@ -55,7 +55,12 @@ def validate(model: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Design,
 
 def place_matrix(model: Any, X: Any, *, reset: bool = False) -> Design:
     """Validate a matrix and return its design."""
-    return place(X, partial(validate_data, model, reset=reset))
+    return place(X, _validator(model, reset))
+
+
+def _validator(model: Any, reset: bool) -> Callable[..., Any]:
+    """How a matrix is validated for a model: by its own method, or else by scikit-learn."""
+    return partial(getattr(model, "_validate_matrix", partial(validate_data, model)), reset=reset)
 
 
 def apply_model(
@@ -72,7 +77,7 @@ def apply_model(
     axes after the first, None for a vector.
     """
     axes = () if width is None else (width,) if isinstance(width, int) else width
-    return apply(function, X, partial(validate_data, model, reset=False), axes, dtype, beside)
+    return apply(function, X, _validator(model, reset=False), axes, dtype, beside)
 
 
 def beside_targets(model: Any, y: Any) -> Beside:
@@ -140,7 +145,7 @@ def check_groups(n_samples: int, groups: ArrayLike | None) -> NDArray[Any] | Non
 
 
 def names_of_features(estimator: Any) -> NDArray[Any]:
-    """Names of the features that an estimator was fitted to, or ``x0``, ``x1``, ..."""
+    """Names of the columns that an estimator was fitted to, or ``x0``, ``x1``, ..."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)

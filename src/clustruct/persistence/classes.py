@@ -19,6 +19,7 @@ from clustruct.results.scores import ScoreTable
 _OWN = {
     f"clustruct.{name}": f"clustruct.{module}"
     for module, names in {
+        "estimators.columns.factors": "Factor FactorColumns FactorLevels",
         "estimators.columns.transformers": (
             "DateToDays FilledText LevelEncoder MissingFlag WordsOfColumn WrittenDates "
             "WrittenNumbers"
@@ -72,7 +73,14 @@ _FOREIGN = {
 }
 _MODULES = {**_OWN, **_FOREIGN}
 # Parameters that estimators have gained, with the value that older files stand for.
-_ADDED = {"constraint": None, "criterion": "cv", "rule": "fewest", "scoring": None}
+_ADDED = {
+    "categorical_features": "from_dtype",
+    "constraint": None,
+    "criterion": "cv",
+    "factors": None,
+    "rule": "fewest",
+    "scoring": None,
+}
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
@@ -166,6 +174,8 @@ def _check_groups(model: FeatureCluster) -> None:
     if labels is None:
         return
     counts = getattr(model, "n_features_in_", None), getattr(model, "n_clusters_", None)
+    if model.factors_ is not None:
+        counts = _n_weights(model.factors_), counts[1]
     if (
         not isinstance(labels, np.ndarray)
         or labels.dtype != np.intp
@@ -174,6 +184,19 @@ def _check_groups(model: FeatureCluster) -> None:
         or not all(-1 <= label < counts[1] for label in (labels.min(), labels.max()))
     ):
         raise ValueError(f"the groups of a {type(model).__name__} in it are impossible")
+
+
+def _n_weights(factors: Any) -> int:
+    """Levels and numeric columns of factors, if these fit together."""
+    try:
+        for factor in factors.factors:
+            n_bins = len(factor.levels) - (None in factor.levels)
+            good = factor.edges is None or factor.edges.shape in ((n_bins - 1,), (0,))
+            if not good or factor.shares.shape != (len(factor.levels),):
+                raise ValueError("shapes differ")
+        return int(factors.n_weights)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError("the factors of a model in it are impossible") from error
 
 
 def _fill_scores(table: ScoreTable) -> None:

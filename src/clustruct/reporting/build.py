@@ -14,7 +14,7 @@ from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
 from clustruct.figures.numbers import score_text
-from clustruct.inspection import final_estimator, kind_of
+from clustruct.inspection import factors_of, final_estimator, kind_of
 from clustruct.reporting.comparing.comparison import Comparison, compare, hold_out
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.content import describe
@@ -94,6 +94,11 @@ def report(
     True
     """
     kind_of(model)  # complains of what cannot be reported on before anything else is done
+    if factors_of(model) is not None:
+        raise ValueError(
+            "The model was fitted to a frame with factors, which reports do not show yet. Print "
+            "model.clusters(), or draw clustruct.plot.weights(model)."
+        )
     _environment()
     data = _as_data(model, X, y, tasks)
     if (X_test is None) != (y_test is None):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
+from typing import cast as cast_to
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +18,17 @@ from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, cast
 from clustruct.design import Design, PickingDesign, Rows
+from clustruct.estimators.columns.factors import FROM_DTYPE, Factor, FactorColumns
 from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
-from clustruct.estimators.features.grid import Count, Method, choose_constraint, choose_objective
+from clustruct.estimators.features.factors import as_pipeline, centred, validate_samples
+from clustruct.estimators.features.grid import (
+    Blocks,
+    Count,
+    Method,
+    choose_constraint,
+    choose_objective,
+)
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
@@ -44,14 +53,19 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     n_nonzero: int | None = None
     blocks: ArrayLike | None = None
     constraint: Any = None  # a `Constraint`; one without `places` is not searched
+    categorical_features: str | ArrayLike | None = FROM_DTYPE
+    factors: Mapping[str, str | Factor] | None = None
     init: str | ArrayLike = "auto"
     n_jobs: int | None = field(default=None, init=False)  # of searches only
 
+    factors_: ClassVar[FactorColumns | None] = None  # of models fitted to numbers, also old ones
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "blocks": ["array-like", None],
         "constraint": [HasMethods(["project", "explained"]), None],
+        "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
+        "factors": [Mapping, None],
         "solver": [StrOptions(set(RECIPES))],
         "init": [StrOptions({"auto", "greedy", "zeros"}), "array-like"],
     }
@@ -71,15 +85,33 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         estimator
             Itself.
         """
-        samples = take_samples(self, X, y, sample_weight)
+        samples = self._settled(take_samples(self, X, y, sample_weight))
         design, response = samples.design, self._respond(samples)
         constraint = self.constraint or choose_constraint(
-            design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
+            design.shape[1], self.n_clusters, self.n_nonzero, self._blocks(), design.cluster
         )
         method = self._method((design.shape[1], response.n_outputs))
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
         self._follow(design)
         return self
+
+    _validate_matrix = validate_samples
+
+    def _settled(self, samples: Samples) -> Samples:
+        """The samples of a fit, with the levels of factors learnt."""
+        return samples._replace(design=self._settle(samples.design, samples.shares))
+
+    def _settle(self, design: Any, weights: Any) -> Design:
+        """The design without levels that no weighted sample has; the levels are learnt then."""
+        if self.factors_ is None:
+            return cast_to(Design, design)
+        learnt, design = self.factors_.settled(design, weights, self.factors)
+        self.factors_ = learnt  # type: ignore[misc]
+        return design
+
+    def _blocks(self) -> Blocks:
+        """Where weights may be shared."""
+        return self.blocks if self.factors_ is None else self.factors_
 
     def _follow(self, design: Design) -> None:
         """Weights go where the samples are."""
@@ -153,11 +185,12 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         -------
         FeatureGroups
             A list of `FeatureGroup`.
-            In the order of their values; the features without weight, if any, come last with
-            label -1. ``pandas.DataFrame(model.clusters())`` makes a data frame of it.
+            In the order of their values, for factors one factor after the other; the features
+            without weight, if any, come last with label -1. ``pandas.DataFrame(model.clusters())``
+            makes a data frame of it.
         """
         check_is_fitted(self)
-        names, weights, many = names_of_features(self), self._weights, self._many_outputs()
+        names, weights, many = self._weight_names(), self._weights, self._many_outputs()
         order = np.argsort(self.labels_, kind="stable")
         bounds = np.flatnonzero(np.diff(self.labels_[order])) + 1
         groups = [
@@ -171,7 +204,16 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         ]
         if groups[0].label < 0:
             groups = [*groups[1:], groups[0]]
+        if self.factors_ is not None:
+            factor = dict(zip(self.labels_.tolist(), self.factors_.blocks.tolist(), strict=True))
+            groups.sort(key=lambda group: (factor[group.label] < 0, factor[group.label]))
         return FeatureGroups(groups, map(str, getattr(self, "classes_", ())))
+
+    def _weight_names(self) -> NDArray[Any]:
+        """Names of the features, or of the levels and columns that have weights."""
+        if self.factors_ is None:
+            return names_of_features(self)
+        return np.array(self.factors_.weight_names, dtype=object)
 
     def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.
@@ -179,13 +221,25 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         Returns
         -------
         LinearRegression, LogisticRegression or RidgeClassifier
-            Fitted, with the same predictions; a model of another class if the loss says so.
+            Fitted, with the same predictions; a model of another class if the loss says so. A model
+            with factors becomes a `Pipeline` of one-hot encoders and one of these.
         """
         check_is_fitted(self)
-        loss, linear = loss_of(self), (self.coef_, self.intercept_, self.fit_intercept)
+        if self.factors_ is None:
+            return with_features_of(self, self._plainly(self.coef_, self.intercept_))
+        W, gained = centred(self.factors_, self._weights)
+        coef = W.T if self.coef_.ndim == 2 else W[:, 0]
+        intercept = self._offset + gained
+        linear = self._plainly(coef, intercept if np.ndim(self.intercept_) else intercept[0])
+        return as_pipeline(self.factors_, linear, hasattr(self, "feature_names_in_"))
+
+    def _plainly(self, coef: Floats, intercept: Any) -> Any:
+        """A linear model of scikit-learn with these weights."""
+        # Mean effects of factors go into the intercept.
+        linear = coef, intercept, self.fit_intercept or self.factors_ is not None
         if is_classifier(self):
-            return with_features_of(self, loss.to_classifier(*linear, self.classes_))
-        return with_features_of(self, loss.to_regressor(*linear))
+            return loss_of(self).to_classifier(*linear, self.classes_)
+        return loss_of(self).to_regressor(*linear)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit went through: one that fails leaves the number of features behind."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Indices
 from clustruct.arrays import beside, to_host
-from clustruct.design import Design, LocalDesign, Rows, as_design
+from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators.features.grid import Grid, Method, Objective, choose_objective
 from clustruct.estimators.intake import check_weights, weigh
 from clustruct.estimators.search.scoring import Scoring, is_of_predictions, model_scorer
@@ -122,7 +122,7 @@ class LocalSamples:
     def __init__(self, design: Any, targets: NDArray[Any], sample_weight: Any) -> None:
         self.n_rows = int(design.shape[0])
         self.kept = np.arange(self.n_rows)
-        self.design: LocalDesign = as_design(design.by_rows().matrix())
+        self.design: LocalDesign = design.by_rows()
         self.y, self.weights, self.weight = targets, None, float(self.n_rows)
         if sample_weight is not None:
             self.weights = check_weights(design, sample_weight)[0]

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design
+from clustruct.estimators.columns.factors import FactorColumns
 from clustruct.grouping.constraints import (
     BlockClustered,
     Clustered,
@@ -36,6 +37,8 @@ from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_mini
 Objective = QuadraticObjective | FeatureObjective
 Count = int | Mapping[Any, int] | None
 Place = tuple[int, int, int]
+# Where weights may be shared: inside of blocks, or of the factors of a frame.
+Blocks = ArrayLike | FactorColumns | None
 T = TypeVar("T")
 
 # The block of features that share no weights.
@@ -62,8 +65,18 @@ class Grid:
         """Number of entries of each."""
         return len(self.n_clusters), self.alphas.size, len(self.n_nonzero)
 
+    def with_groups_for(self, n_factors: int) -> "Grid":
+        """The grid without totals that do not give every factor a group."""
+        kept = tuple(c for c in self.n_clusters if not isinstance(c, int) or c >= n_factors)
+        if not kept:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} are all less than the number of factors, "
+                f"{n_factors}, and each needs a group. Give larger numbers."
+            )
+        return replace(self, n_clusters=kept)
+
     def constraints(
-        self, n_features: int, blocks: ArrayLike | None, cluster: Cluster = cluster_values
+        self, n_features: int, blocks: Blocks, cluster: Cluster = cluster_values
     ) -> dict[tuple[int, int], FeatureConstraint]:
         """The constraint for each number of groups and of nonzero weights."""
         if self.constraint is not None:
@@ -119,7 +132,7 @@ class Method:
 def fit_grid(
     objective: Objective,
     grid: Grid,
-    blocks: ArrayLike | None,
+    blocks: Blocks,
     method: Method,
     finish: Callable[[FeatureOutcome], T],
 ) -> Iterator[tuple[Place, T]]:
@@ -225,16 +238,19 @@ def choose_constraint(
     n_features: int,
     n_clusters: int | Mapping[Any, int] | None,
     n_nonzero: int | None,
-    blocks: ArrayLike | None,
+    blocks: Blocks,
     cluster: Cluster = cluster_values,
 ) -> FeatureConstraint:
     """The set that the weights are kept in; `cluster` is exact k-means, where it is fastest."""
     if blocks is not None:
+        factors = isinstance(blocks, FactorColumns)
         if n_nonzero is not None:
             raise ValueError(
-                f"blocks and n_nonzero={n_nonzero} cannot be combined: no exact projection is "
-                "known for both. Leave one of them None."
+                f"{'Factors' if factors else 'blocks'} and n_nonzero={n_nonzero} cannot be "
+                "combined: no exact projection is known for both. Leave one of them None."
             )
+        if isinstance(blocks, FactorColumns):
+            return _factor_constraint(blocks, n_clusters)
         return _block_constraint(n_features, n_clusters, blocks)
     if isinstance(n_clusters, Mapping):
         raise ValueError(
@@ -248,6 +264,20 @@ def choose_constraint(
     if n_nonzero is None:
         return Clustered(n_clusters, cluster)
     return SparseClustered(n_clusters, n_kept)
+
+
+def _factor_constraint(factors: FactorColumns, n_clusters: Count) -> FeatureConstraint:
+    """Groups inside factors, as many as asked for in all or for each."""
+    for factor in factors.factors:
+        if factor.kind != "nominal" or factor.min_weight > 0.0:
+            raise ValueError(
+                f"The factor {factor.name!r} is {factor.kind} with min_weight={factor.min_weight}: "
+                "there is no projection for it yet. Make it nominal, with min_weight=0, in factors."
+            )
+    if n_clusters is None:
+        return Free()
+    names = [factor.name for factor in factors.factors]
+    return BlockClustered(factors.blocks, _counts(names, n_clusters, "factor"))
 
 
 def _block_constraint(
@@ -282,26 +312,28 @@ def _block_constraint(
     )
 
 
-def _counts(names: list[Any], n_clusters: int | Mapping[Any, int]) -> int | Labels:
-    """Groups in all, or for each block in the order of their names."""
+def _counts(
+    names: list[Any], n_clusters: int | Mapping[Any, int], thing: str = "block"
+) -> int | Labels:
+    """Groups in all, or for each block or factor in the order of their names."""
     if not isinstance(n_clusters, Mapping):
         if n_clusters < len(names):
             raise ValueError(
-                f"n_clusters={n_clusters} is less than the number of blocks, {len(names)}, and "
-                "each block needs a group. Give a larger n_clusters, or fewer blocks."
+                f"n_clusters={n_clusters} is less than the number of {thing}s, {len(names)}, and "
+                f"each {thing} needs a group. Give a larger n_clusters, or fewer {thing}s."
             )
         return int(n_clusters)
     missing = [name for name in names if name not in n_clusters]
     unknown = [name for name in n_clusters if name not in names]
     if missing or unknown:
         raise ValueError(
-            f"n_clusters must have one entry for each block {names!r:.80}; missing: "
-            f"{missing!r:.80}, not a block {unknown!r:.80}. Mend the mapping."
+            f"n_clusters must have one entry for each {thing} {names!r:.80}; missing: "
+            f"{missing!r:.80}, not a {thing} {unknown!r:.80}. Mend the mapping."
         )
     counts: list[Any] = [n_clusters[name] for name in names]
     wrong = [c for c in counts if not isinstance(c, Integral) or c < 1]
     if wrong:
         raise ValueError(
-            f"n_clusters holds {wrong[0]!r}; give each block an integer of at least 1."
+            f"n_clusters holds {wrong[0]!r}; give each {thing} an integer of at least 1."
         )
     return np.array(counts, dtype=np.intp)

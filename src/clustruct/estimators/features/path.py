@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
+from clustruct.estimators.columns.factors import FROM_DTYPE, Factor
 from clustruct.estimators.descriptions import ALL, ARGUMENTS, FEATURE_SEARCH, FEATURES
 from clustruct.estimators.features.base import ordered_groups
 from clustruct.estimators.features.grid import (
@@ -41,6 +42,8 @@ def feature_cluster_path(
     sample_weight: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
     constraint: Constraint | None = None,
+    categorical_features: str | ArrayLike | None = FROM_DTYPE,
+    factors: Mapping[str, str | Factor] | None = None,
     fit_intercept: bool = True,
     solver: str = "auto",
     init: str | ArrayLike = "auto",
@@ -93,12 +96,12 @@ def feature_cluster_path(
     names = given.keys() & set(kind._get_param_names()) - {"n_clusters", "n_nonzero"}
     model = kind(**{name: given[name] for name in names})
     model._validate_params()
-    samples = take_samples(model, X, y, sample_weight)
+    samples = model._settled(take_samples(model, X, y, sample_weight))
     objective = choose_objective(samples.design, model._respond(samples), 0.0)
     grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
     method = model._method(objective.shape).quietly(solver)
     finish = partial(_fields, not model._many_outputs())
-    fits = dict(fit_grid(objective, grid, blocks, method, finish))
+    fits = dict(fit_grid(objective, grid, model._blocks(), method, finish))
     in_order = (fits[place] for place in np.ndindex(grid.shape))
     every = [np.array(field) for field in zip(*in_order, strict=True)]
     path = FeaturePath(

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
 from clustruct._typing import Floats
+from clustruct.estimators.columns.factors import FactorColumns
 from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.base import FeatureCluster
@@ -104,6 +105,7 @@ class Search(SearchFace, FeatureCluster):
         design, targets = validate(self, X, y)
         divisible = LocalSamples if design.on_host else PlacedSamples
         samples = divisible(design, targets, sample_weight)
+        samples.design = self._settle(samples.design, samples.weights)
         folds: Folds[Any] = Folds([], 0.0)
         if self.criterion == "cv":
             folds = make_folds(
@@ -118,7 +120,9 @@ class Search(SearchFace, FeatureCluster):
         method = self._method(objective.shape)
         alphas = check_alphas(self.alphas, objective)
         grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
-        grid.constraints(objective.shape[0], self.blocks)  # complains before the work begins
+        if self.factors_ is not None:
+            grid = grid.with_groups_for(len(self.factors_.factors))
+        grid.constraints(objective.shape[0], self._blocks())  # complains before the work begins
         if self.criterion == "cv":
             plan = self._plan(grid, method)
             with threadpool_limits(1):  # as in the fits, for the same bits everywhere
@@ -165,10 +169,10 @@ class Search(SearchFace, FeatureCluster):
         quick = search_method(self.search_solver, method, objective)
 
         def scored() -> Iterator[Scored]:
-            for place, outcome in fit_grid(objective, grid, self.blocks, quick, itself):
+            for place, outcome in fit_grid(objective, grid, self._blocks(), quick, itself):
                 price = bic(outcome, n_samples, loss, self.fit_intercept)
                 if self.criterion == "ebic":
-                    price += partition_price(outcome)
+                    price += partition_price(outcome, self.factors_)
                 yield Scored(place, -price, int(not outcome.status.converged))
 
         n_fits, shape, name = prod(grid.shape), (*grid.shape, 1, 1), f"neg_{self.criterion}"
@@ -181,7 +185,7 @@ class Search(SearchFace, FeatureCluster):
         grid = Grid(
             (found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],), self.constraint
         )
-        ((_, outcome),) = fit_grid(objective, grid, self.blocks, method, itself)
+        ((_, outcome),) = fit_grid(objective, grid, self._blocks(), method, itself)
         free = isinstance(outcome.problem.constraint, Free)  # no groups whose values to relax
         self.relax_ = 1.0 if free else float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
@@ -193,7 +197,7 @@ class Search(SearchFace, FeatureCluster):
         mine = self.get_params(deep=False)
         shared = {name: mine[name] for name in self._plain._get_param_names() if name in mine}
         plain = self._plain(**{**shared, "n_clusters": 1, "n_nonzero": None, "callback": None})
-        learned = {"classes_", "_single"} & vars(self).keys()  # of the targets
+        learned = {"classes_", "_single", "factors_"} & vars(self).keys()  # of the samples
         vars(plain).update({name: vars(self)[name] for name in learned})
         return plain
 
@@ -231,7 +235,7 @@ def score_fold(work: FoldWork, plan: Plan) -> Scored:
 
     finish = partial(_fractions, plan.relax)
     for place, (solutions, converged) in fit_grid(
-        objective, plan.grid, plan.model.blocks, method, finish
+        objective, plan.grid, plan.model._blocks(), method, finish
     ):
         waiting[place] = [_without_slope(solution) for solution in solutions]
         unconverged += not converged
@@ -288,15 +292,19 @@ def bic(outcome: FeatureOutcome, n_samples: float, loss: Loss, fit_intercept: bo
     return fit + freedom * float(np.log(n_samples))
 
 
-def partition_price(outcome: FeatureOutcome) -> float:
+def partition_price(outcome: FeatureOutcome, factors: FactorColumns | None = None) -> float:
     """What the extended BIC adds: twice the logarithm of the number of partitions.
 
     There are about ``q^d / q!`` ways to put ``d`` features in ``q`` groups; features without weight
-    are a group here.
+    are a group here. The levels of each factor are put in groups by themselves.
     """
-    labels = outcome.solution.labels
-    n_groups = np.unique(labels).size
-    return max(0.0, 2.0 * float(labels.size * np.log(n_groups) - gammaln(n_groups + 1)))
+    labels, price = outcome.solution.labels, 0.0
+    blocks = np.zeros(labels.size, dtype=np.intp) if factors is None else factors.blocks
+    for block in range(int(blocks.max()) + 1):
+        mine = labels[blocks == block]
+        n_groups = np.unique(mine).size
+        price += max(0.0, 2.0 * float(mine.size * np.log(n_groups) - gammaln(n_groups + 1)))
+    return price
 
 
 # ---- The choice.

@@ -1,0 +1,605 @@
+"""Data frames with categories: fits, predictions and mistakes, against one-hot matrices."""
+
+import pickle
+from dataclasses import replace
+
+import dask.dataframe as dask
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import clustruct as cs
+from clustruct import FeatureClusterClassifier, FeatureClusterRegressor, FeatureClusterRegressorCV
+from clustruct.design import FactorDesign
+from clustruct.estimators.columns.factors import learn_factors
+from clustruct.grouping.constraints import Free
+from clustruct.inspection import feature_names, levels_of, most_groups
+
+EFFECTS = {"a": 0.0, "b": 0.0, "c": 1.0, "d": 1.0, "e": -2.0, "f": -2.0}
+ALPHA = 1e-3
+QUICK = {"solver": "pg", "n_init": 1}
+
+
+def policies(n=300, seed=0):
+    """A frame with text, categories, booleans and numbers, and a target with few effects."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "power": rng.standard_normal(n),
+            "city": rng.choice(list(EFFECTS), n),
+            "fuel": pd.Categorical(rng.choice(["oil", "gas", "wood"], n), ["wood", "oil", "gas"]),
+            "age": rng.integers(18, 60, n).astype(float),
+            "fleet": rng.random(n) < 0.4,
+        }
+    )
+    y = 0.5 * frame["power"] + frame["city"].map(EFFECTS) + 1.5 * (frame["fuel"] == "gas")
+    return frame, (y + 0.7 * frame["fleet"] + 0.1 * rng.standard_normal(n)).to_numpy()
+
+
+def one_hot(frame):
+    """The matrix in the order of the weights, and the blocks of its columns."""
+    parts, blocks = [], []
+    for name in ("city", "fuel", "fleet"):
+        column = frame[name]
+        levels = list(column.cat.categories) if name == "fuel" else sorted(column.unique())
+        parts += [(column == level).to_numpy(float) for level in levels]
+        blocks += [name] * len(levels)
+    return np.column_stack([*parts, frame["power"], frame["age"]]), [*blocks, "-1", "-1"]
+
+
+CASES = {
+    "squared": (FeatureClusterRegressor, {}),
+    "huber": (FeatureClusterRegressor, {"loss": "huber", "huber_delta": 0.5}),
+    "no intercept": (FeatureClusterRegressor, {"fit_intercept": False}),
+    "logistic": (FeatureClusterClassifier, {}),
+    "squared classes": (FeatureClusterClassifier, {"loss": "squared"}),
+    "multinomial": (FeatureClusterClassifier, {"class_weight": "balanced", **QUICK}),
+    "two outputs": (FeatureClusterRegressor, QUICK),
+}
+
+
+def targets(case, y):
+    if case in ("logistic", "squared classes"):
+        return np.where(y > 0.5, "claim", "none")
+    if case == "multinomial":
+        return np.digitize(y, [0.0, 1.0])
+    return np.column_stack([y, -2.0 * y]) if case == "two outputs" else y
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_clusters", [8, {"city": 3, "fuel": 2, "fleet": 1}])
+def test_a_frame_is_its_one_hot_matrix_with_blocks(case, weighted, n_clusters):
+    frame, y = policies()
+    X, blocks = one_hot(frame)
+    kind, parameters = CASES[case]
+    target = targets(case, y)
+    weights = np.random.default_rng(1).integers(0, 3, len(frame)) if weighted else None
+    model = kind(n_clusters, alpha=ALPHA, random_state=0, **parameters)
+    coded = clone(model).fit(frame, target, sample_weight=weights)
+    plain = model.set_params(blocks=blocks).fit(X, target, sample_weight=weights)
+    assert coded.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    np.testing.assert_array_equal(coded.labels_, plain.labels_)
+    assert coded.coef_.shape == plain.coef_.shape
+    np.testing.assert_allclose(coded.coef_, plain.coef_, atol=1e-4)
+    assert coded.n_features_in_ == 5
+    assert coded.feature_names_in_.tolist() == list(frame)
+    if kind is FeatureClusterClassifier:
+        np.testing.assert_array_equal(coded.predict(frame), plain.predict(X))
+    else:
+        np.testing.assert_allclose(coded.predict(frame), plain.predict(X), atol=1e-3)
+    np.testing.assert_allclose(coded.transform(frame), plain.transform(X), atol=1e-12)
+
+
+def test_numbers_and_booleans_alone_are_what_they_were():
+    frame, y = policies()
+    frame = frame[["power", "fleet", "age"]]
+    model = FeatureClusterRegressor(2).fit(frame, y)
+    assert model.factors_ is None
+    before = FeatureClusterRegressor(2).fit(frame.to_numpy(float), y)
+    np.testing.assert_array_equal(model.coef_, before.coef_)
+    objects = FeatureClusterRegressor(2).fit(frame.astype(object), y)  # numbers in objects
+    assert objects.factors_ is None
+
+
+def test_the_matrix_is_never_formed(monkeypatch):
+    monkeypatch.setattr(FactorDesign, "_as_dense", lambda self: pytest.fail("formed"))
+    frame, y = policies()
+    for case, (kind, parameters) in CASES.items():
+        model = kind(8, **{**parameters, **QUICK}).fit(frame, targets(case, y))
+        model.predict(frame)
+        model.transform(frame)
+    FeatureClusterRegressorCV((6, 8), alphas=(1e-3,), cv=3).fit(frame, y)
+
+
+# ---- What is seen of the groups
+
+
+def test_groups_are_shown_factor_by_factor():
+    frame, y = policies()
+    model = FeatureClusterRegressor(7, alpha=1e-4).fit(frame, y)
+    groups = [group.features for group in model.clusters()]
+    assert groups == [
+        ("city: e", "city: f"),
+        ("city: a", "city: b"),
+        ("city: c", "city: d"),
+        ("fuel: wood", "fuel: oil"),
+        ("fuel: gas",),
+        ("fleet: False",),
+        ("fleet: True",),
+        ("age",),
+        ("power",),
+    ]
+    labels = [group.label for group in model.clusters()]
+    assert sorted(labels) == list(range(model.n_clusters_))
+    for group in model.clusters():
+        assert group.weight == pytest.approx(model.cluster_values_[group.label])
+    assert model.coef_.shape == model.labels_.shape == (13,)
+    assert model.get_feature_names_out().size == model.n_clusters_ == 9
+    names = model.set_output(transform="pandas").transform(frame)
+    assert list(names.columns) == model.get_feature_names_out().tolist()
+
+
+def test_plots_name_the_levels():
+    frame, y = policies()
+    model = FeatureClusterRegressor(7).fit(frame, y)
+    levels = levels_of(model)
+    assert levels.names.tolist() == feature_names(model).tolist() == model.factors_.weight_names
+    np.testing.assert_allclose(levels.weights[:, 0], model.coef_)
+    assert most_groups(model) == 13
+    assert cs.plot.weights(model).figure_ is not None
+
+
+def test_reports_are_refused(tmp_path):
+    frame, y = policies()
+    with pytest.raises(ValueError, match="factors, which reports do not show yet"):
+        cs.report(FeatureClusterRegressor(7).fit(frame, y), frame, y, tmp_path / "report.html")
+
+
+# ---- Unknown and missing levels
+
+
+def test_unknown_levels_have_the_weighted_mean_effect():
+    frame, y = policies()
+    weights = np.random.default_rng(2).random(len(frame))
+    model = FeatureClusterRegressor(7).fit(frame, y, sample_weight=weights)
+    shares = pd.Series(weights).groupby(frame["city"]).sum() / weights.sum()
+    factor = model.factors_.factors[0]
+    assert (factor.name, factor.kind, factor.levels) == ("city", "nominal", tuple("abcdef"))
+    np.testing.assert_allclose(factor.shares, shares.to_numpy())
+    mean = float(shares.to_numpy() @ model.coef_[:6])
+    new = frame.iloc[:3].assign(city=["a", "nowhere", None])
+    known = model.predict(frame.iloc[:3].assign(city="a")) - model.coef_[0]
+    np.testing.assert_allclose(model.predict(new), known + np.array([model.coef_[0], mean, mean]))
+    sums = model.transform(new)
+    np.testing.assert_allclose(sums @ model.cluster_values_ + model.intercept_, model.predict(new))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_values_seen_in_training_are_a_level(missing):
+    frame, y = policies()
+    rows = np.arange(0, 300, 7)
+    frame["city"] = frame["city"].astype(object)
+    frame.loc[rows, "city"] = missing
+    y = y + 10.0 * np.isin(np.arange(300), rows)
+    model = FeatureClusterRegressor(9, alpha=1e-5).fit(frame, y)
+    assert model.factors_.factors[0].levels == (*"abcdef", None)
+    assert model.factors_.weight_names[6] == "city: missing"
+    assert model.score(frame, y) > 0.9
+    for other in (None, np.nan, pd.NA):
+        new = frame.copy()
+        new.loc[rows, "city"] = other
+        np.testing.assert_array_equal(model.predict(new), model.predict(frame))
+    as_categories = frame.assign(city=frame["city"].astype("category"))
+    np.testing.assert_array_equal(model.predict(as_categories), model.predict(frame))
+
+
+def test_levels_without_weighted_rows_are_unknown():
+    frame, y = policies()
+    weights = np.where(frame["city"] == "c", 0.0, 1.0)
+    kept = weights > 0
+    model = FeatureClusterRegressor(7).fit(frame, y, sample_weight=weights)
+    without = FeatureClusterRegressor(7).fit(frame[kept], y[kept])
+    assert model.factors_.factors[0].levels == tuple("abdef")
+    np.testing.assert_array_equal(model.coef_, without.coef_)
+    np.testing.assert_array_equal(model.predict(frame), without.predict(frame))
+    unused = frame.assign(fuel=frame["fuel"].cat.add_categories(["coal"]))
+    assert FeatureClusterRegressor(7).fit(unused, y).factors_.factors[1].levels == (
+        "wood",
+        "oil",
+        "gas",
+    )
+
+
+# ---- Searches and paths
+
+
+@pytest.mark.parametrize(
+    "scoring", [None, "neg_median_absolute_error", lambda m, X, y: m.score(X, y)]
+)
+def test_a_search_on_a_frame_is_one_on_its_one_hot_matrix(scoring):
+    frame, y = policies(120)
+    X, blocks = one_hot(frame)
+    search = FeatureClusterRegressorCV((3, 6, 8), alphas=(1e-1, 1e-3), cv=3, scoring=scoring)
+    coded = clone(search).fit(frame, y)
+    plain = search.set_params(blocks=blocks).fit(X, y)
+    assert coded.best_params_ == plain.best_params_
+    np.testing.assert_allclose(
+        coded.cv_results_.fold_scores, plain.cv_results_.fold_scores, rtol=1e-5
+    )
+    np.testing.assert_array_equal(coded.labels_, plain.labels_)
+    assert coded.predict(frame) == pytest.approx(plain.predict(X), abs=1e-5)
+
+
+@pytest.mark.parametrize("criterion", ["bic", "ebic"])
+def test_criteria(criterion):
+    frame, y = policies()
+    search = FeatureClusterRegressorCV((4, 7, 10), alphas=(1e-4,), criterion=criterion)
+    assert search.fit(frame, y).best_params_["n_clusters"] == 7
+
+
+def test_a_level_that_a_fold_lacks_does_no_harm():
+    frame, y = policies(120)
+    for case, (kind, _) in {"squared": CASES["squared"], "logistic": CASES["logistic"]}.items():
+        kind = {"squared": FeatureClusterRegressorCV}.get(case, cs.FeatureClusterClassifierCV)
+        alone = frame.assign(city=np.where(np.arange(120) < 5, "only here", frame["city"]))
+        folds = PredefinedSplit(np.where(np.arange(120) < 30, 0, np.arange(120) % 2 + 1))
+        search = kind((4, 7), alphas=(1e-1, 1e-3), cv=folds).fit(alone, targets(case, y))
+        assert np.isfinite(search.cv_results_.fold_scores).all()
+        assert "city: only here" in search.factors_.weight_names
+
+
+@pytest.mark.slow
+def test_parallel_folds_find_the_same():
+    frame, y = policies(120)
+    search = FeatureClusterRegressorCV((4, 7), alphas=(1e-2,), cv=3)
+    one, two = search.fit(frame, y).cv_results_, clone(search).set_params(n_jobs=2).fit(frame, y)
+    np.testing.assert_array_equal(one.fold_scores, two.cv_results_.fold_scores)
+
+
+def test_totals_too_small_for_the_factors_are_left_out_of_searches():
+    frame, y = policies(120)
+    search = FeatureClusterRegressorCV(alphas=(1e-3,), cv=2).fit(frame, y)
+    assert search.cv_results_.n_clusters == tuple(range(3, 16))
+    with pytest.raises(ValueError, match="less than the number of factors, 3"):
+        FeatureClusterRegressorCV((1, 2), alphas=(1e-3,), cv=2).fit(frame, y)
+
+
+def test_path():
+    frame, y = policies()
+    X, blocks = one_hot(frame)
+    options = {"n_clusters": (3, 7), "alphas": (1e-1, 1e-3)}
+    coded = cs.feature_cluster_path(frame, y, **options)
+    plain = cs.feature_cluster_path(X, y, blocks=blocks, **options)
+    np.testing.assert_allclose(coded.objectives, plain.objectives, rtol=1e-8)
+    np.testing.assert_array_equal(coded.labels, plain.labels)
+    named = cs.feature_cluster_path(
+        frame, y, factors={"age": "nominal"}, **options | {"n_clusters": 9}
+    )
+    assert named.coefs.shape[-1] == 13 - 1 + frame["age"].nunique()
+
+
+# ---- Which columns are factors
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("from_dtype", ["city", "fuel", "fleet"]),
+        (["city", "fuel"], ["city", "fuel"]),
+        ([1, 2, 3], ["city", "fuel", "age"]),
+        (np.array([False, True, True, False, True]), ["city", "fuel", "fleet"]),
+    ],
+)
+def test_columns_are_chosen(given, expected):
+    frame, y = policies()
+    model = FeatureClusterRegressor(60, categorical_features=given).fit(frame, y)
+    assert [factor.name for factor in model.factors_.factors] == expected
+    assert [frame.columns[j] for j in model.factors_.numeric] == [
+        name for name in frame if name not in expected
+    ]
+    pickle.loads(pickle.dumps(clone(model)))
+
+
+def test_named_columns_are_factors_as_well():
+    frame, y = policies()
+    model = FeatureClusterRegressor(60, factors={"age": "nominal"}).fit(frame, y)
+    names = [factor.name for factor in model.factors_.factors]
+    assert names == ["city", "fuel", "age", "fleet"]
+    assert model.factors_.factors[2].levels == tuple(sorted(frame["age"].unique()))
+    alone = FeatureClusterRegressor(60, factors={"age": "nominal"}, categorical_features=None)
+    numbers = frame[["power", "age", "fleet"]]
+    assert [factor.name for factor in alone.fit(numbers, y).factors_.factors] == ["age"]
+
+
+@pytest.mark.parametrize("form", [pl.from_pandas, lambda frame: frame.convert_dtypes()])
+def test_other_frames(form):
+    frame, y = policies()
+    model = FeatureClusterRegressor(7).fit(frame, y)
+    other = FeatureClusterRegressor(7).fit(form(frame), y)
+    assert other.factors_.weight_names[:6] == model.factors_.weight_names[:6]
+    np.testing.assert_allclose(other.predict(form(frame)), model.predict(frame), atol=1e-6)
+    np.testing.assert_array_equal(model.predict(form(frame)), model.predict(frame))
+
+
+def test_arrays_with_named_columns():
+    frame, y = policies()
+    X = frame[["power", "city", "age"]].to_numpy(object)
+    model = FeatureClusterRegressor(3, categorical_features=[1]).fit(X, y)
+    framed = FeatureClusterRegressor(3).fit(frame[["power", "city", "age"]], y)
+    np.testing.assert_array_equal(model.coef_, framed.coef_)
+    np.testing.assert_array_equal(model.predict(X), framed.predict(frame[["power", "city", "age"]]))
+    assert model.factors_.weight_names[0] == "x1: a"
+    np.testing.assert_allclose(model.to_sklearn().predict(X), model.predict(X))
+    np.testing.assert_array_equal(model.predict(X.tolist()), model.predict(X))
+    codes = frame["age"].to_numpy()[:, None]
+    model = FeatureClusterRegressor(3, categorical_features=[True]).fit(codes, y)
+    assert model.coef_.size == np.unique(codes).size
+    np.testing.assert_allclose(model.to_sklearn().predict(codes), model.predict(codes))
+
+
+# ---- Kinds and bins
+
+
+def test_bins_of_equal_weight_count_weights_as_repetition():
+    rng = np.random.default_rng(0)
+    frame, y = policies()
+    weights = rng.integers(0, 4, len(frame))
+    repeated = np.repeat(np.arange(len(frame)), weights)
+    asked = {"age": cs.Factor(bins=5)}
+    learnt = []
+    for rows, w in ((np.arange(300), weights), (repeated, None)):
+        model = FeatureClusterRegressor(20, factors=asked)
+        with pytest.raises(ValueError, match="'age' is ordinal"):
+            model.fit(frame.iloc[rows], y[rows], sample_weight=w)
+        learnt.append(model.factors_.factors[2])
+    np.testing.assert_array_equal(learnt[0].edges, learnt[1].edges)
+    np.testing.assert_allclose(learnt[0].shares, learnt[1].shares)
+    assert learnt[0].kind == "ordinal"
+    ages = frame["age"].to_numpy()[repeated]
+    assert learnt[0].shares.size == 5
+    np.testing.assert_allclose(
+        learnt[0].shares, np.bincount(np.digitize(ages, learnt[0].edges)) / ages.size
+    )
+    assert np.abs(learnt[0].shares - 0.2).max() < 0.05  # as even as whole years allow
+
+
+# ---- What fitted models can do
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_plain_pipelines_predict_the_same_also_unknown_levels(case):
+    frame, y = policies()
+    kind, parameters = CASES[case]
+    frame["city"] = frame["city"].astype(object)
+    frame.loc[frame.index[:10], "city"] = None
+    frame.loc[frame.index[10:20], "city"] = np.nan
+    frame["age"] = frame["age"].where(frame["age"] > 20.0)
+    frame["fleet"] = frame["fleet"].astype(object).where(frame["age"] < 55.0, None)
+    model = kind(12, factors={"age": "nominal"}, **parameters).fit(frame, targets(case, y))
+    plain = model.to_sklearn()
+    new = frame.copy()
+    new.loc[frame.index[20:40], "city"] = "nowhere"
+    new.loc[frame.index[30:40], "age"] = 99.0
+    for samples in (frame, new):
+        if kind is FeatureClusterClassifier:
+            np.testing.assert_allclose(
+                plain.decision_function(samples), model.decision_function(samples), atol=1e-10
+            )
+        else:
+            np.testing.assert_allclose(plain.predict(samples), model.predict(samples), atol=1e-10)
+
+
+def test_bins_have_no_plain_pipeline():
+    frame, y = policies()
+    model = FeatureClusterRegressor(7).fit(frame, y)
+    (first, *others) = model.factors_.factors
+    binned = replace(first, edges=np.arange(5.0))
+    model.factors_ = replace(model.factors_, factors=(binned, *others))
+    with pytest.raises(ValueError, match="'city' has bins"):
+        model.to_sklearn()
+
+
+def test_copies_and_pipelines(tmp_path):
+    frame, y = policies()
+    model = FeatureClusterRegressor(7, factors={"city": cs.Factor(levels=list("fedcba"))})
+    model.fit(frame, y)
+    assert model.factors_.factors[0].levels == tuple("fedcba")
+    path = tmp_path / "model.clustruct"
+    cs.save(model, path)
+    for copy in (pickle.loads(pickle.dumps(model)), cs.load(path), clone(model).fit(frame, y)):
+        np.testing.assert_array_equal(copy.predict(frame), model.predict(frame))
+        assert copy.factors["city"] == model.factors["city"]
+    piped = make_pipeline(FunctionTransformer(), FeatureClusterRegressor(7)).fit(frame, y)
+    assert piped.score(frame, y) > 0.9
+    found = GridSearchCV(FeatureClusterRegressor(), {"n_clusters": [3, 7]}, cv=KFold(3))
+    assert found.fit(frame, y).best_params_ == {"n_clusters": 7}
+    # A fit to numbers forgets the factors.
+    assert model.set_params(factors=None).fit(frame[["power", "age"]], y).factors_ is None
+
+
+# ---- Mistakes
+
+
+MISTAKES = {
+    "blocks": ({"blocks": [0, 0, 1, 1, 1]}, "blocks was given as well"),
+    "constraint": ({"constraint": Free()}, "constraint was given as well"),
+    "n_nonzero": ({"n_nonzero": 3}, "Factors and n_nonzero=3 cannot be combined"),
+    "too few groups": ({"n_clusters": 2}, "less than the number of factors, 3"),
+    "missing factor": ({"n_clusters": {"city": 3}}, r"missing: \['fuel', 'fleet'\]"),
+    "unknown factor": (
+        {"n_clusters": {"city": 3, "fuel": 1, "fleet": 1, "power": 1}},
+        r"not a factor \['power'\]",
+    ),
+    "unknown column": ({"factors": {"town": "nominal"}}, "'town', which is no column of X"),
+    "unknown kind": ({"factors": {"city": "sorted"}}, "kind='sorted' is no kind of factor"),
+    "no factor": ({"factors": {"city": 3}}, r"factors\['city'\] is 3"),
+    "kind without projection": ({"factors": {"age": "cyclic"}}, "'age' is cyclic"),
+    "levels": ({"factors": {"city": cs.Factor(levels=("a", "b"))}}, "not among the levels"),
+    "bins of text": ({"factors": {"city": cs.Factor(bins=3)}}, "'city' of X is no column of num"),
+    "name": ({"categorical_features": ["town"]}, "'town', which is no column of X"),
+    "number": ({"categorical_features": [1, 7]}, "holds 7, which is no column of X"),
+    "mask": ({"categorical_features": [True, False]}, "a mask of shape"),
+    "text left over": ({"categorical_features": ["fuel"]}, "'city' of X is no column of numbers"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes(mistake):
+    frame, y = policies()
+    parameters, message = MISTAKES[mistake]
+    with pytest.raises(ValueError, match=message):
+        FeatureClusterRegressor(**{"n_clusters": 7, **parameters}).fit(frame, y)
+
+
+def changed(frame, name, value):
+    """The frame with a value in some row."""
+    column = frame[name].astype(object)
+    column.iloc[4] = value
+    return frame.assign(**{name: column})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: changed(f, "power", np.nan), "'power' of X holds NaN or infinity, 1 times, fir"),
+        (lambda f: changed(f, "age", np.inf), "'age' of X holds NaN or infinity.* in row 4"),
+        (lambda f: changed(f, "power", "much"), "holds values of several types"),
+        (lambda f: changed(f, "city", ["a"]), "'city' of X holds values that cannot be levels"),
+        (lambda f: f.assign(age=pd.Timestamp("2020-01-01")), "'age' of X is no column of numbers"),
+        (lambda f: f.iloc[:0], "0 sample"),
+    ],
+)
+def test_bad_frames(change, message):
+    frame, y = policies()
+    frame = change(frame)
+    with pytest.raises(ValueError, match=message):
+        FeatureClusterRegressor(7).fit(frame, y[: len(frame)])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f[["city", "power", "fuel", "age", "fleet"]], "must be in the same order"),
+        (lambda f: f.rename(columns={"city": "town"}), "feature names should match"),
+        (lambda f: f.drop(columns="fuel"), "feature names should match"),
+        (lambda f: changed(f, "power", np.nan), "'power' of X holds NaN"),
+        (lambda f: f.assign(city=7), "'city' of X was text in fit, such as 'a', and is other val"),
+        (lambda f: f.assign(power="1.0"), "'power' of X is no column of numbers"),
+        (lambda f: f.iloc[:0], "0 sample"),
+    ],
+)
+def test_bad_frames_at_prediction(change, message):
+    frame, y = policies()
+    model = FeatureClusterRegressor(7).fit(frame, y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(change(frame))
+
+
+def test_arrays_for_a_model_of_a_frame():
+    frame, y = policies()
+    model = FeatureClusterRegressor(7).fit(frame, y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        np.testing.assert_array_equal(model.predict(frame.to_numpy(object)), model.predict(frame))
+    with (
+        pytest.warns(UserWarning, match="does not have valid feature names"),
+        pytest.raises(ValueError, match="'city' of X was text in fit"),
+    ):
+        model.predict(np.zeros((3, 5)))
+    with pytest.raises(ValueError, match="data frames and NumPy arrays"):
+        model.predict(sparse.csr_matrix((3, 5)))
+    with pytest.raises(ValueError, match="data frames and NumPy arrays"):
+        model.predict(dask.from_pandas(frame, npartitions=2))
+    with pytest.raises(ValueError, match="data frames and NumPy arrays"):
+        FeatureClusterRegressor(7).fit(dask.from_pandas(frame, npartitions=2), y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kind": "any"}, "kind='any'"),
+        ({"bins": 0}, "bins=0"),
+        ({"bins": (2.0, 1.0)}, "ascending edges"),
+        ({"bins": (2.0, np.nan)}, "ascending edges"),
+        ({"bins": 3, "levels": ("a",)}, "cannot be combined"),
+        ({"levels": ("a", "a")}, "holds a level twice"),
+        ({"min_weight": -1.0}, "min_weight=-1.0"),
+    ],
+)
+def test_factors_that_cannot_be(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        cs.Factor(**parameters)
+
+
+# ---- Levels and their order
+
+
+ORDERED = pd.Categorical(["b", "a"], ["b", "z", "a"], ordered=True)
+
+
+def learn(values, weights=None, **asked):
+    """The levels of a single column as a fit learns them."""
+    frame = pd.DataFrame({"x": values})
+    given = {"x": cs.Factor(**asked)} if asked else None
+    columns, design = learn_factors(frame, ["x"], [0], given)
+    columns, design = columns.settled(design, weights, given)
+    return columns, design, frame
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "levels", "kind"),
+    [
+        (["b", "a", "c", "a"], {}, ("a", "b", "c"), "nominal"),
+        (["b", "a", None, "a"], {}, ("a", "b", None), "nominal"),
+        ([10, 9, 2, 9], {"kind": "ordinal"}, (2, 9, 10), "ordinal"),
+        ([1.5, np.nan, -1.0], {"kind": "cyclic"}, (-1.0, 1.5, None), "cyclic"),
+        (["b", "a", "b"], {"levels": ("z", "b", "a")}, ("b", "a"), "nominal"),
+        (ORDERED, {}, ("b", "a"), "ordinal"),
+        (ORDERED, {"kind": "nominal"}, ("b", "a"), "nominal"),
+        (pd.Categorical(["b", "a"], ["b", "a"]), {"kind": "increasing"}, ("b", "a"), "increasing"),
+        ([True, False], {}, (False, True), "nominal"),
+        ([None, None], {}, (None,), "nominal"),
+        ([1.0, 2.0, 3.0, 4.0], {"bins": 2}, ("< 3", ">= 3"), "ordinal"),
+        ([1.0, 1.0, 1.0, 4.0], {"bins": 4}, ("< 4", ">= 4"), "ordinal"),
+        ([5.0, 5.0], {"bins": 4}, ("all",), "ordinal"),
+        ([1.0, np.nan, 9.0], {"bins": (0.0, 2.0, 9.0)}, ("< 9", ">= 9", None), "ordinal"),
+        ([1.0, 2.0, 3.0], {"bins": (2.0, 3.0)}, ("< 2", "2 to 3", ">= 3"), "ordinal"),
+        ([1.0, 2.0], {"bins": 2, "kind": "decreasing"}, ("< 2", ">= 2"), "decreasing"),
+    ],
+)
+def test_levels_are_learnt_in_their_order(values, asked, levels, kind):
+    columns, design, frame = learn(values, **asked)
+    (factor,) = columns.factors
+    assert factor.levels == levels
+    assert factor.kind == kind
+    assert factor.shares.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(
+        factor.shares, np.bincount(design.codes[0], minlength=len(levels)) / len(frame)
+    )
+    # New data that is the same gets the same codes.
+    np.testing.assert_array_equal(columns.encode(frame).codes[0], design.codes[0])
+
+
+def test_bins_of_new_values():
+    columns, _, _ = learn([1.0, 2.0, 3.0, 7.0], bins=(2.0, 5.0))
+    new = pd.DataFrame({"x": [-1e9, 1.99, 2.0, 4.9, 5.0, 1e9, np.nan]})
+    assert columns.encode(new).codes[0].tolist() == [0, 0, 1, 1, 2, 2, 3]  # 3 is unknown
+
+
+def test_bins_of_missing_values_alone():
+    columns, _, _ = learn([np.nan, np.nan], bins=3)
+    assert columns.factors[0].levels == (None,)
+    new = pd.DataFrame({"x": [1.0, np.nan]})
+    assert columns.encode(new).codes[0].tolist() == [1, 0]  # 1 is unknown
+
+
+def test_codes_of_many_levels_take_two_bytes():
+    _, design, _ = learn(np.arange(1000), kind="ordinal")
+    assert design.codes[0].dtype == np.uint16
+    assert design.codes[0].tolist() == list(range(1000))
