@@ -4,7 +4,7 @@ Everything here takes a fitted estimator of the package, a pipeline that ends in
 that found one, and returns plain arrays in the order in which people read them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -302,7 +302,7 @@ def _curve_of_search(found: SearchResult | TaskSelection) -> Curve:
 def _count_text(count: Any) -> str:
     if count is None:
         return "no groups"
-    if isinstance(count, int | np.integer):
+    if not isinstance(count, Mapping):
         return str(count)
     return ", ".join(f"{block}: {number}" for block, number in dict(count).items())
 

@@ -217,6 +217,20 @@ class FactorClustered:
             alone[rows] = False
         self._alone = np.flatnonzero(alone)
 
+    @property
+    def kinds(self) -> list[str]:
+        """Kind of each factor, as kernels call it."""
+        return [factor.kind for factor, _ in self._factors]
+
+    def surcharge(self, labels: Labels) -> float:
+        """Price of the groups after the first of each factor."""
+        n_groups = np.unique(labels).size - self._alone.size - len(self._factors)
+        return self.price * n_groups
+
+    def exposures(self) -> list[Floats]:
+        """Exposure of the levels of each factor."""
+        return [self._exposure[rows] for _, rows in self._factors]
+
     def project(self, W: Floats) -> Projection:
         """Each factor by itself, with its best number of groups."""
         return self._project(W, self.min_weight)

@@ -6,9 +6,9 @@ With the other factors held, a factor enters the weighted sum of squares
     1/2 sum_i s_i (e_i - theta[c_i])^2 + 1/2 alpha ||theta||^2 + price (groups - 1)
 
 only through its level sums ``S_l = sum_{c_i = l} s_i e_i`` and ``N_l = sum_{c_i = l} s_i``: up to a
-constant it is ``1/2 sum_l (N_l + alpha) (S_l / (N_l + alpha) - theta_l)^2``, so that the best groups
-and values are those of a weighted one-dimensional problem, which `segments` solves exactly. The
-intercept is refitted with the factor left out, and joins the shift of the residuals.
+constant it is ``1/2 sum_l (N_l + alpha) (S_l / (N_l + alpha) - theta_l)^2``, so that the best
+groups and values are those of a weighted one-dimensional problem, which `segments` solves exactly.
+The intercept is refitted with the factor left out, and joins the shift of the residuals.
 
 Rows are held as ``u_i = s_i e_i``. A factor takes two passes over them, one to add up and one to
 shift, and the second only if its values change.
@@ -21,10 +21,10 @@ from clustruct.kernels.segments import Segmenter
 
 
 @cython.cclass
-class Levels:
+class CodedFactor:
     """One factor: the level of each row, and the groups of its levels.
 
-    Arrays that callers read: ``weights`` (``N``), ``values`` (``theta``), ``labels``, ``n_groups``.
+    Arrays that callers read by `array`: ``weights`` (``N``), ``values`` (``theta``), ``labels``.
     """
 
     # The codes, in one of three types; the other two are empty.
@@ -33,10 +33,9 @@ class Levels:
     wide: cython.const[cython.int][::1]
     width: cython.int
     n_levels: cython.Py_ssize_t
-    kind: cython.int
-    most: cython.Py_ssize_t
-    min_weight: cython.double
-    n_groups: cython.Py_ssize_t
+    kind = cython.declare(cython.int, visibility="public")
+    min_weight = cython.declare(cython.double, visibility="public")
+    n_groups = cython.declare(cython.Py_ssize_t, visibility="public")
     segmenter: object
     # Arrays as callers see them, and as the loops do.
     arrays: dict
@@ -51,14 +50,17 @@ class Levels:
     found: cython.Py_ssize_t[::1]
     shifts: cython.double[::1]
 
-    def __init__(self, codes, n_levels, kind, most, exposures, min_weight):
-        empty = {"u1": np.empty(0, np.uint8), "u2": np.empty(0, np.uint16), "i4": np.empty(0, np.intc)}
+    def __init__(self, codes, n_levels, kind, exposures, min_weight):
+        empty = {
+            "u1": np.empty(0, np.uint8),
+            "u2": np.empty(0, np.uint16),
+            "i4": np.empty(0, np.intc),
+        }
         empty[codes.dtype.str[1:]] = codes
         self.narrow, self.middle, self.wide = empty["u1"], empty["u2"], empty["i4"]
         self.width = codes.itemsize
         self.n_levels = n_levels
         self.kind = kind
-        self.most = most
         self.min_weight = min_weight
         self.n_groups = 1
         self.segmenter = Segmenter(n_levels)
@@ -77,10 +79,6 @@ class Levels:
         """One of the arrays, by its name."""
         return self.arrays[name]
 
-    def count(self):
-        """Number of groups."""
-        return self.n_groups
-
     @cython.cfunc
     @cython.inline
     @cython.nogil
@@ -96,7 +94,9 @@ class Levels:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _add_up(self, rows: cython.const[cython.double][::1], sums: cython.double[::1]) -> cython.void:
+    def _add_up(
+        self, rows: cython.const[cython.double][::1], sums: cython.double[::1]
+    ) -> cython.void:
         """Add up rows by their level."""
         sums[:] = 0.0
         if self.width == 1:
@@ -134,10 +134,29 @@ class Levels:
         with cython.nogil:
             self._add_up(shares, self.weights)
 
-    def add_up(self, rows: cython.const[cython.double][::1]):
-        """Write the sums of the rows by their level to the array ``sums``."""
+    def group_sums(self, rows: cython.const[cython.double][::1]):
+        """Sums of the rows of each group."""
         with cython.nogil:
             self._add_up(rows, self.sums)
+        return np.bincount(self.arrays["labels"], self.arrays["sums"], minlength=self.n_groups)
+
+    def level_sums(self, rows: cython.const[cython.double][::1]):
+        """Sums of the rows of each level, overwritten by the next call."""
+        with cython.nogil:
+            self._add_up(rows, self.sums)
+        return self.arrays["sums"]
+
+    def aim(
+        self,
+        rows: cython.const[cython.double][::1],
+        alpha: cython.double,
+        total: cython.double,
+    ):
+        """Values and weights of the levels for the problem of this factor alone."""
+        with cython.nogil:
+            self._add_up(rows, self.sums)
+            self._aim(alpha, total)
+        return self.arrays["goals"], self.arrays["heavy"]
 
     def shift(
         self,
@@ -149,8 +168,11 @@ class Levels:
         with cython.nogil:
             self._shift(rows, shares, shifts)
 
-    def table(
-        self, other: Levels, shares: cython.const[cython.double][::1], table: cython.double[:, ::1]
+    def tabulate(
+        self,
+        other: CodedFactor,
+        shares: cython.const[cython.double][::1],
+        table: cython.double[:, ::1],
     ):
         """Add the shares of the rows to the cells of their groups in this and another factor."""
         with cython.nogil:
@@ -196,13 +218,13 @@ class Levels:
         return moved
 
     @cython.cfunc
-    def _group(self, price: cython.double, mean: cython.double):
+    def _group(self, most: cython.Py_ssize_t, price: cython.double, mean: cython.double):
         """Group the levels for the problem written; whether any label has changed."""
         arrays = self.arrays
         n_groups: cython.Py_ssize_t = 1
         # Not even a value for each level would pay for a second group, so that there is one: its
         # value is zero, the goals' weighted mean.
-        if self.centers[0] <= price:
+        if self.centers[0] <= price or most == 1:
             self.found[:] = 0
             self.centers[0] = 0.0
         else:
@@ -211,7 +233,7 @@ class Levels:
                 arrays["goals"],
                 arrays["heavy"],
                 arrays["exposures"],
-                self.most,
+                most,
                 price,
                 self.min_weight,
                 arrays["found"],
@@ -225,6 +247,7 @@ def sweep(
     rows: cython.double[::1],
     shares: cython.const[cython.double][::1],
     alphas: cython.const[cython.double][::1],
+    limits: cython.const[cython.Py_ssize_t][::1],
     price: cython.double,
     total: cython.double,
 ):
@@ -232,12 +255,14 @@ def sweep(
 
     Parameters
     ----------
-    factors : list of Levels
+    factors : list of CodedFactor
         The factors; their groups and values change.
     rows, shares : ndarray of float64, shape (n,)
         Residuals times shares, changed in place, and shares, whose sum is ``total``.
     alphas : ndarray of float64
         The ridge on the levels of each factor.
+    limits : ndarray of intp
+        Largest number of groups of each factor.
     price : float
         What each group after the first of a factor costs.
 
@@ -254,11 +279,11 @@ def sweep(
     intercept: cython.double = 0.0
     change: cython.double = 0.0
     for j in range(len(factors)):
-        factor: Levels = factors[j]
+        factor: CodedFactor = factors[j]
         with cython.nogil:
             factor._add_up(rows, factor.sums)
             mean = factor._aim(alphas[j], total)
-        moved |= factor._group(price, mean)
+        moved |= factor._group(limits[j], price, mean)
         largest: cython.double = 0.0
         for level in range(factor.n_levels):
             largest = max(largest, abs(factor.shifts[level]))

@@ -249,6 +249,11 @@ class QuadraticObjective:
         self.y_means = y_means
         self.shape: tuple[int, int] = moment.shape
 
+    @property
+    def alpha(self) -> float:
+        """The ridge, where all rows have the same."""
+        return float(self.penalties[0])
+
     def with_alpha(self, alpha: float) -> "QuadraticObjective":
         """The same loss with another alpha."""
         return self.with_penalties(np.full(self.shape[0], alpha))

@@ -34,6 +34,7 @@ _OWN = {
         "estimators.tasks.models": "TaskClusterClassifier TaskClusterRegressor",
         "estimators.tasks.search_models": "TaskClusterClassifierCV TaskClusterRegressorCV",
         "losses": "HuberLoss LogisticLoss MultinomialLoss SquaredLoss",
+        "results.scores": "Price",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
             "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
@@ -78,6 +79,8 @@ _ADDED = {
     "constraint": None,
     "criterion": "cv",
     "factors": None,
+    "price": None,
+    "prices": "auto",
     "rule": "fewest",
     "scoring": None,
 }

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats, Labels
-from clustruct.results.scores import ScoreTable
+from clustruct.results.scores import Price, ScoreTable
 from clustruct.results.solving import relative_gaps
 from clustruct.results.tables import (
     ClassTable,
@@ -233,8 +233,9 @@ class SearchResult(ScoreTable):
 def _point(grid: FeaturePath | SearchResult, place: tuple[int, ...]) -> dict[str, Any]:
     """The parameters at a place of a grid."""
     q, a, k = place
+    count = grid.n_clusters[q]
     return {
-        "n_clusters": grid.n_clusters[q],
+        **({"price": count.value} if isinstance(count, Price) else {"n_clusters": count}),
         "alpha": float(grid.alphas[a]),
         "n_nonzero": grid.n_nonzero[k],
     }

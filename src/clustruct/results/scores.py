@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,8 +40,23 @@ def _column(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
     return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))
 
 
+@dataclass(frozen=True)
+class Price:
+    """A price for each group, in place of a number of groups."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return f"price {self.value:.3g}"
+
+
 def total(count: Any) -> float:
-    """A number of groups, in all blocks together; infinity for None, no limit."""
+    """A number of groups, in all blocks together; infinity for None, no limit.
+
+    For a price its inverse, which grows with the number of groups as well.
+    """
+    if isinstance(count, Price):
+        return 1.0 / count.value
     if isinstance(count, Mapping):
         return float(sum(count.values()))
     return np.inf if count is None else float(count)

@@ -1,286 +1,434 @@
-"""Block coordinate descent for factors, along a path of prices for each group.
+"""Block coordinate descent for factors: the levels of one are grouped anew, the others are held.
 
-The problem is that of clustered features with a one-hot column for each level, in which levels share
+The problem is that of clustered features with a column for each level, in which levels share
 weights inside their factor only:
 
     minimise (1/S) sum_i s_i loss(y_i, z_i) + 1/2 sum_j alpha_j ||theta_j||^2 + price (groups - F)
 
-with scores ``z_i = b + sum_j theta_j[c_ij] + x_i' beta`` over ``F`` factors. Sweeps over the factors
-(`kernels.sweeps`) choose groups on a quadratic model of the loss, whose weights and residuals are
-those of Newton's method; for given groups all values, the numeric columns and the intercept are then
-fitted together. Both lower the same objective, so that their alternation ends.
+with scores ``z_i = b + sum_j theta_j[c_ij] + x_i' beta`` over ``F`` factors. Sweeps over the
+factors (`clustruct.kernels.sweeps`) choose groups on a quadratic model of the loss, whose weights
+and residuals are those of Newton's method; for given groups all values, the weights of numeric
+columns and the intercept are then fitted together. Both lower the same model.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from clustruct._typing import Floats, Labels
-from clustruct.design.factors import FactorDesign
-from clustruct.kernels.sweeps import Levels, sweep
-from clustruct.objectives.linear import Response
+from clustruct.grouping.constraints import FactorClustered, cheapest_shares
+from clustruct.kernels.segments import KINDS, Segmenter
+from clustruct.kernels.sweeps import CodedFactor, sweep
+from clustruct.losses import best_intercept
+from clustruct.objectives.features.factors import FactorObjective
+from clustruct.solvers.driver import Budget, Run, Solution, State, drive, gain_of
 
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """Limits of the alternation."""
+    """Limits of the descent."""
 
     # Sweeps in a row before values are fitted together, and rounds of both.
     n_sweeps: int = 4
     n_rounds: int = 30
-    # Newton steps, and how often a step that raises the objective is shortened.
-    n_newton: int = 30
-    n_shortened: int = 8
-    # Relative decrease of the objective below which a fit has ended.
-    tol: float = 1e-7
+    # A Newton step that raises the objective is repeated with twice the curvature, so many times.
+    n_stiffened: int = 8
     # Curvature of a row below this share of the mean one counts as that much.
     least_curvature: float = 1e-6
-    # Iterations of empirical Bayes, and the change of a strength that ends them.
+    # Added to the diagonal of the joint fit, as a share of its mean: effects of two factors may be
+    # confounded.
+    grain: float = 1e-11
+    # Iterations of empirical Bayes, and the relative change of a variance that ends them.
     n_strengths: int = 50
     strengths_tol: float = 1e-2
-    # The strength of a factor is not larger than this many times the mean curvature of a level.
+    # No ridge is larger than this many times the curvature of all rows.
     strongest: float = 1e3
+    # The ridge on numeric columns beside these, as a share of their variances: next to none.
+    numeric_ridge: float = 1e-6
+    # Prices that are tried for a number of groups in all, and how often it is shared out anew.
+    n_prices: int = 24
+    n_shares: int = 4
 
 
 SETTINGS = SweepSettings()
 
 
-@dataclass(frozen=True, eq=False)
-class FactorState:
-    """Groups and values of all factors, numeric weights and the intercept.
+class FactorModel:
+    """Factors with their groups, numeric weights and intercept, and a quadratic model around them.
 
-    Shapes: values (levels of all factors,), labels the same, numeric (p,).
-    groups: number of groups of each factor.
-    value: the objective, without the price.
+    alphas (F,): ridge on the levels of each factor.
     """
 
-    values: Floats
-    labels: Labels
-    groups: Labels
-    numeric: Floats
-    intercept: float
-    value: float
-
-
-class FactorSweeps:
-    """The problem, with the state of its factors."""
-
-    def __init__(
-        self,
-        design: FactorDesign,
-        response: Response,
-        alphas: Floats,
-        numeric_alpha: float,
-        kinds: Sequence[int],
-        most: Sequence[int],
-        min_weights: Sequence[float],
-        settings: SweepSettings = SETTINGS,
-    ) -> None:
-        self.design, self.response, self.settings = design, response, settings
-        self.alphas, self.numeric_alpha = alphas, numeric_alpha
-        self.loss, self.target = response.loss, response.target
+    def __init__(self, objective: FactorObjective, constraint: FactorClustered) -> None:
+        design, response = objective.data, objective.response
+        self.design, self.response = design, response
+        self.penalties = objective.penalties
+        self.alphas = objective.penalties[design.offsets[:-1]]
         self.shares = np.ascontiguousarray(response.shares)
         self.numeric = np.zeros(design.numeric.shape[1])
         self.intercept = 0.0
-        self._tallies = [np.bincount(c, self.shares, minlength=n) for c, n in zip(design.codes, design.n_levels)]
-        about = zip(design.codes, design.n_levels, kinds, most, self._tallies, min_weights, strict=True)
-        self.factors = [
-            Levels(codes, n, kind, count, tally, float(least))
-            for codes, n, kind, count, tally, least in about
-        ]
         self.scores = np.zeros(design.shape[0])
+        self.factors = [
+            CodedFactor(codes, n, KINDS[kind], exposure, constraint.min_weight)
+            for codes, n, kind, exposure in zip(
+                design.codes, design.n_levels, constraint.kinds, constraint.exposures(), strict=True
+            )
+        ]
+        self._monotone = not constraint.refits
         if response.fit_intercept:
-            self._settle_intercept()
-        self._model()
+            rows = (response.target, self.scores[:, None], self.shares)
+            self.intercept = float(best_intercept(response.loss, *rows, np.zeros(1))[0])
+            self.scores += self.intercept
+        self.expand()
 
-    # ---- The quadratic model.
+    # ---- The quadratic model
 
-    def _settle_intercept(self) -> None:
-        from clustruct.losses import best_intercept
-
-        found = best_intercept(
-            self.loss, self.target, self.scores[:, None], self.shares, np.zeros(1)
-        )
-        self.intercept += float(found[0])
-        self.scores += found[0]
-
-    def _model(self, stiffness: float = 1.0) -> None:
-        """Newton's weights and residuals at the scores."""
-        scores = self.scores[:, None]
-        slope = self.loss.gradient(self.target, scores)[:, 0]
-        self.rows = -self.shares * slope
-        if self.loss.quadratic:
-            self.weights = self.shares
-        else:
-            bend = self.loss.hessian_product(self.target, scores, np.ones_like(scores))[:, 0]
-            least = self.settings.least_curvature * float(self.shares @ bend)
+    def expand(self, stiffness: float = 1.0) -> None:
+        """Expand the loss at the scores: Newton's weights and residuals of all rows."""
+        loss, target, scores = self.response.loss, self.response.target, self.scores[:, None]
+        self.rows = -self.shares * loss.gradient(target, scores)[:, 0]
+        self.weights = self.shares
+        if not loss.quadratic:
+            bend = loss.hessian_product(target, scores, np.ones_like(scores))[:, 0]
+            least = SETTINGS.least_curvature * float(self.shares @ bend)
             self.weights = stiffness * self.shares * np.maximum(bend, least)
         self.total = float(self.weights.sum())
         for factor in self.factors:
             factor.weigh(self.weights)
 
-    def objective(self) -> float:
-        """Mean loss and ridge."""
-        loss = float(self.shares @ self.loss.value(self.target, self.scores[:, None]))
-        ridges = (a * float(np.square(f.array("values")).sum()) for a, f in zip(self.alphas, self.factors))
-        return loss + 0.5 * (sum(ridges) + self.numeric_alpha * float(self.numeric @ self.numeric))
-
-    def state(self) -> FactorState:
-        """What has been found."""
-        return FactorState(
-            np.concatenate([f.array("values") for f in self.factors]),
-            np.concatenate([f.array("labels") for f in self.factors]),
-            np.array([f.count() for f in self.factors]),
-            self.numeric.copy(),
-            self.intercept,
-            self.objective(),
-        )
-
-    # ---- Solving.
-
-    def solve(self, price: float) -> FactorState:
-        """Descend at a price, from where the last one has ended."""
-        if self.loss.quadratic:
-            self._alternate(price)
-            self._rescore()
-            return self.state()
-        best = self.objective() + price * self._extra()
-        stiffness = 1.0
-        for _ in range(self.settings.n_newton):
-            before = [(f.array("values").copy(), f.array("labels").copy(), f.count()) for f in self.factors]
-            kept = self.numeric.copy(), self.intercept, self.scores.copy()
-            self._alternate(price)
-            self._rescore()
-            value = self.objective() + price * self._extra()
-            if not value <= best:
-                for f, (values, labels, _) in zip(self.factors, before):
-                    f.array("values")[:], f.array("labels")[:] = values, labels
-                self.numeric, self.intercept, self.scores = kept
-                stiffness *= 2.0
-                if stiffness > 2.0**self.settings.n_shortened:
-                    break
-                self._model(stiffness)
-                continue
-            gained, best = best - value, value
-            self._model(stiffness)
-            if gained <= self.settings.tol * abs(best):
-                break
-        return self.state()
-
-    def _extra(self) -> int:
-        return sum(f.count() - 1 for f in self.factors)
-
-    def _rescore(self) -> None:
-        W = np.concatenate([*(f.array("values") for f in self.factors), self.numeric])[:, None]
-        self.scores = self.design.scores(W)[:, 0] + self.intercept
-
-    def _alternate(self, price: float) -> None:
-        """Sweeps and joint fits on the quadratic model until no label changes."""
-        for _ in range(self.settings.n_rounds):
-            for _ in range(self.settings.n_sweeps):
+    def descend(self, price: float, limits: Labels) -> None:
+        """Sweep and fit values on the quadratic model until no level changes its group."""
+        for _ in range(SETTINGS.n_rounds):
+            for _ in range(SETTINGS.n_sweeps):
                 moved, shift, _ = sweep(
-                    self.factors, self.rows, self.weights, self.alphas, price, self.total
+                    self.factors, self.rows, self.weights, self.alphas, limits, price, self.total
                 )
                 self.intercept += shift
                 if not moved:
                     break
-            self._refit()
+            self._fit_values()
             if not moved:
                 break
+        self.scores = self.design.scores(self.W())[:, 0] + self.intercept
 
-    def _refit(self) -> None:
+    def _fit_values(self) -> None:
         """Fit the values of all groups, the numeric weights and the intercept together."""
-        active = [f for f in self.factors if f.count() > 1]
-        p, counts = self.numeric.size, [f.count() for f in active]
-        ends = np.cumsum([0, *counts, p])
-        size = int(ends[-1])
-        if size == 0:
+        active = [j for j, factor in enumerate(self.factors) if factor.n_groups > 1]
+        sizes = [self.factors[j].n_groups for j in active]
+        ends = np.cumsum([0, *sizes, self.numeric.size])
+        if not ends[-1]:
             return
-        matrix, sums, mass, ridge, held = np.zeros((size, size)), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
-        ridges = [a for a, f in zip(self.alphas, self.factors) if f.count() > 1]
-        X = self.design.numeric
-        for i, f in enumerate(active):
-            mine = slice(ends[i], ends[i + 1])
-            labels = f.array("labels")
-            mass[mine] = np.bincount(labels, f.array("weights"), minlength=counts[i])
-            ridge[mine] = ridges[i] * np.bincount(labels, minlength=counts[i])
-            held[mine][labels] = f.array("values")
-            f.add_up(self.rows)
-            sums[mine] = np.bincount(labels, f.array("sums"), minlength=counts[i])
-            matrix[mine, mine] = np.diag(mass[mine])
-            for k in range(i + 1, len(active)):
-                other = slice(ends[k], ends[k + 1])
-                table = np.zeros((counts[i], counts[k]))
-                f.table(active[k], self.weights, table)
-                matrix[mine, other], matrix[other, mine] = table, table.T
-        if p:
-            own = slice(ends[-2], size)
-            weighed = self.weights[:, None] * X
-            mass[own], sums[own], ridge[own], held[own] = weighed.sum(axis=0), X.T @ self.rows, self.numeric_alpha, self.numeric
-            matrix[own, own] = X.T @ weighed
-            for i, f in enumerate(active):
-                mine = slice(ends[i], ends[i + 1])
-                for column in range(p):
-                    f.add_up(np.ascontiguousarray(weighed[:, column]))
-                    cross = np.bincount(f.array("labels"), f.array("sums"), minlength=counts[i])
-                    matrix[mine, ends[-2] + column] = matrix[ends[-2] + column, mine] = cross
+        parts = [slice(*pair) for pair in pairwise(ends.tolist())]
+        normal, slope, mass = self._normal_equations(active, sizes, parts)
+        held = np.concatenate([*(self._group_values(j) for j in active), self.numeric])
+        ridge = np.concatenate(
+            [
+                *(self.alphas[j] * np.bincount(self.factors[j].array("labels")) for j in active),
+                self.penalties[self.design.offsets[-1] :],
+            ]
+        )
         left = float(self.rows.sum())
         if self.response.fit_intercept:
-            matrix -= np.outer(mass, mass) / self.total
-            sums = sums - mass * (left / self.total)
-        matrix[np.diag_indices(size)] += ridge
-        matrix[np.diag_indices(size)] += 1e-12 * np.trace(matrix) / size
-        move = cho_solve(cho_factor(matrix, lower=True), sums - ridge * held)
-        shift = (left - float(mass @ move)) / self.total if self.response.fit_intercept else 0.0
+            normal -= np.outer(mass, mass) / self.total
+            slope = slope - mass * (left / self.total)
+        diagonal = np.diag_indices_from(normal)
+        normal[diagonal] += ridge
+        normal[diagonal] += SETTINGS.grain * normal[diagonal].mean()
+        move = cho_solve(cho_factor(normal, lower=True), slope - ridge * held)
+        if self._monotone and self._breaks_order(active, parts, held + move):
+            return
+        shift = 0.0
+        if self.response.fit_intercept:
+            shift = (left - float(mass @ move)) / self.total
+        self._apply(active, parts, move, shift)
+
+    def _normal_equations(
+        self, active: Sequence[int], sizes: Sequence[int], parts: Sequence[slice]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Second derivatives and residuals by the values, and the curvature of each."""
+        size = parts[-1].stop
+        normal, slope, mass = np.zeros((size, size)), np.zeros(size), np.zeros(size)
+        X, own = self.design.numeric, parts[-1]
+        weighed = self.weights[:, None] * X
+        normal[own, own], slope[own], mass[own] = (
+            X.T @ weighed,
+            X.T @ self.rows,
+            weighed.sum(axis=0),
+        )
+        for i, j in enumerate(active):
+            factor, mine = self.factors[j], parts[i]
+            sums = factor.group_sums
+            slope[mine], mass[mine] = sums(self.rows), sums(self.weights)
+            normal[mine, mine] = np.diag(mass[mine])
+            for column in range(own.start, own.stop):
+                cross = sums(np.ascontiguousarray(weighed[:, column - own.start]))
+                normal[mine, column] = normal[column, mine] = cross
+            for k in range(i + 1, len(active)):
+                table = np.zeros((sizes[i], sizes[k]))
+                factor.tabulate(self.factors[active[k]], self.weights, table)
+                normal[mine, parts[k]], normal[parts[k], mine] = table, table.T
+        return normal, slope, mass
+
+    def _apply(
+        self, active: Sequence[int], parts: Sequence[slice], move: Floats, shift: float
+    ) -> None:
+        """Move the values and the intercept, and the residuals with them."""
         self.intercept += shift
-        for i, f in enumerate(active):
-            mine = move[ends[i] : ends[i + 1]][f.array("labels")]
-            f.array("values")[:] += mine
-            f.shift(self.rows, self.weights, np.ascontiguousarray(mine + (shift if i == 0 else 0.0)))
-        if p:
-            self.numeric = self.numeric + move[ends[-2] :]
-            self.rows -= self.weights * (X @ move[ends[-2] :] + (0.0 if active else shift))
+        for j, mine in zip(active, parts, strict=False):
+            factor = self.factors[j]
+            step = move[mine][factor.array("labels")]
+            factor.array("values")[:] += step
+            factor.shift(self.rows, self.weights, step)
+        step = move[parts[-1]]
+        self.numeric = self.numeric + step
+        self.rows -= self.weights * (self.design.numeric @ step + shift)
 
-    def path(self, prices: Floats) -> Iterator[FactorState]:
-        """Solve at each price, from the largest to the smallest."""
-        for price in np.sort(prices)[::-1]:
-            yield self.solve(float(price))
+    def _group_values(self, j: int) -> Floats:
+        """The values of the groups of a factor."""
+        factor = self.factors[j]
+        values = np.empty(factor.n_groups)
+        values[factor.array("labels")] = factor.array("values")
+        return values
+
+    def _breaks_order(self, active: Sequence[int], parts: Sequence[slice], values: Floats) -> bool:
+        """Whether values of a monotone factor would be out of order."""
+        signs = {KINDS["rising"]: 1.0, KINDS["falling"]: -1.0}
+        return any(
+            bool((signs.get(self.factors[j].kind, 0.0) * np.diff(values[mine]) < 0.0).any())
+            for j, mine in zip(active, parts, strict=False)
+        )
+
+    # ---- The problem itself
+
+    def W(self) -> Floats:
+        """The weights of all levels and numeric columns, ``d x 1``."""
+        return np.concatenate([*(f.array("values") for f in self.factors), self.numeric])[:, None]
+
+    def groups(self) -> Labels:
+        """Number of groups of each factor."""
+        return np.array([factor.n_groups for factor in self.factors], dtype=np.intp)
+
+    def value(self, price: float) -> float:
+        """The objective, with the price of groups after the first of each factor."""
+        losses = self.response.loss.value(self.response.target, self.scores[:, None])
+        W = self.W()
+        ridge = 0.5 * float(self.penalties @ np.square(W[:, 0]))
+        extra = int(self.groups().sum()) - len(self.factors)
+        return float(self.shares @ losses) + ridge + price * extra
+
+    def labels(self) -> Labels:
+        """The group of every level and numeric column, numbered throughout."""
+        ends = np.cumsum([0, *self.groups()])
+        mine = [f.array("labels") + first for f, first in zip(self.factors, ends, strict=False)]
+        return np.concatenate([*mine, ends[-1] + np.arange(self.numeric.size)])
+
+    def snapshot(self) -> tuple[list[tuple[Floats, Labels, int]], Floats, float, Floats]:
+        """What `restore` takes."""
+        groups = [
+            (f.array("values").copy(), f.array("labels").copy(), f.n_groups) for f in self.factors
+        ]
+        return groups, self.numeric, self.intercept, self.scores
+
+    def restore(
+        self, snapshot: tuple[list[tuple[Floats, Labels, int]], Floats, float, Floats]
+    ) -> None:
+        """Go back to an earlier state; the quadratic model has to be expanded anew."""
+        groups, self.numeric, self.intercept, self.scores = snapshot
+        for factor, (values, labels, n_groups) in zip(self.factors, groups, strict=True):
+            factor.array("values")[:], factor.array("labels")[:] = values, labels
+            factor.n_groups = n_groups
+
+    def costs(self, most: int) -> list[Floats]:
+        """Cost of each factor with 1, 2, ..., `most` groups while the others are held."""
+        found = []
+        for factor, alpha in zip(self.factors, self.alphas, strict=True):
+            goals, heavy = factor.aim(self.rows, alpha, self.total)
+            segmenter = Segmenter(goals.size)
+            exposures = factor.array("exposures")
+            least = factor.min_weight
+            found.append(
+                segmenter.costs(factor.kind, goals, heavy, exposures, min(most, goals.size), least)
+            )
+        return found
 
 
-def strengths(sweeps: FactorSweeps, n_samples: float, unit: bool) -> Floats:
-    """The ridge of each factor by empirical Bayes: ``alpha_j = nu / tau_j^2``.
+class FactorDescent:
+    """Block coordinate descent as a solver: an iteration is a Newton step on all factors.
 
-    Effects of levels are normal with variance ``tau_j^2``, noise has the variance ``nu`` for a share
-    of one. Mean-field iterations: with the other factors held, levels have the posterior variance
-    ``nu / (N_l + alpha_j)``, ``tau_j^2`` is the mean of squared effects and variances, and ``nu`` that
-    of squared residuals and what is not known of the scores.
+    price: of each group after the first of a factor.
+    limits (F,): largest number of groups of each factor.
     """
-    rows, weights, total = sweeps.rows.copy(), sweeps.weights, sweeps.total
-    n = float(n_samples)
-    safe = np.where(weights > 0.0, weights, 1.0)
-    spread = float(np.sum(np.square(rows) / safe)) / n
-    nu = 1.0 / n if unit else 0.5 * spread
-    effects = [np.zeros(f.array("values").size) for f in sweeps.factors]
-    tau = np.full(len(effects), max(spread * n / total / max(len(effects), 1), 1e-300))
-    for _ in range(sweeps.settings.n_strengths):
+
+    name = "bcd"
+
+    def __init__(
+        self, objective: FactorObjective, model: FactorModel, price: float, limits: Labels
+    ) -> None:
+        self._objective = objective
+        self._model = model
+        self._price = price
+        self._limits = limits
+        self._stiffness = 1.0
+
+    def start(self) -> State:
+        """Where the model is."""
+        within = bool((self._model.groups() <= self._limits).all())
+        return State(objective=self._model.value(self._price) if within else np.inf)
+
+    def advance(self, state: State) -> State:
+        """One step, with more curvature while the objective would rise."""
+        model = self._model
+        if self._objective.quadratic:  # the model is the problem, and its descent ends
+            model.descend(self._price, self._limits)
+            return State(objective=min(model.value(self._price), state.objective), done=True)
+        before = model.snapshot()
+        for _ in range(SETTINGS.n_stiffened):
+            model.descend(self._price, self._limits)
+            value = model.value(self._price)
+            if value <= state.objective:
+                break
+            model.restore(before)
+            self._stiffness *= 2.0
+            model.expand(self._stiffness)
+        else:
+            return State(objective=state.objective, gain=0.0, done=True)
+        model.expand(self._stiffness)
+        if not np.isfinite(state.objective):
+            return State(objective=value)
+        return State(objective=value, gain=gain_of(state.objective, value))
+
+    def solution(self, state: State) -> Solution:
+        """The weights and groups of the model."""
+        model = self._model
+        W, intercept = model.W(), np.array([model.intercept])
+        scores = (model.scores - model.intercept)[:, None]
+        return Solution(self._objective.at_scores(W, scores, intercept), model.labels())
+
+
+# ---- Fits at a price, with a number of groups for each factor, or in all
+
+
+def fit_factors(
+    objective: FactorObjective,
+    constraint: FactorClustered,
+    budget: Budget,
+    model: FactorModel | None = None,
+) -> Run[Any]:
+    """Fit a model of factors, from where the model of a larger price has ended.
+
+    Without such a model the fit begins with all factors out, and comes down by halving prices.
+    """
+    quiet = replace(budget, monitor=lambda iteration: None, quiet=True)
+    most = np.array(objective.data.n_levels, dtype=np.intp)
+    cold = model is None
+    model = FactorModel(objective, constraint) if model is None else model
+
+    def descend(price: float, limits: Labels, budget: Budget) -> Run[Any]:
+        return drive(FactorDescent(objective, model, price, limits), budget)
+
+    if constraint.price > 0.0:
+        for price in _halvings(model, constraint.price) if cold else ():
+            descend(price, most, quiet)
+        return descend(constraint.price, most, budget)
+    counts = constraint.n_clusters
+    if isinstance(counts, int):
+        limits = _shares(model, counts, descend, quiet)
+    else:
+        limits = np.minimum(most, most if counts is None else counts)
+        for price in _halvings(model, 0.0):
+            descend(price, limits, quiet)
+    return descend(0.0, limits, budget)
+
+
+def largest_price(model: FactorModel) -> float:
+    """The price above which no factor comes in, from where all are out."""
+    explained = [
+        0.5 * float(heavy @ np.square(goals))
+        for goals, heavy in (
+            factor.aim(model.rows, alpha, model.total)
+            for factor, alpha in zip(model.factors, model.alphas, strict=True)
+        )
+    ]
+    return max(explained, default=0.0)
+
+
+def _halvings(model: FactorModel, last: float) -> Floats:
+    """Prices from the largest one down to `last`, each half of the one before."""
+    first = largest_price(model)
+    prices: Floats = first * 0.5 ** np.arange(1.0, SETTINGS.n_prices)
+    return prices[prices > last]
+
+
+def _shares(model: FactorModel, total: int, descend: Any, quiet: Budget) -> Labels:
+    """Number of groups of each factor, for so many in all.
+
+    The price falls until there are more groups than that; the rest is shared out by what the
+    factors would gain while the others are held.
+    """
+    most = np.array(model.design.n_levels, dtype=np.intp)
+    kept = model.snapshot()
+    for price in _halvings(model, 0.0):
+        descend(price, most, quiet)
+        if model.groups().sum() > total:
+            break
+        kept = model.snapshot()
+    model.restore(kept)
+    model.expand()
+    best: tuple[float, Labels] | None = None
+    for _ in range(SETTINGS.n_shares):
+        shares = cheapest_shares(model.costs(1 + total - len(model.factors)), total)
+        run = descend(0.0, shares, quiet)
+        if best is not None and not run.state.objective < best[0]:
+            break
+        best = run.state.objective, shares
+    return best[1] if best is not None else shares
+
+
+# ---- The ridge of each factor
+
+
+def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> FactorObjective:
+    """The objective with a ridge for each factor, by empirical Bayes.
+
+    Effects of the levels of factor ``j`` are normal with variance ``tau_j^2``, and the noise has
+    the variance ``nu`` for a share of one, so that ``alpha_j = nu / tau_j^2``. Mean-field
+    iterations: while the other factors are held, levels have the posterior variance
+    ``nu / (N_l + alpha_j)``; ``tau_j^2`` is the mean of squared effects and variances, and ``nu``
+    that of squared residuals and of what is not known of the scores, unless the loss is a
+    likelihood without scale: then it is one over the number of samples. A factor without effects
+    gets a ridge that keeps it out.
+    """
+    model, n_samples = FactorModel(objective.with_alpha(0.0), constraint), objective.data.shape[0]
+    rows, weights, total = model.rows.copy(), model.weights, model.total
+    divisor = np.where(weights > 0.0, weights, 1.0)
+    spread = float(np.sum(np.square(rows) / divisor)) / n_samples
+    unit = objective.response.loss.noise(1, 1.0).n_parameters == 0
+    noise = 1.0 / n_samples if unit else 0.5 * spread
+    effects = [np.zeros(n) for n in objective.data.n_levels]
+    tau = np.full(len(effects), spread * n_samples / total / len(effects))
+    tau = np.maximum(tau, np.finfo(np.float64).tiny)
+    for _ in range(SETTINGS.n_strengths):
         before, unknown = tau.copy(), 0.0
-        for j, f in enumerate(sweeps.factors):
-            f.add_up(rows)
-            mass = f.array("weights")
-            sums = f.array("sums") + mass * effects[j]
+        for j, factor in enumerate(model.factors):
+            mass, alpha = factor.array("weights"), noise / tau[j]
+            sums = factor.level_sums(rows) + mass * effects[j]
             mean = float(sums.sum()) / total
-            alpha = nu / tau[j]
-            new = (sums - mass * mean) / (mass + alpha)
-            f.shift(rows, weights, mean + new - effects[j])
-            effects[j] = new
-            variances = nu / (mass + alpha)
-            tau[j] = float(np.mean(np.square(new) + variances))
+            variances = noise / (mass + alpha)
+            found = (sums - mass * mean) / (mass + alpha)
+            factor.shift(rows, weights, mean + found - effects[j])
+            effects[j], tau[j] = found, float(np.mean(np.square(found) + variances))
             unknown += float(mass @ variances)
         if not unit:
-            nu = (float(np.sum(np.square(rows) / safe)) + unknown) / n
-        if np.abs(np.log(tau / before)).max() < sweeps.settings.strengths_tol:
+            noise = (float(np.sum(np.square(rows) / divisor)) + unknown) / n_samples
+        if np.abs(np.log(tau / before)).max() < SETTINGS.strengths_tol:
             break
-    return np.minimum(nu / tau, sweeps.settings.strongest * total)
+    ridges = np.minimum(noise / tau, SETTINGS.strongest * total)
+    numeric = SETTINGS.numeric_ridge * objective.data.moments(objective.response.shares)[1]
+    relative = np.concatenate(
+        [np.repeat(ridges, objective.data.n_levels), numeric[objective.data.offsets[-1] :]]
+    )
+    return FactorObjective(objective.data, objective.response, 1.0, relative)

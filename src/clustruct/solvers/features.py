@@ -6,12 +6,13 @@ lower bounds) is computed once, on first use.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from clustruct._typing import Floats
-from clustruct.grouping.constraints import FeatureConstraint, Free, Places
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import FactorClustered, FeatureConstraint, Free, Places
+from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -29,6 +30,7 @@ from clustruct.solvers.driver import (
     require_refits,
     status_of,
 )
+from clustruct.solvers.factors import FactorModel, fit_factors
 from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.search.soft import Effort, Soft
@@ -85,6 +87,7 @@ class FeatureProblem:
     n_starts: number of starts; None leaves it to the recipe.
     options: options of the solver, see `OPTIONS`.
     known_minimum: the unconstrained minimum, if a neighbouring problem has found it already.
+    model: of factors, as the fit at a larger price has left it.
     """
 
     objective: QuadraticObjective | FeatureObjective
@@ -95,6 +98,7 @@ class FeatureProblem:
     rng: np.random.Generator
     options: Mapping[str, Any] = field(default_factory=dict)
     known_minimum: Point | None = None
+    model: FactorModel | None = None
 
     @once
     def minimum(self) -> Point:
@@ -137,12 +141,14 @@ class FeatureOutcome:
     def certificate(self) -> Certificate:
         """The best lower bound, computed on first use: a grid search does not need it."""
         problem, point = self.problem, self.solution.point
+        priced: Callable[[Labels], float] | None = getattr(problem.constraint, "surcharge", None)
+        value = point.value + (0.0 if priced is None else priced(self.solution.labels))
         bounds = {
             "unconstrained": problem.free_bound,
             "residual": problem.bound_at(point),
             "conditional gradient": self.bound,
         }
-        return certify(point.value, bounds, lambda: problem.objective.scale)
+        return certify(value, bounds, lambda: problem.objective.scale)
 
 
 def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
@@ -182,7 +188,7 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
     (solution,) = relaxed_solutions(outcome, (factor,))
     problem = replace(
         outcome.problem,
-        objective=objective.with_alpha(factor * float(objective.penalties[0])),
+        objective=objective.with_alpha(factor * objective.alpha),
         known_minimum=None,
     )
     return replace(outcome, solution=solution, problem=problem, bound=-np.inf)
@@ -245,8 +251,29 @@ def _soft(problem: FeatureProblem) -> list[Attempt]:
     return [_search(problem, problem.constraint.project(problem.begin).point)]
 
 
+def _bcd(problem: FeatureProblem) -> list[Attempt]:
+    objective, constraint = problem.objective, problem.constraint
+    if not (_is_swept(problem) and isinstance(constraint, FactorClustered)):
+        raise ValueError(
+            "solver='bcd' is for data frames with columns of categories and one output "
+            "(regression, or two classes). Choose solver='auto'."
+        )
+    run = fit_factors(cast(FactorObjective, objective), constraint, problem.budget, problem.model)
+    return [Attempt("bcd", (run,))]
+
+
+def _is_swept(problem: FeatureProblem) -> bool:
+    """Whether block coordinate descent can solve a problem."""
+    return isinstance(problem.objective, FactorObjective) and problem.objective.shape[1] == 1
+
+
 def _auto(problem: FeatureProblem) -> list[Attempt]:
-    """Projected gradient, then a search over partitions if the lower bound leaves room for it."""
+    """Projected gradient, then a search over partitions if the lower bound leaves room for it.
+
+    Block coordinate descent for factors.
+    """
+    if _is_swept(problem):
+        return _bcd(problem)
     attempts = _pg(problem)
     best = min(attempts, key=lambda attempt: attempt.solution.point.value).solution.point
     least = problem.objective.least
@@ -263,6 +290,7 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
 
 RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
     "auto": _auto,
+    "bcd": _bcd,
     "greedy": _greedy,
     "pg": _pg,
     "cg": _cg,
@@ -273,6 +301,7 @@ RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
 # Options that `solver_options` may hold for each solver.
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "auto": (),
+    "bcd": (),
     "greedy": ("refit",),
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),

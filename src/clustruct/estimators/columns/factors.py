@@ -150,11 +150,13 @@ class FactorColumns:
     names: of all columns.
     factors: in the order of their columns.
     numeric: numbers of the numeric columns.
+    total: weight of all samples together.
     """
 
     names: tuple[str, ...]
     factors: tuple[FactorLevels, ...]
     numeric: tuple[int, ...]
+    total: float = 1.0
 
     @property
     def n_weights(self) -> int:
@@ -189,7 +191,11 @@ class FactorColumns:
         return numbers
 
     def settled(
-        self, design: FactorDesign, weights: Floats | None, asked: Mapping[str, Any] | None
+        self,
+        design: FactorDesign,
+        weights: Floats | None,
+        total: float,
+        asked: Mapping[str, Any] | None,
     ) -> tuple["FactorColumns", FactorDesign]:
         """The levels that weighted samples have, with their shares, and the design of these.
 
@@ -203,7 +209,7 @@ class FactorColumns:
                 self.factors, design.codes, design.offsets[:-1], strict=True
             )
         ]
-        learnt = replace(self, factors=tuple(each for each, _ in kept))
+        learnt = replace(self, factors=tuple(each for each, _ in kept), total=total)
         codes = [codes for _, codes in kept]
         sizes = [len(each.levels) for each in learnt.factors]
         return learnt, FactorDesign(codes, sizes, design.numeric)

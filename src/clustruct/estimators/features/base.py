@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 from typing import cast as cast_to
 
@@ -26,6 +26,7 @@ from clustruct.estimators.features.grid import (
     Blocks,
     Count,
     Method,
+    Price,
     choose_constraint,
     choose_objective,
 )
@@ -40,6 +41,7 @@ from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Solution
+from clustruct.solvers.factors import with_strengths
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
 
 
@@ -49,7 +51,8 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
 
     n_clusters: Count = 8  # type: ignore[assignment]
     _: KW_ONLY
-    alpha: float = 1e-3
+    alpha: float | str = 1e-3
+    price: float | None = None
     n_nonzero: int | None = None
     blocks: ArrayLike | None = None
     constraint: Any = None  # a `Constraint`; one without `places` is not searched
@@ -61,6 +64,8 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     factors_: ClassVar[FactorColumns | None] = None  # of models fitted to numbers, also old ones
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "price": [Interval(Real, 0, None, closed="neither"), None],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "blocks": ["array-like", None],
         "constraint": [HasMethods(["project", "explained"]), None],
@@ -88,24 +93,41 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         samples = self._settled(take_samples(self, X, y, sample_weight))
         design, response = samples.design, self._respond(samples)
         constraint = self.constraint or choose_constraint(
-            design.shape[1], self.n_clusters, self.n_nonzero, self._blocks(), design.cluster
+            design.shape[1], self._count(), self.n_nonzero, self._blocks(), design.cluster
         )
         method = self._method((design.shape[1], response.n_outputs))
-        self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
+        objective = self._with_ridge(choose_objective(design, response, 0.0), constraint)
+        self._set_outcome(method.fit(objective, constraint))
         self._follow(design)
         return self
 
     _validate_matrix = validate_samples
 
+    def _count(self) -> Count:
+        """The number of groups asked for, or the price of each."""
+        return self.n_clusters if self.price is None else Price(float(self.price))
+
+    def _with_ridge(self, objective: Any, constraint: Any) -> Any:
+        """The objective with alpha, or with the ridge of each factor by empirical Bayes."""
+        if self.alpha != "auto":
+            return objective.with_alpha(float(self.alpha))
+        if self.factors_ is None or objective.shape[1] > 1:
+            raise ValueError(
+                "alpha='auto' is for data frames with columns of categories and one output. Give "
+                "alpha a number, or use the search, which chooses it."
+            )
+        return with_strengths(objective, constraint)
+
     def _settled(self, samples: Samples) -> Samples:
         """The samples of a fit, with the levels of factors learnt."""
-        return samples._replace(design=self._settle(samples.design, samples.shares))
+        design = self._settle(samples.design, samples.shares, samples.total)
+        return samples._replace(design=design)
 
-    def _settle(self, design: Any, weights: Any) -> Design:
+    def _settle(self, design: Any, weights: Any, total: float) -> Design:
         """The design without levels that no weighted sample has; the levels are learnt then."""
         if self.factors_ is None:
             return cast_to(Design, design)
-        learnt, design = self.factors_.settled(design, weights, self.factors)
+        learnt, design = self.factors_.settled(design, weights, total, self.factors)
         self.factors_ = learnt  # type: ignore[misc]
         return design
 

@@ -110,7 +110,9 @@ def _stacked(solutions: Sequence[Solution]) -> tuple[Floats, Floats]:
 def _sums_suffice(model: Any, response: Response, n_fitted: int, n_features: int) -> bool:
     """Whether the fits of all folds need no more than sums over rows, with the same weights."""
     balanced = getattr(model, "class_weight", None) == "balanced"  # weights differ by fold
-    return not balanced and response.loss.quadratic and gram_pays(n_fitted, n_features)
+    if balanced or model.factors_ is not None:  # sweeps over factors need the rows
+        return False
+    return response.loss.quadratic and gram_pays(n_fitted, n_features)
 
 
 # ---- In memory

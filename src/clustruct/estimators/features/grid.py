@@ -8,7 +8,7 @@ and of nonzero weights.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -16,35 +16,51 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clustruct._typing import Floats, Labels
-from clustruct.design import Design
+from clustruct.design import Design, FactorDesign
 from clustruct.estimators.columns.factors import FactorColumns
 from clustruct.grouping.constraints import (
     BlockClustered,
     Clustered,
+    FactorClustered,
     FeatureConstraint,
     Free,
     SparseClustered,
 )
+from clustruct.grouping.factors import Cyclic, Monotone, Nominal, Ordinal
 from clustruct.grouping.rows import Cluster
 from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.features.streamed import feature_objective
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective, gram_pays, quadratic_objective
+from clustruct.results.scores import Price
 from clustruct.solvers.driver import Budget
+from clustruct.solvers.factors import FactorModel, largest_price, with_strengths
 from clustruct.solvers.features import FeatureOutcome, FeatureProblem, free_minimum, solve
 
 Objective = QuadraticObjective | FeatureObjective
-Count = int | Mapping[Any, int] | None
+
+Count = int | Mapping[Any, int] | Price | None
 Place = tuple[int, int, int]
 # Where weights may be shared: inside of blocks, or of the factors of a frame.
 Blocks = ArrayLike | FactorColumns | None
 T = TypeVar("T")
 
+FACTOR_KINDS = {
+    "nominal": Nominal(),
+    "ordinal": Ordinal(),
+    "increasing": Monotone(),
+    "decreasing": Monotone(decreasing=True),
+    "cyclic": Cyclic(),
+}
 # The block of features that share no weights.
 ALONE = -1
 # The grid "auto": half a decade apart, from ten times the mean curvature of the loss down.
 N_ALPHAS = 10
+# The grid "auto" of prices, and of multiples of the ridge that empirical Bayes gives factors.
+N_PRICES, SMALLEST_PRICE = 24, 1e-3
+STRENGTHS = (3.0, 1.0, 0.3)
 LARGEST, SMALLEST = 1.0, -3.5
 
 
@@ -53,12 +69,14 @@ class Grid:
     """What a fit is made at: every combination of the three.
 
     A `constraint` of the user's own replaces those that the numbers make; these are then None.
+    strengths: whether alphas are multiples of the ridge that empirical Bayes gives each factor.
     """
 
     n_clusters: tuple[Count, ...]
     alphas: Floats
     n_nonzero: tuple[int | None, ...]
     constraint: Any = None
+    strengths: bool = False
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -114,6 +132,7 @@ class Method:
         objective: Objective,
         constraint: FeatureConstraint,
         known_minimum: Point | None = None,
+        model: FactorModel | None = None,
     ) -> FeatureOutcome:
         """One fit."""
         problem = FeatureProblem(
@@ -125,6 +144,7 @@ class Method:
             rng=np.random.default_rng(self.seed),
             options=self.options,
             known_minimum=known_minimum,
+            model=model,
         )
         return solve(problem, self.solver)
 
@@ -142,6 +162,9 @@ def fit_grid(
     objective may have any alpha; passes over ``X`` in `finish` may be shared by several fits.
     """
     constraints = grid.constraints(objective.shape[0], blocks, objective.cluster)
+    if all(isinstance(count, Price) for count in grid.n_clusters):
+        yield from _fit_prices(objective, grid, constraints, method, finish)
+        return
     free = [place for place, each in constraints.items() if isinstance(each, Free)]
     alone = [place for place in constraints if place not in free[1:]]
     there, minimum = objective, None
@@ -159,13 +182,39 @@ def fit_grid(
                 yield (also_q, int(a), also_k), finished
 
 
+def _fit_prices(
+    objective: Objective,
+    grid: Grid,
+    constraints: Mapping[tuple[int, int], Any],
+    method: Method,
+    finish: Callable[[FeatureOutcome], T],
+) -> Iterator[tuple[Place, T]]:
+    """Fit at all prices, from the largest down, each fit beginning where the one before ended."""
+    if not (isinstance(objective, FactorObjective) and objective.n_outputs == 1):
+        raise ValueError(
+            "A price for each group needs a data frame with columns of categories and one output "
+            "(regression, or two classes). Give n_clusters instead."
+        )
+    first = next(iter(constraints.values()))
+    there = with_strengths(objective, first) if grid.strengths else objective
+    prices = np.array([count.value for count in grid.n_clusters if isinstance(count, Price)])
+    for a in np.argsort(-grid.alphas, kind="stable"):
+        here = there.with_alpha(float(grid.alphas[a]))
+        model = FactorModel(here, first)
+        for q in np.argsort(-prices, kind="stable"):
+            outcome = method.fit(here, constraints[int(q), 0], model=model)
+            yield (int(q), int(a), 0), finish(outcome)
+
+
 def itself(outcome: FeatureOutcome) -> FeatureOutcome:
     """An outcome as it is."""
     return outcome
 
 
 def choose_objective(design: Design, response: Response, alpha: float) -> Objective:
-    """By the Gram matrix where it is small and pays."""
+    """By codes for factors; by the Gram matrix where it is small and pays."""
+    if isinstance(design, FactorDesign):
+        return FactorObjective(design, response, float(alpha))
     n, d = design.shape
     if response.loss.quadratic and gram_pays(n, d):
         return quadratic_objective(design, response, np.full(d, float(alpha)))
@@ -231,17 +280,41 @@ def _is_count(entry: Any) -> bool:
     return entry is None or (whole and int(entry) >= 1)
 
 
+def check_prices(
+    prices: str | float | Sequence[float], objective: FactorObjective, factors: FactorColumns
+) -> tuple[Price, ...]:
+    """The prices to try; "auto" begins where no factor comes in, and goes down three decades."""
+    if not isinstance(prices, str):
+        remedy = "Give finite numbers above 0."
+        fits = check_values(
+            "prices", prices, lambda p: isinstance(p, Real) and 0.0 < p < np.inf, remedy
+        )
+        return tuple(Price(float(price)) for price in fits)
+    if prices != "auto":
+        raise ValueError(f"prices={prices!r} is no grid. Give 'auto' or positive numbers.")
+    first = largest_price(FactorModel(objective, _factor_constraint(factors, Price(1.0))))
+    first = first if first > 0.0 else 1.0
+    return tuple(Price(float(p)) for p in np.geomspace(first, SMALLEST_PRICE * first, N_PRICES))
+
+
 # ---- Constraints
 
 
 def choose_constraint(
     n_features: int,
-    n_clusters: int | Mapping[Any, int] | None,
+    n_clusters: Count,
     n_nonzero: int | None,
     blocks: Blocks,
     cluster: Cluster = cluster_values,
 ) -> FeatureConstraint:
     """The set that the weights are kept in; `cluster` is exact k-means, where it is fastest."""
+    if isinstance(blocks, FactorColumns) and n_clusters is not None and n_nonzero is None:
+        return _factor_constraint(blocks, n_clusters)
+    if isinstance(n_clusters, Price):
+        raise ValueError(
+            f"price={n_clusters.value} needs columns of categories, which X does not have, and no "
+            "n_nonzero. Leave price None, and give n_clusters."
+        )
     if blocks is not None:
         factors = isinstance(blocks, FactorColumns)
         if n_nonzero is not None:
@@ -250,7 +323,7 @@ def choose_constraint(
                 "combined: no exact projection is known for both. Leave one of them None."
             )
         if isinstance(blocks, FactorColumns):
-            return _factor_constraint(blocks, n_clusters)
+            return Free()
         return _block_constraint(n_features, n_clusters, blocks)
     if isinstance(n_clusters, Mapping):
         raise ValueError(
@@ -266,18 +339,28 @@ def choose_constraint(
     return SparseClustered(n_clusters, n_kept)
 
 
-def _factor_constraint(factors: FactorColumns, n_clusters: Count) -> FeatureConstraint:
-    """Groups inside factors, as many as asked for in all or for each."""
-    for factor in factors.factors:
-        if factor.kind != "nominal" or factor.min_weight > 0.0:
-            raise ValueError(
-                f"The factor {factor.name!r} is {factor.kind} with min_weight={factor.min_weight}: "
-                "there is no projection for it yet. Make it nominal, with min_weight=0, in factors."
-            )
-    if n_clusters is None:
-        return Free()
+def _factor_constraint(
+    factors: FactorColumns, n_clusters: int | Mapping[Any, int] | Price
+) -> FactorClustered:
+    """Groups inside factors: as many as asked for in all or for each, or as many as pay."""
+    ends = np.cumsum([0, *(len(factor.levels) for factor in factors.factors)])
+    places = [np.arange(*pair) for pair in pairwise(ends)]
+    kinds = [FACTOR_KINDS[factor.kind] for factor in factors.factors]
+    # In units of the least weight of each factor; levels of factors without one have enough.
+    exposure, limited = np.ones(factors.n_weights), False
+    for factor, rows in zip(factors.factors, places, strict=True):
+        if factor.min_weight > 0.0:
+            exposure[rows] = factor.shares * (factors.total / factor.min_weight)
+            limited = True
     names = [factor.name for factor in factors.factors]
-    return BlockClustered(factors.blocks, _counts(names, n_clusters, "factor"))
+    return FactorClustered(
+        list(zip(kinds, places, strict=True)),
+        factors.n_weights,
+        None if isinstance(n_clusters, Price) else _counts(names, n_clusters, "factor"),
+        price=n_clusters.value if isinstance(n_clusters, Price) else 0.0,
+        exposure=exposure,
+        min_weight=1.0 if limited else 0.0,
+    )
 
 
 def _block_constraint(

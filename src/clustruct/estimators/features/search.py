@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from math import prod
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,13 +24,16 @@ from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.features.folds import FoldWork, LocalSamples, PlacedSamples, Plan
 from clustruct.estimators.features.grid import (
+    STRENGTHS,
     Count,
     Grid,
     Method,
     Objective,
     Place,
+    Price,
     check_alphas,
     check_grid,
+    check_prices,
     check_values,
     fit_grid,
     itself,
@@ -42,6 +45,7 @@ from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, name_of
 from clustruct.grouping.constraints import Free
 from clustruct.losses import Loss, loss_of
+from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
 from clustruct.results.scores import total
@@ -62,7 +66,9 @@ class Search(SearchFace, FeatureCluster):
 
     n_clusters: Count | Sequence[Count] = tuple(range(2, 16))  # type: ignore[assignment]
     _: KW_ONLY
-    alpha: float = field(default=0.0, init=False)  # searches have several
+    alpha: float | str = field(default=0.0, init=False)  # searches have several
+    price: float | None = field(default=None, init=False)
+    prices: str | float | Sequence[float] | None = "auto"
     alphas: str | float | Sequence[float] = "auto"
     n_nonzero: int | Sequence[int | None] | None = None  # type: ignore[assignment]
     relax: float | Sequence[float] = (1.0, 0.5, 0.25, 0.125)
@@ -79,6 +85,12 @@ class Search(SearchFace, FeatureCluster):
         **SEARCH_CONSTRAINTS,
         "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
         "alphas": [StrOptions({"auto"}), "array-like", Interval(Real, 0, None, closed="left")],
+        "prices": [
+            StrOptions({"auto"}),
+            "array-like",
+            Interval(Real, 0, None, closed="neither"),
+            None,
+        ],
         "n_nonzero": ["array-like", Interval(Integral, 1, None, closed="left"), None],
         "relax": ["array-like", Interval(Real, 0, 1, closed="right")],
         "criterion": [StrOptions({"cv", "bic", "ebic"})],
@@ -105,7 +117,7 @@ class Search(SearchFace, FeatureCluster):
         design, targets = validate(self, X, y)
         divisible = LocalSamples if design.on_host else PlacedSamples
         samples = divisible(design, targets, sample_weight)
-        samples.design = self._settle(samples.design, samples.weights)
+        samples.design = self._settle(samples.design, samples.weights, samples.weight)
         folds: Folds[Any] = Folds([], 0.0)
         if self.criterion == "cv":
             folds = make_folds(
@@ -118,10 +130,7 @@ class Search(SearchFace, FeatureCluster):
             )
         objective = samples.divide(folds.each, self)
         method = self._method(objective.shape)
-        alphas = check_alphas(self.alphas, objective)
-        grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
-        if self.factors_ is not None:
-            grid = grid.with_groups_for(len(self.factors_.factors))
+        grid = self._grid(objective)
         grid.constraints(objective.shape[0], self._blocks())  # complains before the work begins
         if self.criterion == "cv":
             plan = self._plan(grid, method)
@@ -132,9 +141,21 @@ class Search(SearchFace, FeatureCluster):
             use = self._by_criterion(samples.weight, objective, grid, method)
         rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
         found = run_search(use, rule, self.max_iter, self.verbose)
-        self._refit(objective, found, method)
+        self._refit(objective, found, grid, method)
         self._follow(samples.design)
         return self
+
+    def _grid(self, objective: Objective) -> Grid:
+        """The points to try: numbers of groups, or for factors their prices; alphas; zeros."""
+        factors = self.factors_
+        if factors is None or self.prices is None or objective.shape[1] > 1:
+            alphas = check_alphas(self.alphas, objective)
+            grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
+            return grid if factors is None else grid.with_groups_for(len(factors.factors))
+        strengths = isinstance(self.alphas, str)
+        alphas = np.array(STRENGTHS) if strengths else check_alphas(self.alphas, objective)
+        prices = check_prices(self.prices, cast(FactorObjective, objective), factors)
+        return Grid(prices, alphas, (None,), strengths=strengths)
 
     def _plan(self, grid: Grid, method: Method) -> Plan:
         """What is done on every fold."""
@@ -148,6 +169,8 @@ class Search(SearchFace, FeatureCluster):
         relax = tuple(float(value) for value in fractions)
         if self.constraint is not None and not may_refit(self.constraint):
             relax = (1.0,)  # values of groups have to stay as they are
+        if isinstance(grid.n_clusters[0], Price):
+            relax = (1.0,)  # alphas are tried one by one
         scoring = self.scoring
         if scoring is None:
             loss = loss_of(self)
@@ -179,13 +202,16 @@ class Search(SearchFace, FeatureCluster):
         table = partial(table_of, grid, (1.0,), self.criterion, name)
         return Use("fit", n_fits, n_fits, shape, name, scored(), table)
 
-    def _refit(self, objective: Objective, found: SearchResult, method: Method) -> None:
+    def _refit(self, objective: Objective, found: SearchResult, grid: Grid, method: Method) -> None:
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
-        grid = Grid(
-            (found.n_clusters[q],), found.alphas[[a]], (found.n_nonzero[k],), self.constraint
+        counts = found.n_clusters[q : q + 1]
+        if isinstance(counts[0], Price):  # from the same prices as on the folds
+            counts = tuple(c for c in found.n_clusters if c.value >= counts[0].value)
+        grid = replace(
+            grid, n_clusters=counts, alphas=found.alphas[[a]], n_nonzero=(found.n_nonzero[k],)
         )
-        ((_, outcome),) = fit_grid(objective, grid, self._blocks(), method, itself)
+        *_, (_, outcome) = fit_grid(objective, grid, self._blocks(), method, itself)
         free = isinstance(outcome.problem.constraint, Free)  # no groups whose values to relax
         self.relax_ = 1.0 if free else float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
@@ -265,6 +291,8 @@ def search_method(asked: str, method: Method, objective: Objective) -> Method:
     """
     if asked != "auto" or method.solver not in ("auto", "soft"):
         return method.quietly(method.solver if asked == "auto" else asked)
+    if isinstance(objective, FactorObjective) and objective.n_outputs == 1:
+        return method.quietly("bcd")
     if not isinstance(objective, QuadraticObjective):
         return method.quietly("greedy")
     quick = method.quietly("pg")

@@ -109,7 +109,7 @@ class FeatureObjective(LinearObjective):
         self, point: Point, gram: Floats, means: Floats, slope: Floats
     ) -> QuadraticObjective:
         """The squared loss with a Gram matrix, means and a gradient at a point."""
-        ridge = 0.5 * self.alpha * float(np.vdot(point.W, point.W))
+        ridge = self.ridge(point.W)
         bent = gram @ point.W
         least = self.least if np.isfinite(self.least) else 0.0
         constant = point.value - least - ridge + float(np.vdot(point.W, 0.5 * bent - slope))
