@@ -170,14 +170,15 @@ class CodedFactor:
 
     def tabulate(
         self,
-        other: CodedFactor,
+        other,
         shares: cython.const[cython.double][::1],
         table: cython.double[:, ::1],
     ):
         """Add the shares of the rows to the cells of their groups in this and another factor."""
+        beside: CodedFactor = other
         with cython.nogil:
             for i in range(shares.shape[0]):
-                table[self.labels[self._code(i)], other.labels[other._code(i)]] += shares[i]
+                table[self.labels[self._code(i)], beside.labels[beside._code(i)]] += shares[i]
 
     @cython.cfunc
     @cython.nogil

@@ -26,7 +26,6 @@ from clustruct.estimators.features.grid import (
     Blocks,
     Count,
     Method,
-    Price,
     choose_constraint,
     choose_objective,
 )
@@ -40,6 +39,7 @@ from clustruct.estimators.intake import (
 from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
+from clustruct.results.scores import Price
 from clustruct.solvers.driver import Solution
 from clustruct.solvers.factors import with_strengths
 from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome

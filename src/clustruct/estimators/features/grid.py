@@ -287,7 +287,7 @@ def check_prices(
     if not isinstance(prices, str):
         remedy = "Give finite numbers above 0."
         fits = check_values(
-            "prices", prices, lambda p: isinstance(p, Real) and 0.0 < p < np.inf, remedy
+            "prices", prices, lambda p: isinstance(p, Real) and 0.0 < float(p) < np.inf, remedy
         )
         return tuple(Price(float(price)) for price in fits)
     if prices != "auto":

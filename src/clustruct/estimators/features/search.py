@@ -30,7 +30,6 @@ from clustruct.estimators.features.grid import (
     Method,
     Objective,
     Place,
-    Price,
     check_alphas,
     check_grid,
     check_prices,
@@ -48,7 +47,7 @@ from clustruct.losses import Loss, loss_of
 from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
-from clustruct.results.scores import total
+from clustruct.results.scores import Price, total
 from clustruct.solvers.driver import Solution, may_refit
 from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
 
