@@ -64,6 +64,12 @@ FEATURES = """
 n_clusters : int, mapping or None
     Largest number of distinct weights. With `blocks`, the number in all blocks together, or a
     mapping from block to number; with factors, the same for these. None sets no limit.
+alpha : float or "auto"
+    Strength of the ridge penalty, on the scale of the mean loss. "auto", for factors with one
+    output, gives each factor the strength that empirical Bayes finds for the effects of its levels.
+price : float
+    What each group after the first of a factor costs, on the scale of the mean loss, in place of
+    `n_clusters`: groups are kept that lower the objective by more. For factors with one output.
 n_nonzero : int
     Largest number of features with a nonzero weight; None for no limit. Weight zero does not count
     as a group.
@@ -82,7 +88,7 @@ factors : mapping from str to str or Factor
     become factors, each distinct value a level.
 fit_intercept : bool
     Whether to add an intercept, which is neither penalised nor clustered.
-solver : {"auto", "greedy", "pg", "cg", "cgpg", "soft"}
+solver : {"auto", "bcd", "greedy", "pg", "cg", "cgpg", "soft"}
     How the groups are found, see Notes of `FeatureClusterRegressor`.
 init : {"auto", "greedy", "zeros"} or array-like
     Where ``"pg"`` begins: at the weights without constraint ("auto" or "greedy"), at zero, or at
@@ -95,10 +101,15 @@ FEATURE_SEARCH = """
 n_clusters : int or sequence, default=(2, 3, ..., 15)
     Numbers of groups to try; with `blocks` or factors, each an integer or a mapping. Totals that do
     not give every factor a group are left out. None is a weight for every feature, without groups.
+prices : "auto", float, sequence of float or None
+    Prices of a group to try where there are factors and one output, in place of `n_clusters`.
+    "auto" takes 24, from the price that keeps all factors out down to a thousandth of it; None
+    tries `n_clusters` there, too.
 alphas : "auto", float or sequence of float
-    Strengths of the ridge penalty to try. "auto" takes ten, half a decade apart, on the scale of
-    the loss: from ten times its mean curvature (for squared loss the mean variance of the columns)
-    down.
+    Strengths of the ridge penalty to try. With prices, "auto" takes 3, 1 and 0.3 times the strength
+    that empirical Bayes finds for each factor. Otherwise it takes ten, half a decade apart, on the
+    scale of the loss: from ten times its mean curvature (for squared loss the mean variance of the
+    columns) down.
 n_nonzero : int, None or sequence
     Largest numbers of nonzero weights to try; None for no limit.
 relax : float or sequence of float
