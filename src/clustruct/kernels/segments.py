@@ -116,9 +116,10 @@ class Segmenter:
     # Last start of a segment that ends at each position and has the least exposure.
     reach: cython.Py_ssize_t[::1]
     # Least cost of each position, a row for a number of groups, and where the last segment starts.
+    n_rows: cython.Py_ssize_t
     best: cython.double[:, ::1]
     source: cython.Py_ssize_t[:, ::1]
-    # Pieces of the line of values, and the start whose parabola is lowest on each; now and next.
+    # The line of values in pieces, and the start whose parabola is lowest on each; now and next.
     low: cython.double[:, ::1]
     high: cython.double[:, ::1]
     start: cython.Py_ssize_t[:, ::1]
@@ -151,6 +152,7 @@ class Segmenter:
         self.order = np.arange(n)
         self.mass, self.first, self.second, self.exposure = np.zeros((4, LAPS * n + 1))
         self.reach = np.empty(LAPS * n + 1, dtype=np.intp)
+        self.n_rows = 0
         self._allow(1)
         pieces = 4 * LAPS * n + 16
         self.low, self.high = np.empty((2, 2, pieces))
@@ -414,7 +416,8 @@ class Segmenter:
     @cython.cfunc
     def _allow(self, n_rows: cython.Py_ssize_t):
         """Make room for so many rows, unless there is."""
-        if self.best is None or self.best.shape[0] < n_rows:
+        if self.n_rows < n_rows:
+            self.n_rows = n_rows
             self.best = np.empty((n_rows, LAPS * self.n_levels + 1))
             self.source = np.empty((n_rows, LAPS * self.n_levels + 1), dtype=np.intp)
             self.least = np.empty(n_rows)

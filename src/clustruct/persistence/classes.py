@@ -35,7 +35,8 @@ _OWN = {
         "losses": "HuberLoss LogisticLoss MultinomialLoss SquaredLoss",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
-            "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
+            "GateScore Iteration Projection SearchResult Segmentation1D Status TaskGroup "
+            "TaskSelection"
         ),
     }.items()
     for name in names.split()
