@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         TaskClusterClassifierCV,
         TaskClusterRegressorCV,
     )
-    from clustruct.grouping.projections import kmeans_1d, project_clustered
+    from clustruct.grouping.projections import kmeans_1d, project_clustered, segment_1d
     from clustruct.persistence.model_files import load, save
     from clustruct.reporting.build import report
     from clustruct.results import (
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Iteration,
         Projection,
         SearchResult,
+        Segmentation1D,
         Status,
         TaskGroup,
         TaskGroups,
@@ -70,12 +71,12 @@ _HOMES = {
         "estimators.tasks.models": "TaskClusterRegressor TaskClusterClassifier",
         "estimators.tasks.scoring": "task_scorer",
         "estimators.tasks.search_models": "TaskClusterRegressorCV TaskClusterClassifierCV",
-        "grouping.projections": "kmeans_1d project_clustered",
+        "grouping.projections": "kmeans_1d project_clustered segment_1d",
         "persistence.model_files": "save load",
         "reporting.build": "report",
         "results": "Certificate Clustering1D CountSelection ExpertGroup ExpertGroups FeatureGroup "
-        "FeatureGroups FeaturePath GateScore Iteration Projection SearchResult Status TaskGroup "
-        "TaskGroups TaskSelection",
+        "FeatureGroups FeaturePath GateScore Iteration Projection SearchResult Segmentation1D "
+        "Status TaskGroup TaskGroups TaskSelection",
     }.items()
     for name in names.split()
 }
@@ -98,8 +99,10 @@ __all__ = [
     "TaskClusterClassifierCV",
     "task_scorer",
     "kmeans_1d",
+    "segment_1d",
     "project_clustered",
     "Clustering1D",
+    "Segmentation1D",
     "Projection",
     "FeatureGroup",
     "FeatureGroups",

@@ -34,10 +34,16 @@ def partitions(kind, n):
 
 
 def isotonic(means, weights):
-    """Non-decreasing numbers nearest to the means: the max-min formula."""
-    n = len(means)
-    average = lambda a, b: np.average(means[a : b + 1], weights=weights[a : b + 1])  # noqa: E731
-    return [max(min(average(a, b) for b in range(g, n)) for a in range(g + 1)) for g in range(n)]
+    """Non-decreasing numbers nearest to the means: ``max over a <= g of min over b >= g`` of the
+    means of ``a, ..., b``.
+    """
+    mass = np.append(0.0, weights.cumsum())
+    first = np.append(0.0, (weights * means).cumsum())
+    ordered = np.triu(np.ones((len(means), len(means)), dtype=bool))
+    averages = np.full(ordered.shape, np.inf)
+    np.divide(first[1:] - first[:-1, None], mass[1:] - mass[:-1, None], out=averages, where=ordered)
+    least = np.minimum.accumulate(averages[:, ::-1], axis=1)[:, ::-1]
+    return np.where(ordered, least, -np.inf).max(axis=0)
 
 
 def all_costs(kind, values, weights):
@@ -53,7 +59,7 @@ def all_costs(kind, values, weights):
         sign = 1.0 if kind == "rising" else -1.0
         for row, (mean, weight) in enumerate(zip(means, mass, strict=True)):
             used = weight > 0
-            means[row, used] = np.multiply(sign, isotonic(sign * mean[used], weight[used]))
+            means[row, used] = sign * isotonic(sign * mean[used], weight[used])
     own = np.einsum("pgl,pg->pl", members, means)
     costs = 0.5 * (weights * np.square(x - own)).sum(axis=1)
     counts = (members.sum(axis=2) > 0).sum(axis=1)

@@ -9,7 +9,7 @@ from clustruct.kernels import COMPILED
 CODE = """
 import json
 import numpy as np
-from clustruct.kernels import COMPILED, kmeans1d, penalised, reassign, sparse1d
+from clustruct.kernels import COMPILED, kmeans1d, penalised, reassign, segments, sparse1d
 
 def bits(*results):
     return [r.tolist() if r.dtype.kind == "i" else [x.hex() for x in r.tolist()]
@@ -35,6 +35,18 @@ for name, values in shapes.items():
     for n_clusters, n_nonzero in ((1, 20), (3, 90), (9, 60)):
         key = f"{name}, {n_clusters} groups, {n_nonzero} nonzero"
         found[key] = bits(*sparse1d.project_sparse(values, n_clusters, n_nonzero))
+for name, values in shapes.items():
+    values = values[:60]
+    weights = rng.random(60) * (rng.random(60) < 0.9)
+    price = 0.02 * weights @ (values - values.mean()) ** 2
+    labels, centers = np.empty(60, dtype=np.intp), np.zeros(60)
+    for kind, code in segments.KINDS.items():
+        for most, min_weight in ((60, 0.0), (60, 2.0), (4, 0.0)):
+            made = segments.Segmenter(60).group(
+                code, values, weights, segments.NONE, most, price, min_weight, labels, centers
+            )
+            key = f"{name}, {kind}, {most} groups, {min_weight} at least"
+            found[key] = bits(made[0], made[1], labels, centers[: made[0]])
 x, y = rng.standard_normal((25, 30)), rng.standard_normal((25, 2))
 first, last = np.zeros(30, dtype=np.intp), np.full(30, 4)
 for n_nonzero in (-1, 12):
@@ -57,6 +69,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 70
+    assert len(compiled) == 160
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

@@ -48,6 +48,7 @@ RESULTS = {
     "task": (TASKS.clusters()[0], 1),
     "task search": (TASKS.cv_results_, 2),
     "kmeans": (cs.kmeans_1d([1.0, 2.0, 9.0], 2), 2),
+    "segments": (cs.segment_1d([1.0, 2.0, 9.0], 2), 2),
     "projection": (cs.project_clustered([1.0, 0.1, 1.2], 1, n_nonzero=2), 2),
     "certificate": (SEARCH.certificate_, 1),
     "status": (SEARCH.status_, len(SEARCH.status_.objectives)),

@@ -1,17 +1,26 @@
 """Exact projections as plain functions: the kernels, with validation of the arguments."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from clustruct._arguments import as_count
+from clustruct._arguments import as_choice, as_count, as_flag, as_number
 from clustruct._typing import Floats
+from clustruct.grouping.factors import Cyclic, Factor, Monotone, Ordinal
 from clustruct.grouping.rows import group_rows
 from clustruct.kernels import kmeans1d
 from clustruct.kernels.finite import all_finite
-from clustruct.results import Clustering1D, Projection
+from clustruct.results import Clustering1D, Projection, Segmentation1D
+
+# Kinds of sequence, which may be decreasing.
+SEQUENCES: dict[str, Callable[[bool], Factor]] = {
+    "ordinal": lambda decreasing: Ordinal(),
+    "monotone": Monotone,
+    "cyclic": lambda decreasing: Cyclic(),
+}
 
 
 def kmeans_1d(
@@ -39,6 +48,7 @@ def kmeans_1d(
 
     See Also
     --------
+    segment_1d : Segments of a sequence of numbers.
     project_clustered : The nearest vector with few distinct values.
 
     Notes
@@ -62,6 +72,89 @@ def kmeans_1d(
     n_groups = as_count(n_clusters, "n_clusters", 1)
     weights = _as_weights(sample_weight, values.shape[0])
     return Clustering1D(*kmeans1d.cluster_values(values, weights, n_groups))
+
+
+def segment_1d(
+    x: ArrayLike,
+    n_segments: int | None = None,
+    *,
+    price: float | None = None,
+    kind: str = "ordinal",
+    decreasing: bool = False,
+    sample_weight: ArrayLike | None = None,
+    min_weight: float = 0.0,
+) -> Segmentation1D:
+    """Cut a sequence of numbers into segments with the least possible sum of squares.
+
+    The result is the global optimum of ``1/2 sum w (x - v)^2 + price * (segments - 1)``, where
+    ``v`` is the value of a number's segment.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,)
+        Finite numbers, in their order.
+    n_segments : int, default=None
+        Largest number of segments, at least 1; None for no limit, which needs a price.
+    price : float, default=None
+        What each segment after the first costs, at least 0; None for nothing, which needs
+        `n_segments`.
+    kind : {"ordinal", "monotone", "cyclic"}, default="ordinal"
+        Segments of the order; segments whose values do not decrease; or segments of a circle, on
+        which the last number is a neighbour of the first.
+    decreasing : bool, default=False
+        With ``kind="monotone"``, values must not increase instead.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, not negative and not all zero.
+    min_weight : float, default=0.0
+        Least sum of weights of a segment, unless there is only one; without `sample_weight`, the
+        least number of entries.
+
+    Returns
+    -------
+    Segmentation1D
+        Labels in the order of the sequence, centres, sizes and inertia. On a circle the first
+        number is in the first segment.
+
+    See Also
+    --------
+    kmeans_1d : Groups of numbers whose order does not matter.
+
+    Notes
+    -----
+    With a price the time is hardly more than linear in n; it is quadratic for a given number of
+    segments, and for `min_weight` where it matters. On a circle several lines are tried, all n of
+    them at worst. Monotone segments with `min_weight` need memory for n x n numbers.
+
+    Sums are in double precision: what cannot be resolved are costs below about 1e-15 n of the sum
+    of weights times the largest squared distance from the mean.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> x = [1.0, 1.2, 0.9, 5.0, 5.1, 1.1]
+    >>> cs.segment_1d(x, 3).labels.tolist()
+    [0, 0, 0, 1, 1, 2]
+    >>> cs.segment_1d(x, price=0.5, kind="cyclic").labels.tolist()
+    [0, 0, 0, 1, 1, 0]
+    >>> cs.segment_1d(x, 2, kind="monotone").labels.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    values = _as_floats(x, "x", (1,))
+    if n_segments is None and price is None:
+        raise ValueError(
+            "n_segments=None needs a price: without either, every number would be a segment. Give "
+            "n_segments an integer, or set price."
+        )
+    most = None if n_segments is None else as_count(n_segments, "n_segments", 1)
+    factor = SEQUENCES[as_choice(kind, "kind", SEQUENCES)](as_flag(decreasing, "decreasing"))
+    labels, centers, cost, _ = factor.group(
+        values,
+        _as_weights(sample_weight, values.shape[0]),
+        most,
+        0.0 if price is None else _at_least_zero(price, "price"),
+        min_weight=_at_least_zero(min_weight, "min_weight"),
+    )
+    return Segmentation1D(labels, centers, np.bincount(labels), 2.0 * cost)
 
 
 def project_clustered(
@@ -138,6 +231,11 @@ def project_clustered(
         apart = np.square(array - point).reshape(array.shape[0], -1).sum(axis=1)
         sq_distance = float(apart.sum() if weights is None else apart @ weights)
     return Projection(point, grouping.labels, centers, sq_distance, grouping.exact)
+
+
+def _at_least_zero(value: float, name: str) -> float:
+    """A finite number that is not negative."""
+    return as_number(value, name, "finite and at least 0", lambda number: number >= 0.0)
 
 
 def _as_floats(value: ArrayLike, name: str, n_dims: tuple[int, ...]) -> Floats:

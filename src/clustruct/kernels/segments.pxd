@@ -1,3 +1,3 @@
-from libc.math cimport sqrt
-
-from clustruct.kernels.intervals cimport moments_at, sweep
+from clustruct.kernels.levels cimport (
+    CYCLIC, FALLING, INFINITY, NOMINAL, ORDINAL, RISING, ROUNDING)
+from clustruct.kernels.lines cimport Lines

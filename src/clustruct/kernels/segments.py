@@ -47,8 +47,6 @@ the largest distance ``R`` of a value from the mean. The values of groups and th
 computed from their levels, not from running sums.
 """
 
-import math
-
 import cython
 import numpy as np
 
@@ -56,114 +54,44 @@ from clustruct.kernels.kmeans1d import ldexp
 from clustruct.kernels.rising import RisingSegments
 
 if not cython.compiled:
-    from math import sqrt
+    from clustruct.kernels.levels import (
+        CYCLIC,
+        FALLING,
+        INFINITY,
+        NOMINAL,
+        ORDINAL,
+        RISING,
+        ROUNDING,
+    )
+    from clustruct.kernels.lines import Lines
 
-    from clustruct.kernels.intervals import moments_at, sweep
-
-# Kinds of factor, for callers and as C integers.
-KINDS = {"nominal": 0, "ordinal": 1, "rising": 2, "falling": 3, "cyclic": 4}
-NOMINAL = cython.declare(cython.int, 0)
-ORDINAL = cython.declare(cython.int, 1)
-RISING = cython.declare(cython.int, 2)
-FALLING = cython.declare(cython.int, 3)
-CYCLIC = cython.declare(cython.int, 4)
-
-# Length of a row of running moments, see ``intervals``.
-N_MOMENTS = 6
+KINDS = {
+    "nominal": NOMINAL,
+    "ordinal": ORDINAL,
+    "rising": RISING,
+    "falling": FALLING,
+    "cyclic": CYCLIC,
+}
 # Weights of one, or exposures that are the weights.
 NONE = np.empty(0)
-INFINITY = cython.declare(cython.double, float("inf"))
-# Relative precision of sums: exposures that miss the least one by rounding are enough, and bounds
-# that are below the best cost by rounding are not looked at.
-ROUNDING = cython.declare(cython.double, 1e-12)
-UNIT = cython.declare(cython.double, 2.0**-53)
 # Laps of a circle for its bounds, in the last of which the first start hardly matters.
 LAPS = cython.declare(cython.Py_ssize_t, 3)
-# An insertion sort ends and another begins after so many moves for each level.
-MOST_MOVES = cython.declare(cython.Py_ssize_t, 16)
 # Larger prices, after scaling, make one group as surely.
 MOST_PRICE = 1e200
-# Exponents of powers of two that have an inverse.
-MOST_EXPONENT = 1000
 
 
 @cython.cclass
-class Segmenter:
+class Segmenter(Lines):
     """Groups the levels of one factor; made once for a number of levels, with its work space."""
 
-    # Levels: values (scaled, centred, negated for FALLING), weights (scaled) and exposures.
-    n_levels: cython.Py_ssize_t
-    x: cython.double[::1]
-    w: cython.double[::1]
-    e: cython.double[::1]
-    # What values were multiplied by, and the exponent of two that costs were divided by.
-    factor: cython.double
-    exponent: cython.Py_ssize_t
-    # Items: values, weights and exposures, the item of each level, the cost inside of items.
-    n_items: cython.Py_ssize_t
-    value: cython.double[::1]
-    weight: cython.double[::1]
-    exposed: cython.double[::1]
-    place: cython.Py_ssize_t[::1]
-    inside: cython.double
-    # The order of the values, which is nearly that of the last call in iterations.
-    order: cython.Py_ssize_t[::1]
-    # Running sums over one lap or two: weights, first and second moments, exposures.
-    mass: cython.double[::1]
-    first: cython.double[::1]
-    second: cython.double[::1]
-    exposure: cython.double[::1]
-    # Last start of a segment that ends at each position and has the least exposure.
-    reach: cython.Py_ssize_t[::1]
-    # Least cost of each position, a row for a number of groups, and where the last segment starts.
-    best: cython.double[:, ::1]
-    source: cython.Py_ssize_t[:, ::1]
-    # Pieces of the line of values, and the start whose parabola is lowest on each; now and next.
-    low: cython.double[:, ::1]
-    high: cython.double[:, ::1]
-    start: cython.Py_ssize_t[:, ::1]
-    vertex: cython.double[::1]
-    bottom: cython.double[::1]
-    # For ascending values: positions, running moments in pairs, and the work space of a sweep.
-    positions: cython.longlong[::1]
-    zeros: cython.double[:, ::1]
-    moments: cython.double[:, ::1]
-    pair: cython.double[:, ::1]
-    previous: cython.int[::1]
-    queue: cython.int[::1]
-    since: cython.int[::1]
-    # Least cost of each number of groups. On a circle: its best break, and bounds of all breaks.
+    # On a circle: bounds of all breaks, and the best break for each number of groups.
     bound: cython.double[::1]
-    least: cython.double[::1]
     at: cython.Py_ssize_t[::1]
-    # Segments found: the number, and that of each item; sums for each; the group it becomes.
-    n_groups: cython.Py_ssize_t
-    segment: cython.Py_ssize_t[::1]
-    sums: cython.double[:, ::1]
-    final: cython.Py_ssize_t[::1]
 
     def __init__(self, n_levels):
-        n = n_levels
-        self.n_levels = n
-        self.x, self.w, self.e = np.empty((3, n))
-        self.value, self.weight, self.exposed = np.empty((3, n))
-        self.place = np.empty(n, dtype=np.intp)
-        self.order = np.arange(n)
-        self.mass, self.first, self.second, self.exposure = np.zeros((4, LAPS * n + 1))
-        self.reach = np.empty(LAPS * n + 1, dtype=np.intp)
-        self._allow(1)
-        pieces = 4 * LAPS * n + 16
-        self.low, self.high = np.empty((2, 2, pieces))
-        self.start = np.empty((2, pieces), dtype=np.intp)
-        self.vertex, self.bottom = np.empty((2, pieces))
-        self.bound = np.empty(n)
-        self.positions = np.arange(n + 1, dtype=np.int64)
-        self.zeros, self.moments = np.zeros((1, N_MOMENTS)), np.empty((n + 1, N_MOMENTS))
-        self.pair = np.empty((2, n + 1))
-        self.previous, self.queue, self.since = np.empty((3, n + 1), dtype=np.int32)
-        self.segment = np.empty(n, dtype=np.intp)
-        self.sums = np.empty((n, 4))
-        self.final = np.empty(n, dtype=np.intp)
+        super().__init__(n_levels, LAPS)
+        self.bound = np.empty(n_levels)
+        self.at = np.empty(n_levels + 1, dtype=np.intp)
 
     def group(
         self,
@@ -258,404 +186,6 @@ class Segmenter:
         factor, rest = _two_powers(self.exponent - 1)
         return np.minimum.accumulate(np.maximum(found, 0.0)) * factor * rest
 
-    # ---- Levels and items.
-
-    @cython.cfunc
-    def _read(
-        self,
-        kind: cython.int,
-        values: cython.const[cython.double][::1],
-        weights: cython.const[cython.double][::1],
-        exposures: cython.const[cython.double][::1],
-    ):
-        """Take the levels over, scaled by powers of two and centred, and make items of them."""
-        largest: cython.double = 0.0
-        heaviest: cython.double = 0.0
-        n: cython.Py_ssize_t = self.n_levels
-        for level in range(n):
-            self.w[level] = weights[level] if weights.shape[0] > 0 else 1.0
-            self.e[level] = exposures[level] if exposures.shape[0] > 0 else self.w[level]
-            largest = max(largest, abs(values[level]))
-            heaviest = max(heaviest, self.w[level])
-        up: cython.Py_ssize_t = _exponent(largest)
-        heavy: cython.Py_ssize_t = _exponent(heaviest)
-        self.factor = math.ldexp(1.0, -up)
-        lighter: cython.double = math.ldexp(1.0, -heavy)
-        self.exponent = 2 * up + heavy
-        total: cython.double = 0.0
-        moment: cython.double = 0.0
-        for level in range(n):
-            self.x[level] = values[level] * self.factor
-            self.w[level] *= lighter
-            total += self.w[level]
-            moment += self.w[level] * self.x[level]
-        origin: cython.double = moment / total if total > 0.0 else 0.0
-        for level in range(n):
-            self.x[level] -= origin
-            if kind == FALLING:
-                self.x[level] = -self.x[level]
-        self.inside = 0.0
-        if kind == NOMINAL:
-            if not self._sort():
-                self.order = np.argsort(self.x, kind="stable")
-            self._merge_equal()
-        elif kind == RISING or kind == FALLING:
-            self._pool()
-        else:
-            self._keep()
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _keep(self) -> cython.void:
-        """Every level is an item."""
-        self.n_items = self.n_levels
-        for level in range(self.n_levels):
-            self.value[level] = self.x[level]
-            self.weight[level] = self.w[level]
-            self.exposed[level] = self.e[level]
-            self.place[level] = level
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _sort(self) -> cython.bint:
-        """Sort the levels by value, equal ones by number, from the order of the last call.
-
-        Returns False, with an order that is of no use, if that takes too many moves.
-        """
-        left: cython.Py_ssize_t = MOST_MOVES * self.n_levels
-        for i in range(1, self.n_levels):
-            level = self.order[i]
-            j = i - 1
-            while j >= 0 and (
-                self.x[self.order[j]] > self.x[level]
-                or (self.x[self.order[j]] == self.x[level] and self.order[j] > level)
-            ):
-                self.order[j + 1] = self.order[j]
-                j -= 1
-            self.order[j + 1] = level
-            left -= i - 1 - j
-            if left < 0:
-                return False
-        return True
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _merge_equal(self) -> cython.void:
-        """Items are the distinct values, ascending."""
-        item: cython.Py_ssize_t = -1
-        for i in range(self.n_levels):
-            level = self.order[i]
-            if item < 0 or self.value[item] < self.x[level]:
-                item += 1
-                self.value[item] = self.x[level]
-                self.weight[item] = 0.0
-                self.exposed[item] = 0.0
-            self.weight[item] += self.w[level]
-            self.exposed[item] += self.e[level]
-            self.place[level] = item
-        self.n_items = item + 1
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _pool(self) -> cython.void:
-        """Items are the blocks of the isotonic regression: pool adjacent violators.
-
-        Levels of weight zero join the block before them, or the first one.
-        """
-        n: cython.Py_ssize_t = 0
-        for level in range(self.n_levels):
-            self.value[n] = self.x[level]
-            self.weight[n] = self.w[level]
-            self.exposed[n] = self.e[level]
-            self.final[n] = level  # the first level of the block
-            n += 1
-            while n > 1 and (
-                self.weight[n - 1] == 0.0
-                or self.weight[n - 2] == 0.0
-                or self.value[n - 2] >= self.value[n - 1]
-            ):
-                n -= 1
-                if self.weight[n - 1] == 0.0:
-                    self.value[n - 1] = self.value[n]
-                elif self.weight[n] > 0.0:
-                    share = self.weight[n] / (self.weight[n - 1] + self.weight[n])
-                    self.value[n - 1] += share * (self.value[n] - self.value[n - 1])
-                self.weight[n - 1] += self.weight[n]
-                self.exposed[n - 1] += self.exposed[n]
-        self.n_items = n
-        item: cython.Py_ssize_t = 0
-        for level in range(self.n_levels):
-            if item + 1 < n and self.final[item + 1] == level:
-                item += 1
-            self.place[level] = item
-            away = self.x[level] - self.value[item]
-            self.inside += self.w[level] * away * away
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _add_up(self, laps: cython.Py_ssize_t) -> cython.void:
-        """Running sums over the items, once or twice."""
-        for lap in range(laps):
-            for item in range(self.n_items):
-                j = lap * self.n_items + item
-                moment = self.weight[item] * self.value[item]
-                self.mass[j + 1] = self.mass[j] + self.weight[item]
-                self.first[j + 1] = self.first[j] + moment
-                self.second[j + 1] = self.second[j] + moment * self.value[item]
-                self.exposure[j + 1] = self.exposure[j] + self.exposed[item]
-
-    # ---- Programs over an interval of positions.
-
-    @cython.cfunc
-    def _allow(self, n_rows: cython.Py_ssize_t):
-        """Make room for so many rows, unless there is."""
-        if self.best is None or self.best.shape[0] < n_rows:
-            self.best = np.empty((n_rows, LAPS * self.n_levels + 1))
-            self.source = np.empty((n_rows, LAPS * self.n_levels + 1), dtype=np.intp)
-            self.least = np.empty(n_rows)
-            self.at = np.empty(n_rows, dtype=np.intp)
-
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _cost(self, i: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.double:
-        """Sum of squares of the items between two positions about their mean."""
-        mass: cython.double = self.mass[j] - self.mass[i]
-        first: cython.double = self.first[j] - self.first[i]
-        second: cython.double = self.second[j] - self.second[i]
-        return second - first * (first / mass) if mass > 0.0 else 0.0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _solve(
-        self,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-        price: cython.double,
-        min_weight: cython.double,
-        exempt: cython.bint,
-        ascending: cython.bint,
-    ) -> cython.void:
-        """Least priced cost of all positions in row 0, with any number of groups."""
-        if ascending and min_weight <= 0.0:
-            self._sweep(price)
-        elif min_weight > 0.0 or not self._prune(first, last, price):
-            self._admit(first, last, min_weight)
-            self.best[0, first] = 0.0
-            self._fill_layer(0, 0, first, last, price, exempt, ascending)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _fill_layers(
-        self,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-        most: cython.Py_ssize_t,
-        min_weight: cython.double,
-        exempt: cython.bint,
-        ascending: cython.bint,
-    ) -> cython.void:
-        """Least cost of all positions with exactly 1, 2, ..., ``most`` groups in these rows."""
-        self._admit(first, last, min_weight)
-        for row in range(most + 1):
-            self.best[row, first] = INFINITY
-        for j in range(first, last + 1):
-            self.best[0, j] = INFINITY
-        self.best[0, first] = 0.0
-        for row in range(1, most + 1):
-            self._fill_layer(row - 1, row, first, last, 0.0, exempt, ascending)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _admit(
-        self, first: cython.Py_ssize_t, last: cython.Py_ssize_t, min_weight: cython.double
-    ) -> cython.void:
-        """Find the last start of a segment with the least exposure, for every end."""
-        enough: cython.double = min_weight - ROUNDING * self.exposure[self.n_items]
-        start: cython.Py_ssize_t = first - 1
-        for j in range(first, last + 1):
-            while start + 1 < j and (
-                min_weight <= 0.0 or self.exposure[j] - self.exposure[start + 1] >= enough
-            ):
-                start += 1
-            self.reach[j] = start
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _fill_layer(
-        self,
-        base: cython.Py_ssize_t,
-        row: cython.Py_ssize_t,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-        price: cython.double,
-        exempt: cython.bint,
-        ascending: cython.bint,
-    ) -> cython.void:
-        """``best[row, j] = price + min_i best[base, i] + C(i, j)``; the rows may be the same.
-
-        A segment from ``first`` needs no least exposure if it is ``exempt``, or reaches ``last``.
-        Starts never move back as ``j`` moves on where the values are ``ascending`` (Monge).
-        """
-        for j in range(first + 1, last + 1):
-            least = INFINITY
-            choice = first
-            begin = first
-            if ascending and j > first + 1 and self.best[row, j - 1] < INFINITY:
-                begin = self.source[row, j - 1]
-            for i in range(begin, self.reach[j] + 1):
-                value = self.best[base, i] + self._cost(i, j)
-                if value < least:
-                    least = value
-                    choice = i
-            if self.reach[j] < first and (exempt or j == last):
-                least = self.best[base, first] + self._cost(first, j)
-            self.best[row, j] = least + price
-            self.source[row, j] = choice
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _sweep(self, price: cython.double) -> cython.void:
-        """The best starts for ascending items, by the sweep for k-means; see ``intervals``."""
-        n: cython.Py_ssize_t = self.n_items
-        values: cython.double[::1] = self.value[:n]
-        # Blocks longer than the whole: every row continues the one before.
-        moments_at(
-            values, self.weight[:n], 0.0, self.zeros, n + 1, self.positions[: n + 1], self.moments
-        )
-        most: cython.double = 0.0
-        for j in range(n + 1):
-            most = max(most, abs(self.moments[j, 2]))
-            self.pair[0, j] = INFINITY
-        self.pair[0, 0] = 0.0
-        self.pair[1, 0] = 0.0
-        far: cython.double = max(-values[0], values[n - 1])
-        # As in `fast_cost_error`.
-        noise: cython.double = self.moments[n, 4] + far * (2.0 * most + far * self.moments[n, 0])
-        noise *= 16.0 * UNIT
-        sweep(self.moments, price, noise, 0, n, self.pair, self.previous, self.queue, self.since)
-        for j in range(1, n + 1):
-            self.source[0, j] = self.previous[j]
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _prune(
-        self, first: cython.Py_ssize_t, last: cython.Py_ssize_t, price: cython.double
-    ) -> cython.bint:
-        """The same as one priced layer, by functional pruning (after Maidstone et al. 2017).
-
-        As a function of the value ``v`` of the last segment, a partition whose last segment starts
-        at ``i`` costs a parabola. The line is cut into pieces on each of which one start is best.
-        A new start begins with a constant and takes over wherever that is less; a start without
-        a piece never comes back, since all later items add the same to all parabolas. Returns
-        False, with nothing found, if rounding has made too many pieces.
-        """
-        now: cython.Py_ssize_t = 0
-        n: cython.Py_ssize_t = 1
-        self.best[0, first] = 0.0
-        self.low[0, 0] = -INFINITY
-        self.high[0, 0] = INFINITY
-        self.start[0, 0] = first
-        for j in range(first + 1, last + 1):
-            least = INFINITY
-            choice = first
-            for piece in range(n):
-                i = self.start[now, piece]
-                mass = self.mass[j] - self.mass[i]
-                moment = self.first[j] - self.first[i]
-                self.vertex[piece] = moment / mass if mass > 0.0 else 0.0
-                self.bottom[piece] = self.best[0, i] + price
-                if mass > 0.0:
-                    self.bottom[piece] += (
-                        self.second[j] - self.second[i] - moment * self.vertex[piece]
-                    )
-                if self.bottom[piece] < least or (self.bottom[piece] == least and i < choice):
-                    least = self.bottom[piece]
-                    choice = i
-            self.best[0, j] = least
-            self.source[0, j] = choice
-            n = self._compete(now, n, j, least + price)
-            now = 1 - now
-            if n == 0:
-                return False
-        return True
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _compete(
-        self,
-        now: cython.Py_ssize_t,
-        n: cython.Py_ssize_t,
-        j: cython.Py_ssize_t,
-        level: cython.double,
-    ) -> cython.Py_ssize_t:
-        """Give all of the line where parabolas exceed ``level`` to the start ``j``.
-
-        Returns the number of pieces; 0 if there is no room for them.
-        """
-        n_next: cython.Py_ssize_t = 0
-        for piece in range(n):
-            i = self.start[now, piece]
-            low = self.low[now, piece]
-            high = self.high[now, piece]
-            mass = self.mass[j] - self.mass[i]
-            room = level - self.bottom[piece]
-            left = low
-            right = high
-            if room < 0.0:
-                right = left
-            elif mass > 0.0:
-                half = sqrt(room / mass)
-                left = max(low, self.vertex[piece] - half)
-                right = min(high, self.vertex[piece] + half)
-            if n_next + 3 > self.low.shape[1]:
-                return 0
-            if left < right:
-                n_next = self._append(1 - now, n_next, low, left, j)
-                n_next = self._append(1 - now, n_next, left, right, i)
-                n_next = self._append(1 - now, n_next, right, high, j)
-            else:
-                n_next = self._append(1 - now, n_next, low, high, j)
-        return n_next
-
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _append(
-        self,
-        side: cython.Py_ssize_t,
-        n: cython.Py_ssize_t,
-        low: cython.double,
-        high: cython.double,
-        start: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
-        """Append a piece, unless it is empty, or extend the last one; return their number."""
-        if not low < high:
-            return n
-        if n > 0 and self.start[side, n - 1] == start:
-            self.high[side, n - 1] = high
-            return n
-        self.low[side, n] = low
-        self.high[side, n] = high
-        self.start[side, n] = start
-        return n + 1
-
-    # ---- Searches.
-
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
@@ -689,17 +219,6 @@ class Segmenter:
         else:
             self._solve(0, n, price, min_weight, False, kind != ORDINAL)
             self._trace(0, n, 0)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _cheapest(self, most: cython.Py_ssize_t, price: cython.double) -> cython.Py_ssize_t:
-        """The number of groups with the least priced cost."""
-        choice: cython.Py_ssize_t = 1
-        for row in range(2, most + 1):
-            if self.least[row] + price * row < self.least[choice] + price * choice:
-                choice = row
-        return choice
 
     @cython.cfunc
     @cython.nogil
@@ -800,157 +319,6 @@ class Segmenter:
         return begin, end
 
     @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _trace(
-        self, first: cython.Py_ssize_t, last: cython.Py_ssize_t, row: cython.Py_ssize_t
-    ) -> cython.void:
-        """Number the segments on the best way to ``last``, for the items in them."""
-        self.n_groups = 0
-        layer: cython.Py_ssize_t = row
-        position: cython.Py_ssize_t = last
-        while position > first:
-            position = self.source[layer, position]
-            layer = max(layer - 1, 0)
-            self.n_groups += 1
-        group: cython.Py_ssize_t = self.n_groups
-        layer = row
-        position = last
-        while position > first:
-            group -= 1
-            before = self.source[layer, position]
-            for i in range(before, position):
-                self.segment[i % self.n_items] = group
-            position = before
-            layer = max(layer - 1, 0)
-
-    # ---- Segments as groups of levels.
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _write(
-        self,
-        kind: cython.int,
-        limited: cython.bint,
-        values: cython.const[cython.double][::1],
-        labels: cython.Py_ssize_t[::1],
-        centers: cython.double[::1],
-    ) -> cython.double:
-        """Write labels and centres of the segments found; return the sum of squares, scaled."""
-        self._summarise(kind, values, labels, centers)
-        self._number(kind, values, centers)
-        cost: cython.double = 0.0
-        for group in range(self.n_groups):
-            self.sums[group, 3] = 0.0
-        for level in range(self.n_levels):
-            group = self.final[labels[level]]
-            if kind == NOMINAL and self.w[level] == 0.0 and not limited:
-                group = self._nearest(values[level], centers)
-            labels[level] = group
-            self.sums[group, 3] += self.e[level]
-            away = (values[level] - centers[group]) * self.factor
-            cost += self.w[level] * away * away
-        return cost
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _summarise(
-        self,
-        kind: cython.int,
-        values: cython.const[cython.double][::1],
-        labels: cython.Py_ssize_t[::1],
-        centers: cython.double[::1],
-    ) -> cython.void:
-        """Write the segment of each level, and weight and mean of each segment.
-
-        On a circle, the segment of the first level is the first. Means are taken about a value of
-        the segment, so that equal values have this very mean.
-        """
-        shift: cython.Py_ssize_t = self.segment[0] if kind == CYCLIC else 0
-        for group in range(self.n_groups):
-            self.sums[group, 0] = 0.0
-            self.sums[group, 1] = 0.0
-        for level in range(self.n_levels):
-            group = self.segment[self.place[level]] - shift
-            if group < 0:
-                group += self.n_groups
-            labels[level] = group
-            if self.w[level] > 0.0:
-                if self.sums[group, 0] == 0.0:
-                    centers[group] = values[level]
-                self.sums[group, 0] += self.w[level]
-                self.sums[group, 1] += self.w[level] * (values[level] - centers[group])
-        for group in range(self.n_groups):
-            if self.sums[group, 0] > 0.0:
-                centers[group] += self.sums[group, 1] / self.sums[group, 0]
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _number(
-        self,
-        kind: cython.int,
-        values: cython.const[cython.double][::1],
-        centers: cython.double[::1],
-    ) -> cython.void:
-        """Join segments to the one before if they have no weight, or no value of their own."""
-        n: cython.Py_ssize_t = 0
-        for group in range(self.n_groups):
-            center = centers[group]
-            joins: cython.bint = self.sums[group, 0] == 0.0
-            if n > 0 and not joins:
-                before = centers[n - 1]
-                joins = center == before
-                # Means that should ascend may be out of order by rounding.
-                joins = joins or (center < before and (kind == NOMINAL or kind == RISING))
-                joins = joins or (center > before and kind == FALLING)
-            if not joins:
-                centers[n] = center
-                n += 1
-            self.final[group] = max(n - 1, 0)
-        if n == 0:
-            centers[0] = 0.0
-            for level in range(self.n_levels):
-                centers[0] += values[level] / self.n_levels
-            n = 1
-        if kind == CYCLIC and n > 1 and centers[n - 1] == centers[0]:
-            n -= 1
-            for group in range(self.n_groups):
-                self.final[group] = self.final[group] % n
-        self.n_groups = n
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _nearest(self, value: cython.double, centers: cython.double[::1]) -> cython.Py_ssize_t:
-        """The group whose centre is nearest to a value; centres ascend."""
-        group: cython.Py_ssize_t = 0
-        while group + 1 < self.n_groups and abs(centers[group + 1] - value) < abs(
-            centers[group] - value
-        ):
-            group += 1
-        return group
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _enough(self, min_weight: cython.double) -> cython.bint:
-        """Whether all groups have the least exposure, or there is only one."""
-        if self.n_groups == 1 or min_weight <= 0.0:
-            return True
-        total: cython.double = 0.0
-        for group in range(self.n_groups):
-            total += self.sums[group, 3]
-        for group in range(self.n_groups):
-            if self.sums[group, 3] < min_weight - ROUNDING * total:
-                return False
-        return True
-
-    # ---- Monotone segments with a least exposure.
-
-    @cython.cfunc
     def _rising(
         self,
         n_layers: cython.Py_ssize_t,
@@ -964,19 +332,8 @@ class Segmenter:
         levels = np.array(self.x), np.array(self.w), np.array(self.e)
         return RisingSegments(*levels, enough, n_layers, price, unlimited)
 
-    @cython.cfunc
-    def _take(self, starts):
-        """Use segments of levels that start at given positions, ascending."""
-        self.n_groups = len(starts)
-        np.asarray(self.segment)[:] = np.searchsorted(starts, np.arange(self.n_levels), "right") - 1
-
-
-def _exponent(largest):
-    """The exponent of the power of two just above a number; limited, so that it has an inverse."""
-    return min(max(math.frexp(largest)[1], -MOST_EXPONENT), MOST_EXPONENT)
-
 
 def _two_powers(exponent):
     """Two numbers whose product is two to this power, which itself may be out of range."""
     half = exponent // 2
-    return math.ldexp(1.0, half), math.ldexp(1.0, exponent - half)
+    return ldexp(1.0, half), ldexp(1.0, exponent - half)

@@ -37,7 +37,8 @@ _OWN = {
         "results.scores": "Price",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
-            "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
+            "GateScore Iteration Projection SearchResult Segmentation1D Status TaskGroup "
+            "TaskSelection"
         ),
     }.items()
     for name in names.split()

@@ -1,7 +1,7 @@
 """The frozen dataclasses that functions and estimators return."""
 
 from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
-from clustruct.results.projections import Clustering1D, Projection
+from clustruct.results.projections import Clustering1D, Projection, Segmentation1D
 from clustruct.results.samples import CountSelection, ExpertGroup, ExpertGroups, GateScore
 from clustruct.results.solving import Certificate, Iteration, Status
 from clustruct.results.tasks import TaskGroup, TaskGroups, TaskSelection
@@ -19,6 +19,7 @@ __all__ = [
     "Iteration",
     "Projection",
     "SearchResult",
+    "Segmentation1D",
     "Status",
     "TaskGroup",
     "TaskGroups",

@@ -1,4 +1,4 @@
-"""Results of one-dimensional k-means and of projections."""
+"""Results of one-dimensional k-means, of segments and of projections."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -35,9 +35,33 @@ class Clustering1D:
     inertia: Annotated[float, "Weighted sum of squared distances to the centres."]
 
     def _repr_html_(self) -> str:
-        title = f"{self.labels.size} numbers in {self.centers.size} groups, inertia"
-        rows = _group_rows(self.centers, self.sizes)
-        return table(f"{title} {self.inertia:.4g}", ("group", "center", "size"), rows)
+        return _clustering_table(self, "groups")
+
+
+@documented_fields
+@dataclass(frozen=True, eq=False)
+class Segmentation1D:
+    """Segments of a sequence of numbers, as found by `segment_1d`.
+
+    See Also
+    --------
+    segment_1d : The function that returns it.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> steps = cs.segment_1d([1.0, 2.0, 9.0, 8.0], 2)
+    >>> steps.centers[steps.labels].tolist()
+    [1.5, 1.5, 8.5, 8.5]
+    """
+
+    labels: Annotated[Labels, "Segment of each number; segments are numbered along the sequence."]
+    centers: Annotated[Floats, "Weighted mean of each segment."]
+    sizes: Annotated[Labels, "How many numbers each segment holds; none is empty."]
+    inertia: Annotated[float, "Weighted sum of squared distances to the centres."]
+
+    def _repr_html_(self) -> str:
+        return _clustering_table(self, "segments")
 
 
 @documented_fields
@@ -73,6 +97,13 @@ class Projection:
         if (self.labels < 0).any():
             rows.append(("zero", 0.0, int((self.labels < 0).sum())))
         return table(title, ("group", "value", "size"), rows)
+
+
+def _clustering_table(found: Clustering1D | Segmentation1D, groups: str) -> str:
+    """Centre and size of each group, under what they are groups of."""
+    title = f"{found.labels.size} numbers in {found.centers.size} {groups}, inertia"
+    rows = _group_rows(found.centers, found.sizes)
+    return table(f"{title} {found.inertia:.4g}", ("group", "center", "size"), rows)
 
 
 def _group_rows(values: NDArray[Any], sizes: Labels) -> list[tuple[object, ...]]:
