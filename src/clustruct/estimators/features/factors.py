@@ -36,9 +36,9 @@ def validate_samples(model: Any, X: Any, *, reset: bool, **checks: Any) -> Any:
     in_pieces = checks.get("skip_check_array", False)
     if in_pieces or not (is_frame(X) or isinstance(X, np.ndarray | list | tuple)):
         raise ValueError(
-            f"The model has columns of categories, and X is "
+            "The model has columns of categories, and X is "
             f"{'in pieces' if in_pieces else f'a {type(X).__name__}'}. Categories are taken from "
-            "data frames and NumPy arrays in memory. Convert X, or encode the categories as numbers."
+            "data frames and NumPy arrays in memory. Convert X, or encode categories as numbers."
         )
     if isinstance(X, list | tuple):
         X = np.array(X, dtype=object)
