@@ -28,14 +28,17 @@ def validate_samples(model: Any, X: Any, *, reset: bool, **checks: Any) -> Any:
     """
     if reset:
         model.factors_ = None
-    wanted = factors_wanted(X, model.categorical_features, model.factors) if reset else None
-    if not (wanted or model.factors_):
+        taken = factors_wanted(X, model.categorical_features, model.factors)
+    else:
+        taken = model.factors_ is not None
+    if not taken:
         return validate_data(model, X, reset=reset, **checks)
     in_pieces = checks.get("skip_check_array", False)
     if in_pieces or not (is_frame(X) or isinstance(X, np.ndarray | list | tuple)):
         raise ValueError(
-            f"X is a {type(X).__name__} with columns of categories. These are taken from data "
-            "frames and NumPy arrays in memory. Convert X, or encode the categories as numbers."
+            "The model has columns of categories, and X is "
+            f"{'in pieces' if in_pieces else f'a {type(X).__name__}'}. Categories are taken from "
+            "data frames and NumPy arrays in memory. Convert X, or encode categories as numbers."
         )
     if isinstance(X, list | tuple):
         X = np.array(X, dtype=object)
