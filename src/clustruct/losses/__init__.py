@@ -9,22 +9,28 @@ from sklearn.base import is_classifier
 from clustruct.losses.base import Loss, Measure, Target
 from clustruct.losses.huber import HuberLoss
 from clustruct.losses.intercept import best_intercept, least_mean, mean_hessian
+from clustruct.losses.log_link import GammaLoss, PoissonLoss, TweedieLoss
 from clustruct.losses.logistic import LogisticLoss, MultinomialLoss
 from clustruct.losses.noise import Noise
+from clustruct.losses.quantile import QuantileLoss
 from clustruct.losses.squared import SquaredLoss
 
 __all__ = [
     "CLASS_LOSSES",
     "LOSSES",
     "NUMBER_LOSSES",
+    "GammaLoss",
     "HuberLoss",
     "LogisticLoss",
     "Loss",
     "Measure",
     "MultinomialLoss",
     "Noise",
+    "PoissonLoss",
+    "QuantileLoss",
     "SquaredLoss",
     "Target",
+    "TweedieLoss",
     "best_intercept",
     "for_numbers",
     "least_mean",

@@ -75,8 +75,10 @@ def best_intercept(
     minimum, and conditioned as if the columns of ``X`` had been centred.
     `shares` and `fold` are those of `least_mean`; `start` has an entry for each output.
     """
-    if loss.quadratic:
-        return fold(lambda y, z, s: s @ (y - z), target, scores, shares)
+    closed = getattr(loss, "closed_intercept", None)  # which losses may lack, as above
+    found = None if closed is None else closed(target, scores, shares, fold)
+    if found is not None:
+        return np.asarray(found)
     rows = target, scores, shares
 
     def mean_at(intercept: Floats) -> float:

@@ -32,7 +32,10 @@ _OWN = {
         "estimators.tasks.entries": "Frame",
         "estimators.tasks.models": "TaskClusterClassifier TaskClusterRegressor",
         "estimators.tasks.search_models": "TaskClusterClassifierCV TaskClusterRegressorCV",
-        "losses": "HuberLoss LogisticLoss MultinomialLoss SquaredLoss",
+        "losses": (
+            "GammaLoss HuberLoss LogisticLoss MultinomialLoss PoissonLoss QuantileLoss "
+            "SquaredLoss TweedieLoss"
+        ),
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
             "GateScore Iteration Projection SearchResult Status TaskGroup TaskSelection"
@@ -72,7 +75,15 @@ _FOREIGN = {
 }
 _MODULES = {**_OWN, **_FOREIGN}
 # Parameters that estimators have gained, with the value that older files stand for.
-_ADDED = {"constraint": None, "criterion": "cv", "rule": "fewest", "scoring": None}
+_ADDED = {
+    "constraint": None,
+    "criterion": "cv",
+    "rule": "fewest",
+    "scoring": None,
+    "tweedie_power": 1.5,
+    "quantile_level": 0.5,
+    "quantile_smoothing": 0.05,
+}
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 

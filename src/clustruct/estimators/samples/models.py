@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,15 +18,15 @@ from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators import intake
-from clustruct.estimators.common import Constraints, fields_are_parameters
+from clustruct.estimators.common import Constraints, NumberLosses, fields_are_parameters
 from clustruct.estimators.samples.base import SampleCluster
-from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
+from clustruct.losses import CLASS_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
 
 @documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
 @fields_are_parameters
-class SampleClusterRegressor(RegressorMixin, SampleCluster):
+class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
     """Several linear regressions, each sample predicted by the one that fits it best.
 
     Minimises, over experts and the assignment of samples to them,
@@ -65,15 +64,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
     True
     """
 
-    _: KW_ONLY
-    loss: str | Loss = "squared"
-    huber_delta: float = 1.35
-
     score = SampleCluster.score  # on the host, wherever X is
-    _constraints: ClassVar[Constraints] = {
-        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
-        "huber_delta": [Interval(Real, 0, None, closed="neither")],
-    }
 
     def predict(self, X: ArrayLike) -> Floats:
         """The experts' predictions, weighted by their shares of the samples, or by the gate.
