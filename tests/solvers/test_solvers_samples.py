@@ -16,6 +16,7 @@ from clustruct.solvers.experts.alternating import AlternatingMinimisation, resee
 from clustruct.solvers.experts.mixture import HEAT
 from clustruct.solvers.experts.problem import SETTINGS, SampleProblem
 from clustruct.solvers.experts.recipes import RECIPES, panel_of, solve
+from tests.losses.targets import NEWER, name_of, suited
 
 SOLVERS = sorted(RECIPES)
 
@@ -67,11 +68,11 @@ def test_planted_experts_are_found(solver):
 
 
 @pytest.mark.parametrize("solver", [s for s in SOLVERS if s != "cg"])
-@pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss()], ids=["huber", "multinomial"])
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss(), *NEWER], ids=name_of)
 def test_no_step_raises_the_objective(solver, loss):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((30, 2))
-    target = rng.standard_normal((30, 1))
+    target = suited(loss, rng.standard_normal((30, 1)))
     if isinstance(loss, MultinomialLoss):
         target = rng.integers(0, 3, 30)
     outcome = solve(problem_of(X, target, loss, 2), solver)

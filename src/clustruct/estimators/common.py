@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from clustruct.estimators.search.rules import RULES
-from clustruct.losses import NUMBER_LOSSES, Loss
+from clustruct.losses import NUMBER_LOSSES, Loss, kind_of
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.driver import Budget, Callback
 
@@ -126,6 +126,12 @@ class NumberLosses:
         "quantile_level": [Interval(Real, 0, 1, closed="neither")],
         "quantile_smoothing": [Interval(Real, 0, None, closed="neither")],
     }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        if tags.target_tags is not None:
+            tags.target_tags.positive_only = kind_of(self.loss).positive
+        return tags
 
 
 # ---- Options of solvers, and what is printed while they run.

@@ -33,6 +33,7 @@ __all__ = [
     "TweedieLoss",
     "best_intercept",
     "for_numbers",
+    "kind_of",
     "least_mean",
     "loss_of",
     "mean_hessian",
@@ -68,7 +69,11 @@ def loss_of(model: Any) -> Loss:
     return loss
 
 
+def kind_of(loss: "str | Loss") -> "type[Loss] | Loss":
+    """A loss, or the class of the one of that name: what is said of all of its kind."""
+    return LOSSES.get(loss, Loss) if isinstance(loss, str) else loss
+
+
 def for_numbers(loss: "str | Loss") -> bool:
     """Whether a loss, or the one of that name, is for regression."""
-    kind = LOSSES.get(loss, Loss) if isinstance(loss, str) else loss
-    return kind.takes_numbers
+    return kind_of(loss).takes_numbers

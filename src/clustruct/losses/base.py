@@ -54,6 +54,8 @@ class Loss(ABC):
     coded: bool = False
     # Whether ``loss(y + c, z + c) = loss(y, z)``, so that targets may be centred.
     centred: bool = False
+    # Whether negative targets are refused, as scikit-learn's tags tell.
+    positive: bool = False
     # The targets that `valid` accepts, in words.
     targets: str = "finite numbers"
     # Whether it is for regression; whether it is for classification.

@@ -35,7 +35,7 @@ __all__ = ["GammaLoss", "PoissonLoss", "TweedieLoss"]
 FARTHEST = 300.0
 # Exponents up to this do not overflow.
 LARGEST_EXPONENT = 700.0
-# A mean below this counts as this much, so that intercepts are finite if all targets are zero.
+# If all targets are zero, they count as this much, so that intercepts are finite.
 LEAST_MEAN = 1e-30
 # Newton's method for the conjugate ends when a step is this small, relative to the unknown.
 ROOT_TOLERANCE = 1e-14
@@ -46,6 +46,7 @@ class _LogLinkLoss(Loss):
     """Half the deviance of a family with variance ``mu^power`` and the logarithm as link."""
 
     nonnegative = True
+    positive = True
     takes_classes = False
     has_likelihood = True
     power: float
@@ -101,20 +102,19 @@ class _LogLinkLoss(Loss):
     ) -> Floats:
         """``log sum y exp(a z) - log sum exp(b z)``: with it the slopes sum to zero."""
 
-        def sums(y: Any, z: Any, s: Any) -> tuple[Any, Any]:
-            xp = namespace(z)
-            some = xp.where(y > LEAST_MEAN, y, LEAST_MEAN)
-            rise, fall = self._parts(some, xp.clip(z, -FARTHEST, FARTHEST))
-            return s @ rise, s @ (fall + 0.0 * z)
+        def sums(y: Any, z: Any, s: Any) -> tuple[Any, Any, Any]:
+            inner = namespace(z).clip(z, -FARTHEST, FARTHEST)
+            rise, fall = self._parts(y, inner)
+            return s @ rise, s @ fall, s @ self._parts(LEAST_MEAN + 0.0 * z, inner)[1]
 
-        rise, fall = fold(sums, target, scores, shares)
-        return np.asarray(np.log(fall) - np.log(rise), dtype=np.float64)
+        rise, fall, least = (np.asarray(part) for part in fold(sums, target, scores, shares))
+        return np.log(np.where(fall > 0.0, fall, least)) - np.log(rise)
 
     def with_targets(self, target: Any, shares: Any, fold: Callable[..., Any] = at_once) -> Self:
         """The loss with the curvature at the mean of the targets, ``m^b``, as a typical one."""
         means = np.asarray(fold(lambda y, s: s @ y, target, shares))
         mine = copy(self)
-        typical = float(np.mean(np.maximum(means, LEAST_MEAN) ** self._exponents[1]))
+        typical = float(np.mean(np.where(means > 0.0, means, LEAST_MEAN) ** self._exponents[1]))
         object.__setattr__(mine, "curvature", typical)
         return mine
 
@@ -204,7 +204,8 @@ class GammaLoss(_LogLinkLoss):
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``m log m + g (1 + log y)`` with ``m = 1 - g``, for slopes of at most 1."""
         xp = namespace(slope)
-        return xp.sum(_entropy(1.0, -slope) + slope + slope * xp.log(target), axis=1)
+        size = xp.where(target > 0.0, target, 1.0)  # rows without weight may have any target
+        return xp.sum(_entropy(1.0, -slope) + slope + slope * xp.log(size), axis=1)
 
     def _regressor(self, fit_intercept: bool) -> Any:
         return GammaRegressor(fit_intercept=fit_intercept)

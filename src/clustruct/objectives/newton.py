@@ -94,7 +94,7 @@ def minimise(
     if start.any():
         begun = objective.around(start, zero if near is None else near)
         # From weights with an exponentially large loss, Newton steps are far too short.
-        if objective.quadratic or begun.value <= here.value:
+        if objective.quadratic or not begun.value > here.value:
             here = begun
     for number in range(SETTINGS.max_steps):
         size = _size(here.gradient, scale)
