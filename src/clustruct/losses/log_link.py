@@ -245,9 +245,9 @@ class TweedieLoss(_LogLinkLoss):
         positive = target > 0.0
         size = xp.where(positive, target, 1.0)
         ratio = slope / size**b
-        rises = ratio >= 0.0
-        root = _root(xp.abs(ratio), xp.where(rises, -a / b, -b / a))
-        t = xp.log(root) * xp.where(rises, 1.0 / b, 1.0 / a)
+        rises, ones = ratio >= 0.0, xp.ones_like(ratio)
+        root = _root(xp.abs(ratio), xp.where(rises, -a / b * ones, -b / a))
+        t = xp.log(root) * xp.where(rises, ones / b, 1.0 / a)
         inside = slope * (xp.log(size) + t) - size**b * (
             _relative_power(b, t) - _relative_power(a, t)
         )
