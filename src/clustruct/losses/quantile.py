@@ -18,6 +18,8 @@ __all__ = ["QuantileLoss"]
 QUARTILES = (0.25, 0.75)
 # Ranks that differ by less are the same, up to rounding.
 SAME_RANK = 1e-9
+# Spreads of less than this part of the targets are rounding.
+SAME_VALUE = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +132,7 @@ class QuantileLoss(Loss):
 
 
 def _spread(values: Floats, weights: Floats) -> float:
-    """Interquartile range; the standard deviation where it is zero, and 1 for a constant."""
+    """Interquartile range; if it is zero the standard deviation, or the size of a constant."""
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order] / weights.sum()
     ranks = np.cumsum(weights)
@@ -140,5 +142,6 @@ def _spread(values: Floats, weights: Floats) -> float:
         for side in (-SAME_RANK, SAME_RANK)
     ]
     low, high = 0.5 * (ends[0] + ends[1])
-    deviation = float(np.sqrt(weights @ np.square(values - weights @ values)))
-    return float(high - low) or deviation or 1.0
+    deviation = np.sqrt(weights @ np.square(values - weights @ values))
+    size = np.abs(values).max()
+    return float(next(s for s in (high - low, deviation, size, 1.0) if s > SAME_VALUE * size))

@@ -104,11 +104,15 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
 
     def _respond(self, samples: intake.Samples) -> Response:
         self._single = len(samples.targets.shape) == 1
-        return intake.number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
+        loss = loss_of(self)
+        response = intake.number_response(samples, loss, fit_intercept=self.fit_intercept)
+        self._loss_of_fit = response.loss
+        return response
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
         target = np.asarray(targets, dtype=np.float64)
-        target, loss = target.reshape(target.shape[0], -1), loss_of(self)
+        target = target.reshape(target.shape[0], -1)
+        loss = getattr(self, "_loss_of_fit", loss_of(self))  # which older model files lack
         loss.check_targets(target)
         return target, loss, target.shape[1]
 
