@@ -320,3 +320,69 @@ def test_mean_hessian(case):
     np.testing.assert_allclose(
         mean_hessian(loss, target, scores, shares), np.stack(columns, axis=1) / (2 * h), atol=1e-8
     )
+
+
+# ---- What a fit takes from its targets.
+
+
+@pytest.mark.parametrize("case", LOG_LINK)
+def test_typical_curvature_is_that_of_the_mean(case):
+    loss, target, scores, _ = draw(case, 60, 0)
+    shares = np.random.default_rng(0).dirichlet(np.ones(60))
+    ready = loss.with_targets(target, shares)
+    best = best_intercept(loss, target, 0.0 * scores, shares, np.zeros(scores.shape[1]))
+    np.testing.assert_allclose(best, np.log(shares @ target))
+    bends = mean_hessian(loss, target, 0.0 * scores + best, shares)
+    assert ready.curvature == pytest.approx(np.trace(bends) / scores.shape[1])
+    assert repr(ready) == repr(loss)
+    if scores.shape[1] == 1:
+        assert ready.start_curvature(target, shares) == pytest.approx(ready.curvature)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e6])
+def test_width_of_the_quantile_loss_follows_the_targets(unit):
+    rng = np.random.default_rng(0)
+    y, shares = unit * rng.standard_cauchy(999)[:, None], np.full(999, 1 / 999)
+    loss = QuantileLoss(0.3, 0.1).with_targets(y, shares)
+    assert loss.width == pytest.approx(0.1 * np.subtract(*np.percentile(y, [75, 25])), rel=1e-2)
+    best = best_intercept(loss, y, 0.0 * y, shares, np.zeros(1))
+    assert np.mean(y <= best) == pytest.approx(0.3, abs=0.01)
+    bends = mean_hessian(loss, y, 0.0 * y + best, shares)
+    assert loss.curvature == pytest.approx(float(bends[0, 0]), rel=1e-6)
+
+
+def test_width_counts_weights_as_repetitions():
+    rng = np.random.default_rng(0)
+    y, weights = np.sort(rng.standard_normal(40))[:, None], rng.integers(0, 4, 40)
+    weights[:4] += 40 - int(weights.sum()) % 40  # the quartiles are between two targets
+    often = np.repeat(y, weights, axis=0)
+    once = QuantileLoss().with_targets(y, weights / weights.sum())
+    repeated = QuantileLoss().with_targets(often, np.full(len(often), 1 / len(often)))
+    assert once.width == pytest.approx(repeated.width, rel=1e-12)
+
+
+@pytest.mark.parametrize(("value", "width"), [(0.0, 0.05), (3.0, 0.15), (-2e9, 1e8)])
+def test_width_for_constants(value, width):
+    loss = QuantileLoss().with_targets(np.full((60, 1), value), np.full(60, 1 / 60))
+    assert loss.width == pytest.approx(width)
+    mostly = np.zeros((60, 1))
+    mostly[:9] = 4.0
+    loss = QuantileLoss().with_targets(mostly, np.full(60, 1 / 60))
+    assert loss.width == pytest.approx(0.05 * mostly.std())
+
+
+@pytest.mark.parametrize("score", [-1000.0, 1000.0])
+@pytest.mark.parametrize("case", CASES)
+def test_far_scores_are_finite_and_lead_back(case, score):
+    loss, target, scores, _ = draw(case, 60, 0)
+    far = np.full_like(scores, score)
+    predicted = loss.predictions(far)
+    assert np.isfinite(predicted).all()
+    np.testing.assert_array_equal(np.isfinite(loss.link(predicted)), True)
+    if case in LOG_LINK:  # where the loss is continued, one Newton step leads back
+        slope = loss.gradient(target, far)
+        bend = loss.hessian_product(target, far, np.ones_like(far))
+        steep = np.abs(slope) > 1e5
+        back = (far - slope / np.where(steep, bend, 1.0))[steep]
+        assert (np.abs(back) <= 302.0).all()
+        assert steep.any() == ((loss.power < 2.0) if score > 0.0 else (loss.power > 1.0))

@@ -51,6 +51,10 @@ class _LogLinkLoss(Loss):
     has_likelihood = True
     power: float
 
+    def __repr__(self) -> str:
+        mine = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.parameters)
+        return f"{type(self).__name__}({mine})"  # without what it takes from targets
+
     # ---- The function
 
     def value(self, target: Target, scores: Floats) -> Floats:
@@ -62,7 +66,7 @@ class _LogLinkLoss(Loss):
         t = xp.clip(inner - xp.log(size), -LARGEST_EXPONENT, LARGEST_EXPONENT)
         values = size**b * (_relative_power(b, t) - _relative_power(a, t))
         if b > 0.0:  # gamma targets are positive
-            values = xp.where(positive, values, xp.exp(b * inner) / (b or 1.0))
+            values = xp.where(positive, values, xp.exp(b * inner) / b)
         values = xp.where(values > 0.0, values, 0.0)  # rounding, next to the minimum
         rest = scores - inner
         if bool(xp.any(rest != 0.0)):
@@ -231,9 +235,6 @@ class TweedieLoss(_LogLinkLoss):
                 f"power={self.power!r} is not between 1 and 2. Give such a number, or choose "
                 "PoissonLoss() for 1 or GammaLoss() for 2."
             )
-
-    def __repr__(self) -> str:
-        return f"TweedieLoss(power={self.power!r})"
 
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``g z - loss(z)`` where ``exp(b z) - y exp(a z) = g``; ``g >= 0`` for ``y = 0``.
