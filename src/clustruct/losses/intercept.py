@@ -75,8 +75,11 @@ def best_intercept(
     minimum, and conditioned as if the columns of ``X`` had been centred.
     `shares` and `fold` are those of `least_mean`; `start` has an entry for each output.
     """
-    closed = getattr(loss, "closed_intercept", None)  # which losses may lack, as above
-    found = None if closed is None else closed(target, scores, shares, fold)
+    if loss.quadratic:
+        return fold(lambda y, z, s: s @ (y - z), target, scores, shares)
+    # Of its own class, which may lack it: a stand-in for a loss has targets of another form.
+    closed = getattr(type(loss), "closed_intercept", None)
+    found = None if closed is None else closed(loss, target, scores, shares, fold)
     if found is not None:
         return np.asarray(found)
     rows = target, scores, shares

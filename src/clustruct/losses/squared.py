@@ -1,14 +1,10 @@
 """The squared loss."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.arrays import row_dots
 from clustruct.losses.base import SQUARED_ERROR, Loss, Target
-from clustruct.losses.intercept import at_once
 
 __all__ = ["SquaredLoss"]
 
@@ -40,13 +36,6 @@ class SquaredLoss(Loss):
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``1/2 |g|^2 + <g, y>``."""
         return row_dots(slope, 0.5 * slope + target)
-
-    def closed_intercept(
-        self, target: Any, scores: Any, shares: Any, fold: Callable[..., Any] = at_once
-    ) -> Floats:
-        """The mean residual."""
-        shift: Floats = fold(lambda y, z, s: s @ (y - z), target, scores, shares)
-        return shift
 
     def minus_two_log_likelihood(self, mean_loss: float, n_samples: float, n_outputs: int) -> float:
         """Of normal noise, without the terms that are the same for all models."""
