@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations, product
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, special
 
 # ---- Groupings. A grouping is a tuple of labels, -1 for weight zero.
 
@@ -106,6 +106,36 @@ def huber(delta):
         far = np.abs(r) > delta
         values = np.where(far, delta * np.abs(r) - 0.5 * delta**2, 0.5 * r**2)
         return values.sum(axis=1), np.where(far, delta * np.sign(r), r)
+
+    return loss
+
+
+def tweedie(power):
+    """Half the deviance with a log link, continued to second order beyond scores of 300."""
+
+    def loss(y, z):
+        inner = np.clip(z, -300.0, 300.0)
+        rest, mean = z - inner, np.exp(inner)
+        if power == 1.0:
+            values = mean - y - y * inner + special.xlogy(y, y)
+        elif power == 2.0:
+            values = y / mean - 1.0 + inner - np.log(y)
+        else:
+            a, b = 1.0 - power, 2.0 - power
+            values = y**b / (a * b) - y * mean**a / a + mean**b / b
+        slopes = mean ** (1.0 - power) * (mean - y)
+        bends = (2.0 - power) * mean ** (2.0 - power) + (power - 1.0) * y * mean ** (1.0 - power)
+        return (values + rest * (slopes + 0.5 * bends * rest)).sum(axis=1), slopes + bends * rest
+
+    return loss
+
+
+def quantile(level, width):
+    def loss(y, z):
+        far = np.clip((z - y) / width, -500.0, 500.0)
+        smooth = np.where(np.abs(z - y) < 500.0 * width, width * np.log1p(np.exp(-np.abs(far))), 0)
+        values = np.maximum(z - y, 0.0) + smooth - level * (z - y)
+        return values.sum(axis=1), 1.0 / (1.0 + np.exp(-far)) - level
 
     return loss
 

@@ -8,8 +8,10 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
+from clustruct.cli.commands.fit import LOSS_PARAMETERS
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing import training
+from clustruct.losses import LOSSES
 from clustruct.reporting import build
 from clustruct.reporting.comparing.comparison import compare
 
@@ -325,6 +327,10 @@ def test_mistakes_are_named(complaint_of, flats_csv, options, words):
     [
         ([], "--target is needed"),
         (["--target", "rent", "--loss", "logistic"], "--loss logistic is not for regression"),
+        (
+            ["--target", "rent", "--loss", "poisson", "--tweedie-power", "1.5"],
+            "--tweedie-power goes with --loss tweedie only",
+        ),
         (["--target", "rent", "--text", "area", "--category", "area"], "cannot both be meant"),
         (["--target", "rent", "--clusters", "2"], "the columns are in 3 blocks"),
         (["--target", "rent", "--samples", "--nonzero", "3"], "--nonzero goes with --features"),
@@ -466,3 +472,48 @@ def test_a_model_that_is_not_there(complaint_of, tmp_path):
     complaint = complaint_of("predict", tmp_path / MODEL, table(tmp_path))
     assert f"{MODEL} does not exist. Name a model file" in complaint
     assert "is a folder" in complaint_of("predict", tmp_path, table(tmp_path))
+
+
+# ---- Losses for counts and amounts.
+
+
+@pytest.fixture
+def policies(tmp_path):
+    """Claims of areas, more varied than Poisson counts, and their cost."""
+    rng = np.random.default_rng(0)
+    area = rng.integers(0, 6, 600)
+    means = np.exp(np.repeat([0.6, -0.6], 3)[area]) * rng.gamma(0.5, 2.0, 600)
+    claims = rng.poisson(means)
+    cost = np.round(claims * rng.gamma(2.0, 1.0, 600), 3)
+    rows = [f"{'abcdef'[a]},{c},{m}" for a, c, m in zip(area, claims, cost, strict=True)]
+    path = tmp_path / "policies.csv"
+    path.write_text("\n".join(["area,claims,cost", *rows]), encoding="utf-8")
+    return path
+
+
+def test_counts_and_their_dispersion(clustruct, policies, tmp_path):
+    common = ("fit", policies, "--target", "claims", "--drop", "cost", "--alpha", "0.001")
+    status, out, err = clustruct(*common, "--loss", "poisson", "--report", tmp_path / "r.html")
+    assert status == 0, err
+    assert "Target: claims, as asked for: regression." in out  # not classes, as the loss says
+    assert "Dispersion (Pearson): " in out
+    assert "times as much around their predictions as Poisson counts do" in out
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Dispersion (Pearson)" in page
+    assert "as Poisson counts do" in page
+
+
+def test_parameters_of_losses_reach_the_model(clustruct, policies):
+    options = ("--loss", "tweedie", "--tweedie-power", "1.3", "--clusters", "2", "--json")
+    status, out, err = clustruct("fit", policies, "--target", "cost", "--drop", "claims", *options)
+    assert status == 0, err
+    found = json.loads(out)["model"]
+    assert found["dispersion"] > 0.0
+    assert not found["remarks"]  # it is no news for amounts
+    groups = [sorted(group["features"]) for group in found["groups"]]
+    assert groups == [["area: d", "area: e", "area: f"], ["area: a", "area: b", "area: c"]]
+
+
+def test_all_parameters_of_losses_are_options():
+    known = [f"{kind.name}-{name}" for kind in LOSSES.values() for name in kind.parameters]
+    assert sorted(LOSS_PARAMETERS) == sorted(known)

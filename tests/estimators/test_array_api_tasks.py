@@ -8,11 +8,14 @@ import sklearn
 
 import clustruct as cs
 from clustruct.arrays import to_host
+from tests.losses.targets import answers
 
 N, D, K = 120, 4, 6
 MODELS = {
     "squared": cs.TaskClusterRegressor(2, random_state=0),
     "huber": cs.TaskClusterRegressor(2, loss="huber", fit_intercept=False, random_state=0),
+    "poisson": cs.TaskClusterRegressor(2, loss="poisson", random_state=0),
+    "quantile": cs.TaskClusterRegressor(2, loss="quantile", random_state=0),
     "logistic": cs.TaskClusterClassifier(2, class_weight="balanced", random_state=0),
     "search": cs.TaskClusterRegressorCV(
         (1, 2), alpha_within=(1.0, 10.0), alpha_between=0.1, cv=2, random_state=0
@@ -33,7 +36,7 @@ def same(there, here, tol=1e-8):
 @pytest.mark.parametrize("name", MODELS)
 def test_fit_is_that_of_numpy(name, library, problem):
     X, y, tasks = problem
-    y = (y > np.median(y)).astype(int) if name == "logistic" else y
+    y = (y > np.median(y)).astype(int) if name == "logistic" else answers(name, y)
     here = sklearn.clone(MODELS[name]).fit(X, y, tasks=tasks)
     there_X = library.asarray(X)
     there = sklearn.clone(MODELS[name]).fit(there_X, library.asarray(y), tasks=tasks)

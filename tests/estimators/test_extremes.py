@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import clustruct as cs
+from tests.losses.targets import answers
 
 N, D = 40, 6
 RNG = np.random.default_rng(0)
@@ -20,6 +21,12 @@ REMEDY = r"Scale the\s+columns|Divide y"
 MODELS = {
     "features": (lambda a: cs.FeatureClusterRegressor(2, alpha=a), False),
     "features, huber": (lambda a: cs.FeatureClusterRegressor(2, alpha=a, loss="huber"), False),
+    "features, poisson": (lambda a: cs.FeatureClusterRegressor(2, alpha=a, loss="poisson"), False),
+    "features, gamma": (lambda a: cs.FeatureClusterRegressor(2, alpha=a, loss="gamma"), False),
+    "features, quantile": (
+        lambda a: cs.FeatureClusterRegressor(2, alpha=a, loss="quantile"),
+        False,
+    ),
     "features, bare": (
         lambda a: cs.FeatureClusterRegressor(2, alpha=a, fit_intercept=False),
         False,
@@ -50,7 +57,7 @@ def fit(name, scale_x=1.0, scale_y=1.0, alpha=1e-2, form=np.asarray):
     if classes:
         y = (Y > 0) if "tasks" in name or "features" in name else np.digitize(Y, [-1.0, 1.0])
     else:
-        y = Y * scale_y
+        y = answers(name.partition(", ")[2], Y) * scale_y
     more = {"tasks": TASKS} if name.startswith("tasks") else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import clustruct as cs
+from tests.losses.targets import answers
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -24,6 +25,10 @@ MODELS = {
     ),
     "search": (cs.FeatureClusterRegressor, {"random_state": 0}),
     "huber": (cs.FeatureClusterRegressor, {"loss": "huber", "solver": "pg"}),
+    **{
+        name: (cs.FeatureClusterRegressor, {"loss": name, "solver": "pg"})
+        for name in ("poisson", "gamma", "tweedie", "quantile")
+    },
     "logistic": (cs.FeatureClusterClassifier, {"solver": "pg", "class_weight": "balanced"}),
     "logistic, without intercept": (
         cs.FeatureClusterClassifier,
@@ -46,7 +51,7 @@ def answers_for(name, y):
     """What the model of that name predicts."""
     if "multinomial" in name:
         return np.digitize(y, np.quantile(y, [0.3, 0.7]))
-    return (y > np.median(y)).astype(int) if "logistic" in name else y
+    return (y > np.median(y)).astype(int) if "logistic" in name else answers(name, y)
 
 
 def made(name, **more):

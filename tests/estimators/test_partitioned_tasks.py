@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.model_selection import ShuffleSplit
 
 import clustruct as cs
+from tests.losses.targets import answers
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -20,6 +21,8 @@ SEARCH = {"alpha_within": (1.0, 10.0), "alpha_between": 0.1, "cv": 2}
 MODELS = {
     "squared": (cs.TaskClusterRegressor, {}),
     "huber without intercept": (cs.TaskClusterRegressor, {"loss": "huber", "fit_intercept": False}),
+    "poisson": (cs.TaskClusterRegressor, {"loss": "poisson"}),
+    "quantile": (cs.TaskClusterRegressor, {"loss": "quantile"}),
     "logistic": (cs.TaskClusterClassifier, {"class_weight": "balanced"}),
     "squared classes": (cs.TaskClusterClassifier, {"loss": "squared", "fit_intercept": False}),
 }
@@ -37,7 +40,9 @@ def problem(shuffled_tasks):
 
 def answers_for(name, y):
     """What the model of that name predicts."""
-    return np.where(y > np.median(y), "high", "low") if "classes" in name or "logi" in name else y
+    if "classes" in name or "logi" in name:
+        return np.where(y > np.median(y), "high", "low")
+    return answers(name, y)
 
 
 def made(name, models=MODELS, **more):

@@ -12,6 +12,7 @@ import clustruct as cs
 from clustruct.arrays import to_host
 from clustruct.solvers.experts.problem import SETTINGS
 from tests.estimators.test_partitioned import in_pieces, run_on_cluster
+from tests.losses.targets import answers
 
 N, D = 600, 4
 QUICK = {"solver": "am", "n_init": 2}
@@ -22,6 +23,8 @@ MODELS = {
         {"fit_intercept": False, "n_init": 2},
     ),
     "huber": (cs.SampleClusterRegressor, {"loss": "huber", **QUICK}),
+    "poisson": (cs.SampleClusterRegressor, {"loss": "poisson", **QUICK}),
+    "quantile": (cs.SampleClusterRegressor, {"loss": "quantile", **QUICK}),
     "many outputs": (cs.SampleClusterRegressor, QUICK),
     "one expert": (cs.SampleClusterRegressor, {"n_clusters": 1}),
     "multinomial": (
@@ -54,7 +57,7 @@ def answers_for(name, y):
     """What the model of that name is fitted to."""
     if MODELS[name][0] is cs.SampleClusterClassifier:
         return np.digitize(y, np.quantile(y, [0.3, 0.7]))
-    return np.stack([y, -2.0 * y], axis=1) if name == "many outputs" else y
+    return np.stack([y, -2.0 * y], axis=1) if name == "many outputs" else answers(name, y)
 
 
 def made(name, **more):

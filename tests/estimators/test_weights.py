@@ -7,12 +7,17 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 from clustruct import FeatureClusterClassifier, FeatureClusterRegressor
+from tests.losses.targets import answers
 
 MODELS = {
     "greedy": FeatureClusterRegressor(3, solver="greedy"),
     "pg": FeatureClusterRegressor(3, solver="pg", n_init=2, random_state=0),
     "cgpg": FeatureClusterRegressor(3, solver="cgpg", tol=1e-4),
     "huber": FeatureClusterRegressor(3, loss="huber"),
+    **{
+        name: FeatureClusterRegressor(3, loss=name)
+        for name in ("poisson", "gamma", "tweedie", "quantile")
+    },
     "sparse": FeatureClusterRegressor(2, n_nonzero=4),
     "blocks": FeatureClusterRegressor(3, blocks=[0, 0, 0, 0, 1, 1, 1, -1]),
     "no intercept": FeatureClusterRegressor(3, fit_intercept=False),
@@ -28,7 +33,7 @@ def data(model, seed=0, n=50):
     score = X @ np.repeat([1.0, -1.0, 2.0, 2.0], 2) + 0.5 * rng.standard_normal(n)
     if isinstance(model, FeatureClusterClassifier):
         return X, np.digitize(score, [-1.0, 1.5]), rng.integers(0, 4, n)
-    return X, score, rng.integers(0, 4, n)
+    return X, answers(model.loss, score), rng.integers(0, 4, n)
 
 
 def assert_same(a, b, tolerance=1e-7):

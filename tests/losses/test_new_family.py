@@ -14,14 +14,14 @@ import numpy as np, clustruct as cs
 assert "house" in cs.__file__
 rng = np.random.default_rng(0)
 X = rng.standard_normal((100, 4))
-y = rng.poisson(np.exp(X @ [0.5, 0.5, -0.5, -0.5]))
+y = rng.geometric(1 / (1 + np.exp(X @ [0.5, 0.5, -0.5, -0.5]))) - 1
 tasks = np.arange(100) % 2
-model = cs.FeatureClusterRegressorCV((1, 2), alphas=1e-3, loss="poisson", cv=2).fit(X, y)
+model = cs.FeatureClusterRegressorCV((1, 2), alphas=1e-3, loss="geometric", cv=2).fit(X, y)
 assert (model.predict(X) > 0.0).all()
 cs.save(model, "model.clustruct")
 assert (cs.load("model.clustruct").predict(X) == model.predict(X)).all()
-assert (cs.SampleClusterRegressor(1, loss="poisson").fit(X, y).predict(X) > 0.0).all()
-assert (cs.TaskClusterRegressor(1, loss="poisson").fit(X, y, tasks=tasks).predict(X) > 0.0).all()
+assert (cs.SampleClusterRegressor(1, loss="geometric").fit(X, y).predict(X) > 0.0).all()
+assert (cs.TaskClusterRegressor(1, loss="geometric").fit(X, y, tasks=tasks).predict(X) > 0.0).all()
 """
 
 
@@ -36,8 +36,8 @@ def test_one_file_is_all_it_takes(tmp_path):
     family = text.partition("class Bare")[0].replace(
         "clustruct.losses import", "clustruct.losses.base import"
     )
-    (house / "losses" / "poisson.py").write_text(
-        f'{family}\n__all__ = ["Poisson"]\n', encoding="utf-8"
+    (house / "losses" / "geometric.py").write_text(
+        f'{family}\n__all__ = ["Geometric"]\n', encoding="utf-8"
     )
     done = subprocess.run(
         [sys.executable, "-c", CODE],

@@ -1,6 +1,7 @@
 """Losses as a user may write them, each with no more than it needs."""
 
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import PoissonRegressor
 
 from clustruct.losses.base import Loss
@@ -48,6 +49,35 @@ class Poisson(Loss):
         model = PoissonRegressor(fit_intercept=fit_intercept)
         model.coef_, model.intercept_, model._base_loss = coef, intercept, model._get_loss()
         return model
+
+
+class Geometric(Loss):
+    """Half the deviance of geometric counts, whose variance is ``mu + mu^2``, with a log link."""
+
+    nonnegative = True
+    targets = "numbers of at least 0"
+    takes_classes = False
+
+    def value(self, target, scores):
+        """``(1 + y) log((1 + mu) / (1 + y)) - y log(mu / y)``."""
+        logs = np.log(np.where(target > 0.0, target, 1.0))
+        wide = np.logaddexp(0.0, scores) - np.log1p(target)
+        return ((1.0 + target) * wide - target * (scores - logs)).sum(axis=1)
+
+    def gradient(self, target, scores):
+        return (1.0 + target) * expit(scores) - target
+
+    def hessian_product(self, target, scores, direction):
+        return (1.0 + target) * expit(scores) * expit(-scores) * direction
+
+    def valid(self, target):
+        return (target >= 0.0).all(axis=1)
+
+    def predictions(self, scores):
+        return np.exp(scores)
+
+    def link(self, predictions):
+        return np.log(predictions)
 
 
 class Bare(Loss):

@@ -6,11 +6,21 @@ import numpy as np
 from scipy import sparse
 
 from clustruct.design import as_design
-from clustruct.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
+from clustruct.losses import (
+    GammaLoss,
+    HuberLoss,
+    LogisticLoss,
+    MultinomialLoss,
+    PoissonLoss,
+    QuantileLoss,
+    SquaredLoss,
+    TweedieLoss,
+)
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import quadratic_objective
 from tests import brute_force as bf
+from tests.losses.targets import suited
 
 # Name: loss, number of outputs, the same loss written independently.
 KINDS = {
@@ -20,6 +30,11 @@ KINDS = {
     "huber, two outputs": (HuberLoss(0.8), 2, bf.huber(0.8)),
     "logistic": (LogisticLoss(), 1, bf.logistic),
     "multinomial": (MultinomialLoss(), 3, bf.multinomial),
+    "poisson": (PoissonLoss(), 1, bf.tweedie(1.0)),
+    "poisson, two outputs": (PoissonLoss(), 2, bf.tweedie(1.0)),
+    "gamma": (GammaLoss(), 1, bf.tweedie(2.0)),
+    "tweedie": (TweedieLoss(1.3), 1, bf.tweedie(1.3)),
+    "quantile": (QuantileLoss(0.3, width=0.4), 1, bf.quantile(0.3, 0.4)),
 }
 QUADRATIC = ("squared", "squared, two outputs")
 
@@ -84,8 +99,10 @@ def problem(kind, seed=0, *, n=30, d=6, alpha=1e-2, weighted=True, intercept=Tru
         target = np.where(scores > np.median(scores), 1.0, -1.0)
     elif kind == "multinomial":
         target = (scores - scores.mean(axis=0)).argmax(axis=1)
-    else:
+    elif loss.has_identity_link:
         target = scores + 3.0
+    else:
+        target = suited(loss, (scores - scores.mean(axis=0)) / scores.std(axis=0))
     shares = rng.dirichlet(np.ones(n)) if weighted else np.full(n, 1.0 / n)
     response = Response(target, loss, n_outputs, shares, intercept)
     return Problem(X, target, shares, alpha, intercept, n_outputs, response, reference)

@@ -7,6 +7,7 @@ from clustruct.losses import LogisticLoss, SquaredLoss
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.data import OwnRows, Part, task_data
 from clustruct.objectives.tasks.objective import TaskObjective
+from tests.losses.targets import suited
 
 
 def strengths(d, fit_intercept=True, *, alpha=0.1, mean=0.05, between=0.2, within=0.7):
@@ -25,6 +26,7 @@ def make(loss=None, n_tasks=5, d=3, fit_intercept=True, seed=0, sizes=(1, 8), **
     target = 2 * rng.standard_normal(counts.sum())
     if isinstance(loss, LogisticLoss):
         target = np.where(target > 0, 1.0, -1.0)
+    target = target if loss.has_identity_link else suited(loss, 0.5 * target)
     shares = rng.random(counts.sum())
     means = np.full(d, 0.5) if fit_intercept else np.zeros(d)
     rows = OwnRows.of(designs)

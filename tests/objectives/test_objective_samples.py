@@ -6,16 +6,17 @@ from scipy import integrate, sparse
 from sklearn.linear_model import Ridge
 
 from clustruct.design import as_design
-from clustruct.losses import HuberLoss, MultinomialLoss, SquaredLoss
+from clustruct.losses import GammaLoss, HuberLoss, MultinomialLoss, QuantileLoss, SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
+from tests.losses.targets import NEWER, suited
 
 
 def make(loss=None, n=12, d=3, fit_intercept=True, alpha=0.1, dense=True, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     loss = loss or SquaredLoss()
-    target, n_outputs = rng.standard_normal((n, 2)), 2
+    target, n_outputs = suited(loss, rng.standard_normal((n, 2))), 2
     if isinstance(loss, MultinomialLoss):
         target, n_outputs = rng.integers(0, 3, n), 3
     shares = rng.random(n)
@@ -36,7 +37,7 @@ def row_value(objective, rows):
     return float(response.shares @ (response.loss.value(response.target, scores) + ridge))
 
 
-LOSSES = [SquaredLoss(), HuberLoss(0.5), MultinomialLoss()]
+LOSSES = [SquaredLoss(), HuberLoss(0.5), MultinomialLoss(), *NEWER]
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
@@ -99,7 +100,7 @@ def test_kept_projection_is_the_panel_of_its_centres():
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7)])
+@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7), QuantileLoss(0.3)])
 def test_densities_integrate_to_one(loss, scale):
     noise = loss.noise(1, 1.0)
 
@@ -111,7 +112,7 @@ def test_densities_integrate_to_one(loss, scale):
     assert noise.log_partition(scale) == pytest.approx(np.log(total), abs=1e-4)
 
 
-@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7)])
+@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.7), QuantileLoss(0.3), GammaLoss()])
 def test_scale_is_the_most_likely_one(loss):
     noise = loss.noise(2, 1.0)
     best = noise.scale(0.3)

@@ -9,9 +9,10 @@ from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.objectives.tasks.blocks import solve
 from clustruct.objectives.tasks.data import OwnRows, Part, SharedRows
 from clustruct.results import Projection
+from tests.losses.targets import NEWER, suited
 from tests.objectives.task_problems import make
 
-LOSSES = [SquaredLoss(), HuberLoss(0.5), LogisticLoss()]
+LOSSES = [SquaredLoss(), HuberLoss(0.5), LogisticLoss(), *NEWER]
 LABELS = np.array([0, 1, 0, 1, 1])
 
 
@@ -128,8 +129,8 @@ def test_gradient_and_curvature_of_the_profile(loss, within):
 def test_rows_in_common_or_not(loss):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((6, 3)), np.sign(rng.standard_normal((4, 6)))
-    shares = np.full(24, 1 / 24)
-    shares[3] = 0.0  # a missing target
+    Y, shares = suited(loss, Y), np.full(24, 1 / 24)
+    Y[0, 3], shares[3] = 0.0, 0.0  # a missing target
     design, means = as_design(X), X.mean(axis=0)
     common = Part(SharedRows(design, 4), Y.reshape(-1), shares, loss, means, True)
     own = Part(OwnRows.of([design] * 4), Y.reshape(-1), shares, loss, means, True)
@@ -139,6 +140,9 @@ def test_rows_in_common_or_not(loss):
     np.testing.assert_allclose(common.losses(W), other.values)
     np.testing.assert_allclose(one.G, other.G, atol=1e-14)
     np.testing.assert_allclose(one.h, other.h, atol=1e-14)
+    taus = np.array([0.0, 0.5, 1.0])
+    assert np.isfinite(common.dual_losses(W, taus)).all()
+    np.testing.assert_allclose(common.dual_losses(W, taus), own.dual_losses(W, taus))
 
 
 def test_singular_systems_have_the_shortest_solution():

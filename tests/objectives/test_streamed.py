@@ -8,6 +8,7 @@ from clustruct.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLo
 from clustruct.objectives import streamed
 from clustruct.objectives.linear import LinearObjective, Response
 from clustruct.objectives.newton import minimise
+from tests.losses.targets import NEWER, suited
 
 da = pytest.importorskip("dask.array")
 from clustruct.design.partitioned.blocks import block_design  # noqa: E402
@@ -18,6 +19,7 @@ LOSSES = {
     "huber": (HuberLoss(1.0), 1),
     "logistic": (LogisticLoss(), 1),
     "multinomial": (MultinomialLoss(), 3),
+    **{loss.name: (loss, 1) for loss in NEWER},
 }
 
 
@@ -38,7 +40,7 @@ def both(name, fit_intercept):
     X = 2.0 + rng.standard_normal((N, D))
     scores = X @ rng.standard_normal((D, n_outputs)) + rng.standard_normal((N, n_outputs))
     target = {"logistic": np.sign(scores - 1.0), "multinomial": scores.argmax(axis=1)}
-    y, shares = target.get(name, scores), rng.dirichlet(np.ones(N))
+    y, shares = target.get(name, suited(loss, 0.3 * scores)), rng.dirichlet(np.ones(N))
     penalties = np.full(D, 0.01)
     pieces = block_design(da.from_array(X, chunks=(50, D)))
     placed = Response(pieces.place(y), loss, n_outputs, pieces.place(shares), fit_intercept)

@@ -7,6 +7,7 @@ from clustruct.grouping.constraints import Clustered
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.relaxations.hull import dual_bound
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
+from tests.losses.targets import NEWER, name_of
 from tests.objectives.task_problems import best_value, make
 
 LABELS = np.array([0, 1, 0, 1, 1])
@@ -43,7 +44,9 @@ def test_convex_and_falling_along_the_gradient():
     assert slope == pytest.approx(-0.5 * (held(OTHERS) - held(LABELS)), rel=1e-3, abs=1e-7)
 
 
-@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.5), LogisticLoss()])
+@pytest.mark.parametrize(
+    "loss", [SquaredLoss(), HuberLoss(0.5), LogisticLoss(), *NEWER], ids=name_of
+)
 @pytest.mark.parametrize("within", [0.7, np.inf])
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_are_below_all_groups(loss, within, seed):

@@ -127,7 +127,7 @@ def test_certificates_are_never_above_the_best_of_all_groupings(limits, seed):
             assert outcome.solution.point.value >= least * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("kind", ["huber", "logistic"])
+@pytest.mark.parametrize("kind", ["huber", "logistic", "poisson", "gamma", "tweedie", "quantile"])
 def test_certificates_of_other_losses(kind):
     for seed in range(2):
         made = problem(kind, seed, d=5)
@@ -217,7 +217,7 @@ def test_greedy_groups_rows_of_several_outputs():
     )
 
 
-@pytest.mark.parametrize("kind", ["squared", "huber", "logistic"])
+@pytest.mark.parametrize("kind", ["squared", "huber", "logistic", "poisson", "quantile"])
 @pytest.mark.parametrize("limits", ["clustered", "sparse", "blocks"])
 def test_no_projected_step_is_left_that_helps(kind, limits):
     made = problem(kind, seed=5, d=D, n=30)

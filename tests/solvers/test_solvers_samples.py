@@ -16,6 +16,7 @@ from clustruct.solvers.experts.alternating import AlternatingMinimisation, resee
 from clustruct.solvers.experts.mixture import HEAT
 from clustruct.solvers.experts.problem import SETTINGS, SampleProblem
 from clustruct.solvers.experts.recipes import RECIPES, panel_of, solve
+from tests.losses.targets import NEWER, name_of, suited
 
 SOLVERS = sorted(RECIPES)
 
@@ -57,6 +58,19 @@ def test_brute_force_on_eight_samples(small, solver, fit_intercept):
         assert value == pytest.approx(best)
 
 
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), *NEWER], ids=name_of)
+def test_no_assignment_is_below_the_bound(small, loss):
+    X, y = small
+    problem = problem_of(X, suited(loss, y), loss, 2, alpha=0.1, fit_intercept=False)
+    best = min(
+        problem.objective.fit_groups(np.array([0, *labels]), 1e-12).value
+        for labels in itertools.product(range(2), repeat=7)
+    )
+    outcome = solve(problem, "auto")
+    assert 0.0 <= outcome.certificate.lower_bound <= best + 1e-12
+    assert outcome.solution.point.value >= best - 1e-12
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_planted_experts_are_found(solver):
     data = make_experts(200, 4, 3, intercepts=[0.0, 1.0, -1.0], random_state=5)
@@ -67,11 +81,11 @@ def test_planted_experts_are_found(solver):
 
 
 @pytest.mark.parametrize("solver", [s for s in SOLVERS if s != "cg"])
-@pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss()], ids=["huber", "multinomial"])
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss(), *NEWER], ids=name_of)
 def test_no_step_raises_the_objective(solver, loss):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((30, 2))
-    target = rng.standard_normal((30, 1))
+    target = suited(loss, rng.standard_normal((30, 1)))
     if isinstance(loss, MultinomialLoss):
         target = rng.integers(0, 3, 30)
     outcome = solve(problem_of(X, target, loss, 2), solver)

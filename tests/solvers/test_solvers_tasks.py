@@ -13,6 +13,7 @@ from clustruct.objectives.tasks.objective import TaskObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.tasks.alternation import TaskAlternation
 from clustruct.solvers.tasks.recipes import RECIPES, TaskProblem, solve
+from tests.losses.targets import NEWER, name_of
 from tests.objectives.task_problems import best_value, make
 
 QUIET = Budget(500, 1e-8, lambda iteration: None)
@@ -31,7 +32,7 @@ def test_best_of_all_groupings(within, seed):
     assert outcome.certificate.lower_bound <= outcome.solution.point.value
 
 
-@pytest.mark.parametrize("loss", [HuberLoss(0.5), LogisticLoss()])
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), LogisticLoss(), *NEWER], ids=name_of)
 def test_best_of_all_groupings_by_newton(loss):
     objective = make(loss, n_tasks=6, sizes=(4, 9), within=2.0, between=0.05, mean=0.01)
     outcome = solve(problem_of(objective, 2), "am")

@@ -1,7 +1,7 @@
 """Which model the options of the command line mean."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -25,6 +25,7 @@ class Settings:
     nonzero: int | None = None  # most features with a weight; 0 for no limit
     alpha: float | None = None
     loss: str | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)  # of the loss
     seed: int = 0
     # Whether the best mean score is chosen, instead of the fewest groups about as good
     best: bool = False
@@ -49,7 +50,7 @@ def choose_model(
     """
     common: dict[str, Any] = {"random_state": settings.seed}
     if settings.loss is not None:
-        common["loss"] = settings.loss
+        common.update(loss=settings.loss, **settings.parameters)
     if settings.use == "features":
         return _of_features(settings, kind, shape[1], y, blocks, common)
     if settings.nonzero:

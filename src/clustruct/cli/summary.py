@@ -12,6 +12,7 @@ from clustruct.cli.preparing.preparation import STEPS
 from clustruct.cli.preparing.training import Trained
 from clustruct.figures.numbers import score_text
 from clustruct.inspection import grid_ends, kind_of, most_groups, search_of
+from clustruct.reporting.dispersion import dispersion_of
 from clustruct.reporting.verdict import verdict_on
 from clustruct.results.searched import Edge, tried
 from clustruct.results.tables import plural
@@ -27,6 +28,7 @@ def model_values(trained: Trained) -> dict[str, Any]:
     estimator = trained.estimator
     certificate = getattr(estimator, "certificate_", None)
     gap = math.inf if certificate is None else float(certificate.relative_gap)
+    spread = dispersion_of(trained.model, trained.data)
     return {
         "class": type(estimator).__name__,
         "use": kind_of(trained.model),
@@ -34,8 +36,12 @@ def model_values(trained: Trained) -> dict[str, Any]:
         "chosen": _chosen(estimator),
         "given": len(_tried(estimator, "n_clusters")) < 2,  # and not chosen
         "grouped": _wanted(estimator) is not None,
-        "remarks": [_remark(edge, estimator) for edge in grid_ends(estimator)],
+        "remarks": [
+            *(_remark(edge, estimator) for edge in grid_ends(estimator)),
+            *([spread.remark] if spread is not None and spread.remark is not None else []),
+        ],
         "objective": float(estimator.objective_),
+        "dispersion": None if spread is None else spread.value,
         "relative_gap": gap if math.isfinite(gap) else None,
         "groups": _GROUPS[kind_of(trained.model)](trained),
     }
@@ -175,6 +181,8 @@ def print_model(trained: Trained, console: Console) -> None:
         console.say(f"... and {len(values['groups']) - len(rows)} more features.")
     for remark in values["remarks"]:
         console.say(remark)
+    if values["dispersion"] is not None:
+        console.say(f"Dispersion (Pearson): {values['dispersion']:.3g}")
     certificate = getattr(trained.estimator, "certificate_", None)
     if certificate is not None and values["grouped"] and not certificate.proves_little:
         console.say(certificate.in_words)

@@ -12,6 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from clustruct.estimators.search.rules import RULES
+from clustruct.losses import NUMBER_LOSSES, Loss, kind_of
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.driver import Budget, Callback
 
@@ -104,6 +105,32 @@ class ClusterModel(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        return tags
+
+
+@dataclass(repr=False, eq=False)
+class NumberLosses:
+    """The loss of a regressor, and the parameters of losses that are chosen by name."""
+
+    _: KW_ONLY
+    loss: str | Loss = "squared"
+    huber_delta: float = 1.35
+    tweedie_power: float = 1.5
+    quantile_level: float = 0.5
+    quantile_smoothing: float = 0.05
+
+    _constraints: ClassVar[Constraints] = {
+        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
+        "huber_delta": [Interval(Real, 0, None, closed="neither")],
+        "tweedie_power": [Interval(Real, 1, 2, closed="neither")],
+        "quantile_level": [Interval(Real, 0, 1, closed="neither")],
+        "quantile_smoothing": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        if tags.target_tags is not None:
+            tags.target_tags.positive_only = kind_of(self.loss).positive
         return tags
 
 

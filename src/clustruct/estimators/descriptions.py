@@ -20,11 +20,20 @@ callback : callable
     Called with each `Iteration`; returning True ends the fit.
 alpha : float
     Strength of the ridge penalty, on the scale of the mean loss.
-loss : {"squared", "huber"} or Loss
-    Half the squared residual; the Huber loss, which is linear beyond `huber_delta`; or an object
-    that defines another loss.
+loss : {"squared", "huber", "poisson", "gamma", "tweedie", "quantile"} or Loss
+    Half the squared residual; the Huber loss, which is linear beyond `huber_delta`; half the
+    deviance of counts ("poisson"), of positive amounts ("gamma") or of amounts that may be zero
+    ("tweedie"), with the logarithm as link; the pinball loss of a quantile; or an object that
+    defines another loss.
 huber_delta : float
     Residual at which the Huber loss turns linear, in the units of ``y``.
+tweedie_power : float
+    Power of the mean that the variance is proportional to, between 1 and 2, for the Tweedie loss.
+quantile_level : float
+    The quantile that is predicted, between 0 and 1, for the quantile loss.
+quantile_smoothing : float
+    Width over which the pinball loss is smoothed, in units of the interquartile range of ``y``.
+    Smaller ones are closer to the quantile, and harder to search with.
 class_weight : dict or "balanced"
     Weights of the classes, which multiply those of the samples.
 n_init : "auto" or int
@@ -46,9 +55,10 @@ cv : int, splitter or iterable
     samples otherwise.
 scoring : str or callable
     Score to maximise: a name that scikit-learn knows, or a function of model, samples and targets.
-    None takes the score of the loss: ``"neg_mean_squared_error"`` for squared and Huber loss,
-    ``"neg_log_loss"`` for logistic loss, ``"accuracy"`` for squared loss of classes. Scores that
-    accept weights get `sample_weight`.
+    None takes the score of the loss: ``"neg_mean_squared_error"`` for squared and Huber loss, the
+    negative mean deviance for counts and amounts (such as ``"neg_mean_poisson_deviance"``), the
+    negative mean pinball loss for quantiles, ``"neg_log_loss"`` for logistic loss, ``"accuracy"``
+    for squared loss of classes. Scores that accept weights get `sample_weight`.
 n_jobs : int
     Number of folds that are fitted in parallel, as in joblib. The result does not depend on it.
 random_state : int, RandomState instance or None

@@ -231,6 +231,7 @@ def number_response(samples: Samples, loss: Loss, *, fit_intercept: bool) -> Res
         lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.targets
     )
     loss.check_targets(target, design.fold)
+    loss = loss.with_targets(target, samples.shares, design.fold)
     n_outputs = 1 if len(shape) == 1 else shape[1]
     place = design.place
     return Response(place(target), loss, n_outputs, place(samples.shares), fit_intercept)

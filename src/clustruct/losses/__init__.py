@@ -9,24 +9,31 @@ from sklearn.base import is_classifier
 from clustruct.losses.base import Loss, Measure, Target
 from clustruct.losses.huber import HuberLoss
 from clustruct.losses.intercept import best_intercept, least_mean, mean_hessian
+from clustruct.losses.log_link import GammaLoss, PoissonLoss, TweedieLoss
 from clustruct.losses.logistic import LogisticLoss, MultinomialLoss
 from clustruct.losses.noise import Noise
+from clustruct.losses.quantile import QuantileLoss
 from clustruct.losses.squared import SquaredLoss
 
 __all__ = [
     "CLASS_LOSSES",
     "LOSSES",
     "NUMBER_LOSSES",
+    "GammaLoss",
     "HuberLoss",
     "LogisticLoss",
     "Loss",
     "Measure",
     "MultinomialLoss",
     "Noise",
+    "PoissonLoss",
+    "QuantileLoss",
     "SquaredLoss",
     "Target",
+    "TweedieLoss",
     "best_intercept",
     "for_numbers",
+    "kind_of",
     "least_mean",
     "loss_of",
     "mean_hessian",
@@ -62,7 +69,11 @@ def loss_of(model: Any) -> Loss:
     return loss
 
 
+def kind_of(loss: "str | Loss") -> "type[Loss] | Loss":
+    """A loss, or the class of the one of that name: what is said of all of its kind."""
+    return LOSSES.get(loss, Loss) if isinstance(loss, str) else loss
+
+
 def for_numbers(loss: "str | Loss") -> bool:
     """Whether a loss, or the one of that name, is for regression."""
-    kind = LOSSES.get(loss, Loss) if isinstance(loss, str) else loss
-    return kind.takes_numbers
+    return kind_of(loss).takes_numbers

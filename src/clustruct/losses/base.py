@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, RidgeClassifier
 from sklearn.preprocessing import LabelBinarizer
 
 from clustruct._typing import Floats
-from clustruct.arrays import cast, namespace, to_host
+from clustruct.arrays import beside, cast, namespace, to_host
 from clustruct.losses.intercept import at_once, best_intercept, mean_hessian
 from clustruct.losses.noise import Noise
 
@@ -22,8 +22,6 @@ Measure = Callable[[Any, Any], Any]
 
 # Score of squared errors, the mean over outputs, as scikit-learn calls it.
 SQUARED_ERROR = "neg_mean_squared_error"
-# Least curvature that strengths for tasks are measured by: that of classes of which one is rare.
-LEAST_CURVATURE = 1e-3
 # Rows that an error names.
 NAMED_ROWS = 5
 
@@ -41,7 +39,8 @@ class Loss(ABC):
     name: ClassVar[str]
     # Arguments that estimators hold as ``<name>_<argument>``, such as ``huber_delta``.
     parameters: ClassVar[tuple[str, ...]] = ()
-    # No second derivative along a unit direction is larger; a typical one if there is no bound.
+    # No second derivative along a unit direction is larger; a typical one if there is no bound, or
+    # if the bound is far from what is typical.
     curvature: float = 1.0
     # Whether it is the squared loss, for which much has a closed form.
     quadratic: bool = False
@@ -55,6 +54,8 @@ class Loss(ABC):
     coded: bool = False
     # Whether ``loss(y + c, z + c) = loss(y, z)``, so that targets may be centred.
     centred: bool = False
+    # Whether negative targets are refused, as scikit-learn's tags tell.
+    positive: bool = False
     # The targets that `valid` accepts, in words.
     targets: str = "finite numbers"
     # Whether it is for regression; whether it is for classification.
@@ -104,16 +105,35 @@ class Loss(ABC):
     def start_curvature(
         self, target: Any, shares: Floats, fold: Callable[..., Any] = at_once
     ) -> float:
-        """Second derivative of the mean loss at the best constant score, for one output."""
-        if self.centred:
-            return self.curvature
+        """Second derivative that strengths are measured by: at the best constant score.
+
+        For one output. Where the loss is of residuals, `curvature` serves as well.
+        """
+        return self.curvature if self.centred else self._constant_curvature(target, shares, fold, 1)
+
+    def _constant_curvature(
+        self, target: Any, shares: Floats, fold: Callable[..., Any], n_outputs: int
+    ) -> float:
+        """Second derivative of the mean loss at the best constant scores, averaged over outputs."""
 
         def from_zero(function: Callable[..., Any], y: Any, _: Any, s: Any) -> Any:
             return fold(lambda y, s: function(y, 0.0 * y, s), y, s)
 
-        score = best_intercept(self, target, target, shares, np.zeros(1), from_zero)
-        bend = fold(lambda y, s: mean_hessian(self, y, 0.0 * y + score, s), target, shares)
-        return max(float(bend[0, 0]), LEAST_CURVATURE)
+        score = best_intercept(self, target, target, shares, np.zeros(n_outputs), from_zero)
+        bend = fold(
+            lambda y, s: mean_hessian(self, y, 0.0 * y + beside(score, y), s), target, shares
+        )
+        return max(float(np.trace(bend)) / n_outputs, np.finfo(np.float64).tiny)
+
+    def with_targets(self, target: Any, shares: Any, fold: Callable[..., Any] = at_once) -> "Loss":
+        """The loss with what it takes from the targets of a fit, such as a typical curvature."""
+        return self
+
+    def closed_intercept(
+        self, target: Any, scores: Any, shares: Any, fold: Callable[..., Any] = at_once
+    ) -> Floats | None:
+        """The shift of all scores that minimises the mean loss, if it has a closed form."""
+        return None
 
     # ---- Targets and predictions of numbers
 
@@ -141,6 +161,10 @@ class Loss(ABC):
     def link(self, predictions: Floats) -> Floats:
         """The scores of predictions."""
         return predictions
+
+    def variance(self, predictions: Floats) -> Floats | None:
+        """Variance of targets with these means, up to a dispersion; None if the loss has none."""
+        return None
 
     @property
     def has_identity_link(self) -> bool:

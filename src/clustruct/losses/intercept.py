@@ -77,6 +77,11 @@ def best_intercept(
     """
     if loss.quadratic:
         return fold(lambda y, z, s: s @ (y - z), target, scores, shares)
+    # Of its own class, which may lack it: a stand-in for a loss has targets of another form.
+    closed = getattr(type(loss), "closed_intercept", None)
+    found = None if closed is None else closed(loss, target, scores, shares, fold)
+    if found is not None:
+        return np.asarray(found)
     rows = target, scores, shares
 
     def mean_at(intercept: Floats) -> float:

@@ -18,11 +18,14 @@ from clustruct.arrays import (
     softplus,
     xlogy,
 )
-from clustruct.losses.base import LEAST_CURVATURE, Loss, Measure, Target
+from clustruct.losses.base import Loss, Measure, Target
 from clustruct.losses.intercept import at_once
 from clustruct.losses.noise import UnitNoise
 
 __all__ = ["LogisticLoss", "MultinomialLoss"]
+
+# Least curvature that strengths for tasks are measured by: that of classes of which one is rare.
+LEAST_CURVATURE = 1e-3
 
 
 class _ClassLoss(Loss):

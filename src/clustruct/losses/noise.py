@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import erf
 
-__all__ = ["HuberNoise", "Noise", "UnitNoise"]
+__all__ = ["HuberNoise", "LaplaceNoise", "LogNoise", "Noise", "UnitNoise"]
 
 # A perfect fit would have no noise at all, and a likelihood without bound.
 LEAST_SCALE = 1e-12
@@ -67,6 +67,42 @@ class HuberNoise(Noise):
         """The size of a residual with that loss."""
         squared = np.sqrt(2.0 * mean_loss / self._n_outputs)
         return float(max(squared, mean_loss / self._n_outputs / self._delta))
+
+
+class LogNoise(Noise):
+    """A deviance over a dispersion, where scores are logarithms (saddlepoint approximation).
+
+    The density of an exponential dispersion model is about
+    ``exp(-loss / T) / sqrt(2 pi T V(y))``; the factor ``V(y)`` is the same for all models.
+    """
+
+    def __init__(self, n_outputs: int, mean_loss: float, curvature: float) -> None:
+        super().__init__(n_outputs, mean_loss)
+        self._curvature = curvature
+
+    def spread(self, mean_loss: float) -> float:
+        """The difference of logarithms with that loss, by the second derivative."""
+        return float(np.sqrt(self.scale(mean_loss) / self._curvature))
+
+
+class LaplaceNoise(Noise):
+    """The asymmetric Laplace distribution of quantile losses: ``Z(T) = T / (q (1 - q))``."""
+
+    def __init__(self, n_outputs: int, mean_loss: float, level: float) -> None:
+        super().__init__(n_outputs, mean_loss)
+        self._sides = level * (1.0 - level)
+
+    def scale(self, mean_loss: float) -> float:
+        """The mean loss of an output."""
+        return max(mean_loss / self._n_outputs, self._floor)
+
+    def log_partition(self, scale: float) -> float:
+        """``K log(T / (q (1 - q)))``."""
+        return self._n_outputs * float(np.log(scale / self._sides))
+
+    def spread(self, mean_loss: float) -> float:
+        """The size of a residual with that loss, on a side that counts as half."""
+        return 2.0 * self.scale(mean_loss)
 
 
 class UnitNoise(Noise):

@@ -92,7 +92,10 @@ def minimise(
         return zero  # the minimum, as with constant targets
     enough = tol * zero_size
     if start.any():
-        here = objective.around(start, zero if near is None else near)
+        begun = objective.around(start, zero if near is None else near)
+        # From weights with an exponentially large loss, Newton steps are far too short.
+        if objective.quadratic or not begun.value > here.value:
+            here = begun
     for number in range(SETTINGS.max_steps):
         size = _size(here.gradient, scale)
         _require_finite(here, size, number)

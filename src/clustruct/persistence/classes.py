@@ -33,7 +33,10 @@ _OWN = {
         "estimators.tasks.entries": "Frame",
         "estimators.tasks.models": "TaskClusterClassifier TaskClusterRegressor",
         "estimators.tasks.search_models": "TaskClusterClassifierCV TaskClusterRegressorCV",
-        "losses": "HuberLoss LogisticLoss MultinomialLoss SquaredLoss",
+        "losses": (
+            "GammaLoss HuberLoss LogisticLoss MultinomialLoss PoissonLoss QuantileLoss "
+            "SquaredLoss TweedieLoss"
+        ),
         "results.scores": "Price",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
@@ -84,6 +87,9 @@ _ADDED = {
     "prices": "auto",
     "rule": "fewest",
     "scoring": None,
+    "tweedie_power": 1.5,
+    "quantile_level": 0.5,
+    "quantile_smoothing": 0.05,
 }
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}

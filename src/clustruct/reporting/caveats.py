@@ -13,6 +13,7 @@ from clustruct.figures.numbers import shown, signed
 from clustruct.inspection import final_estimator, grid_ends, kind_of, prepared
 from clustruct.reporting.comparing.comparison import Comparison
 from clustruct.reporting.comparing.samples import Data
+from clustruct.reporting.dispersion import Dispersion, dispersion_of
 from clustruct.reporting.subjects import subject_of
 from clustruct.reporting.wording import Wording, name_list
 from clustruct.results.tables import plural
@@ -37,6 +38,7 @@ def caveats(
         *_of_the_fit(final_estimator(model)),
         *_of_the_choice(model, search),
         *_of_the_comparison(found),
+        *_of_the_dispersion(dispersion_of(model, data)),
         *_of_collinear_columns(wording, data.y),
         *_of_scales(wording, subject_of(model).scale_matters),
         *_of_filled_columns(data, wording.origins),
@@ -83,6 +85,11 @@ def _of_the_comparison(found: Comparison | None) -> Iterator[str]:
         )
     if found.n_targets < FEW_HELD_OUT:
         yield f"Only {found.n_targets} targets were held out: scores are rough guides."
+
+
+def _of_the_dispersion(found: Dispersion | None) -> Iterator[str]:
+    if found is not None and found.remark is not None:
+        yield found.remark
 
 
 def _numbers(wording: Wording) -> Indices:

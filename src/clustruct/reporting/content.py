@@ -19,6 +19,7 @@ from clustruct.reporting.caveats import caveats
 from clustruct.reporting.comparing.comparison import Comparison
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.differences import Differences, describe_differences
+from clustruct.reporting.dispersion import dispersion_of
 from clustruct.reporting.pictures import Picture, calibration_of, confusion_of, losses_removed
 from clustruct.reporting.subjects import Subject, subject_of
 from clustruct.reporting.tables import (
@@ -251,6 +252,9 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
     facts.append(("Solver", estimator.status_.solver))
     if not _is_relaxed(estimator):  # else it is another one than that of the iterations
         facts.append(("Training objective", shown(float(estimator.objective_), 5)))
+    dispersion = dispersion_of(model, data)
+    if dispersion is not None:
+        facts.append(("Dispersion (Pearson)", shown(dispersion.value)))
     found = inspection.convergence_of(model)
     seconds = sum(float(stage.seconds[-1]) for stage in found.other_units + found.stages)
     facts.append(("Iterations", f"{estimator.n_iter_:,} in {shown(seconds, 2)} s"))

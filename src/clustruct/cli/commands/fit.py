@@ -11,6 +11,7 @@ from clustruct.cli.options import (
     add_command,
     add_table_options,
     clusters,
+    non_negative,
     nonzero,
     output,
     share,
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 
 
 MOST_COLUMNS = 40  # shown, of those that are read
+# Parameters of losses, as the losses themselves know them; they are not loaded for the help.
+LOSS_PARAMETERS = {
+    "huber-delta": "residual at which the Huber loss turns linear (default: 1.35)",
+    "tweedie-power": "power of the mean that the variance is proportional to (default: 1.5)",
+    "quantile-level": "the quantile that is predicted (default: 0.5)",
+    "quantile-smoothing": "width of the smoothing, in interquartile ranges (default: 0.05)",
+}
 
 
 def add(commands: Any) -> None:
@@ -37,6 +45,7 @@ def add(commands: Any) -> None:
         "clustruct fit flats.csv --target rent --out flats.clustruct",
         "clustruct fit reviews.jsonl --target stars --text review --clusters 2:15 --report r.html",
         "clustruct fit trials.csv --target tuned --samples --clusters 2",
+        "clustruct fit policies.csv --target claims --loss poisson",
         "clustruct fit words.svm --nonzero 100 --json",
         "zcat big.csv.gz | clustruct fit - --format csv --target y",
         "clustruct fit trips/ --target fare --out-of-core yes",
@@ -133,8 +142,11 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--loss",
         metavar="NAME",
-        help="squared or huber for numbers, logistic or squared for classes",
+        help="squared, huber, poisson (counts), gamma (positive amounts), tweedie (amounts with "
+        "zeros) or quantile for numbers; logistic or squared for classes",
     )
+    for name, what in LOSS_PARAMETERS.items():
+        search.add_argument(f"--{name}", type=non_negative, metavar="NUMBER", help=what)
     search.add_argument(
         "--seed", type=whole, default=0, help="of all that is random (default: %(default)s)"
     )
@@ -180,7 +192,14 @@ def _fit(
         console.note(f"clustruct: {remark}")
     use = "tasks" if args.tasks else args.use
     settings = Settings(
-        use, args.clusters, args.nonzero, args.alpha, args.loss, args.seed, args.best
+        use,
+        args.clusters,
+        args.nonzero,
+        args.alpha,
+        args.loss,
+        _loss_parameters(args),
+        args.seed,
+        args.best,
     )
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
@@ -191,6 +210,29 @@ def _fit(
         console.say(as_json(_values(args, problem, scale, trained)))
     else:
         _print_trained(args, trained, console)
+
+
+def _loss_parameters(args: argparse.Namespace) -> dict[str, float]:
+    """Parameters of the loss that were given, by the names that estimators know them by."""
+    given = {}
+    for name in LOSS_PARAMETERS:
+        value = getattr(args, name.replace("-", "_"))
+        if value is None:
+            continue
+        if args.loss != (loss := name.partition("-")[0]):
+            raise BadUsage(f"--{name} goes with --loss {loss} only. Give both, or leave it out.")
+        given[name.replace("-", "_")] = value
+    return given
+
+
+def _kind(args: argparse.Namespace) -> str | None:
+    """What is predicted, if an option says so: a loss may be for numbers alone."""
+    if args.kind is not None or args.loss is None:
+        return args.kind
+    from clustruct.losses import kind_of
+
+    kind = kind_of(args.loss)
+    return "regression" if kind.takes_numbers and not kind.takes_classes else None
 
 
 def _read(
@@ -233,7 +275,12 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
         _claim(kinds, name, "number", "decimal-comma")
     named = {name: getattr(args, name) for name in ("target", "weights", "tasks", "drop")}
     return Wanted(
-        **named, kind=args.kind, only=args.columns, kinds=kinds, styles=styles, missing=args.missing
+        **named,
+        kind=_kind(args),
+        only=args.columns,
+        kinds=kinds,
+        styles=styles,
+        missing=args.missing,
     )
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from numbers import Real
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +16,7 @@ from clustruct._typing import Floats
 from clustruct.arrays import namespace
 from clustruct.design import Design, Rows
 from clustruct.estimators import descriptions as tables
-from clustruct.estimators.common import Constraints, fields_are_parameters
+from clustruct.estimators.common import Constraints, NumberLosses, fields_are_parameters
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.intake import (
     Samples,
@@ -26,7 +25,7 @@ from clustruct.estimators.intake import (
     named,
     number_response,
 )
-from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
+from clustruct.losses import CLASS_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
 
@@ -36,7 +35,7 @@ from clustruct.objectives.linear import Response
     (tables.ARGUMENTS,),
 )
 @fields_are_parameters
-class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
+class FeatureClusterRegressor(RegressorMixin, NumberLosses, FeatureCluster):
     """Linear regression whose features fall into groups with shared weights.
 
     Minimises the mean loss plus ridge over weights with few distinct values,
@@ -70,15 +69,6 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     >>> model.transform(problem.X).shape
     (200, 3)
     """
-
-    _: KW_ONLY
-    loss: str | Loss = "squared"
-    huber_delta: float = 1.35
-
-    _constraints: ClassVar[Constraints] = {
-        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
-        "huber_delta": [Interval(Real, 0, None, closed="neither")],
-    }
 
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""

@@ -39,6 +39,9 @@ def feature_cluster_path(
     n_nonzero: int | Sequence[int | None] | None = None,
     loss: str | Loss = "squared",
     huber_delta: float = 1.35,
+    tweedie_power: float = 1.5,
+    quantile_level: float = 0.5,
+    quantile_smoothing: float = 0.05,
     sample_weight: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
     constraint: Constraint | None = None,
@@ -67,7 +70,7 @@ def feature_cluster_path(
         feature.
     alphas : "auto", float or sequence of float, default="auto"
         Strengths of the ridge. "auto" takes ten on the scale of the loss.
-    loss : {"squared", "huber", "logistic"} or Loss, default="squared"
+    loss : str or Loss, default="squared"
         Loss, as in `FeatureClusterRegressor` and `FeatureClusterClassifier`.
 
     Returns

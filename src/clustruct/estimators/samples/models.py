@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,15 +18,15 @@ from clustruct.arrays import beside, blend, cast, indicator, namespace
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators import intake
-from clustruct.estimators.common import Constraints, fields_are_parameters
+from clustruct.estimators.common import Constraints, NumberLosses, fields_are_parameters
 from clustruct.estimators.samples.base import SampleCluster
-from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
+from clustruct.losses import CLASS_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
 
 @documented((tables.ALL, tables.SAMPLES), (tables.FITTED, tables.OF_SAMPLES), (tables.ARGUMENTS,))
 @fields_are_parameters
-class SampleClusterRegressor(RegressorMixin, SampleCluster):
+class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
     """Several linear regressions, each sample predicted by the one that fits it best.
 
     Minimises, over experts and the assignment of samples to them,
@@ -65,15 +64,7 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
     True
     """
 
-    _: KW_ONLY
-    loss: str | Loss = "squared"
-    huber_delta: float = 1.35
-
     score = SampleCluster.score  # on the host, wherever X is
-    _constraints: ClassVar[Constraints] = {
-        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
-        "huber_delta": [Interval(Real, 0, None, closed="neither")],
-    }
 
     def predict(self, X: ArrayLike) -> Floats:
         """The experts' predictions, weighted by their shares of the samples, or by the gate.
@@ -113,11 +104,15 @@ class SampleClusterRegressor(RegressorMixin, SampleCluster):
 
     def _respond(self, samples: intake.Samples) -> Response:
         self._single = len(samples.targets.shape) == 1
-        return intake.number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
+        loss = loss_of(self)
+        response = intake.number_response(samples, loss, fit_intercept=self.fit_intercept)
+        self._loss_of_fit = response.loss
+        return response
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
         target = np.asarray(targets, dtype=np.float64)
-        target, loss = target.reshape(target.shape[0], -1), loss_of(self)
+        target = target.reshape(target.shape[0], -1)
+        loss = getattr(self, "_loss_of_fit", loss_of(self))  # which older model files lack
         loss.check_targets(target)
         return target, loss, target.shape[1]
 

@@ -126,6 +126,7 @@ class TaskCluster(ClusterModel):
         self.alpha_mean_, self.alpha_between_ = prices.mean, prices.between
         self.alpha_within_, self.alpha_intercept_ = prices.within, prices.intercept
         self._prices_of_fit, self._frame = prices, prepared.frame
+        self._loss_of_fit = prepared.loss
         self._set_outcome(outcome)
         return self
 
@@ -307,7 +308,8 @@ class TaskCluster(ClusterModel):
         rows = np.vstack([dense, centroids, self._frame.means])
         entries = Entries(as_design(rows), replace(targets, height=rows.shape[0]), names.size)
         layouts.require_tasks(entries, names)
-        prepared = entries.prepared_in(self._frame, loss_of(self), self.fit_intercept)
+        loss = getattr(self, "_loss_of_fit", loss_of(self))  # which older model files lack
+        prepared = entries.prepared_in(self._frame, loss, self.fit_intercept)
         strengths = self._prices_of_fit.strengths(prepared.data.width, self.fit_intercept)
         share = names.size / self._frame.n_tasks
         objective = TaskObjective(prepared.data, strengths.scaled(share))

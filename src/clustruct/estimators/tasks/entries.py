@@ -66,6 +66,7 @@ class Entries:
             check_size(self.n_tasks, self.design.shape[1])
             return self.summed().prepared(loss, fit_intercept)
         frame = self.frame(fit_intercept, loss.centred)
+        loss = loss.with_targets(*self._response(frame.total), self.design.fold)
         return self.prepared_in(frame, loss, fit_intercept)
 
     @property
@@ -104,10 +105,15 @@ class Entries:
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
         data = task_data(source_of(design, targets, self.n_tasks, setting), loss)
-        target = self.design.map(lambda a: a.y[:, None], self.targets)
-        shares = self.design.map(lambda a: a.weights / frame.total, self.targets)
-        curvature = loss.start_curvature(target, shares, self.design.fold)
-        return Prepared(data, frame, rotation, curvature)
+        curvature = loss.start_curvature(*self._response(frame.total), self.design.fold)
+        return Prepared(data, frame, rotation, curvature, loss)
+
+    def _response(self, total: float) -> tuple[Rows, Rows]:
+        """Targets in a column, and their shares of the total weight."""
+        return (
+            self.design.map(lambda a: a.y[:, None], self.targets),
+            self.design.map(lambda a: a.weights / total, self.targets),
+        )
 
     def _check_targets(self, loss: Loss) -> None:
         """Complain of targets that the loss is not for."""
@@ -148,7 +154,7 @@ class Summed:
         found = sums.stack.scaled(1.0 / total).cut(width)
         variances = np.einsum("tii->i", found.G)[: sums.x_center.size]
         frame = Frame(sums.x_center, variances, sums.y_center, total, self.n_tasks)
-        return Prepared(SquaredData(found, fit_intercept), frame, None, 1.0)
+        return Prepared(SquaredData(found, fit_intercept), frame, None, 1.0, loss)
 
     def mean_losses(self, coefs: Floats, intercepts: Floats) -> Floats:
         """The mean loss of each of ``m`` fits, with coefficients ``m x K x d``."""
@@ -168,6 +174,7 @@ class Prepared:
     frame: Frame
     rotation: "Rotation | None"  # where there are fewer rows than columns
     curvature: float  # second derivative of the mean loss by a common shift of all scores
+    loss: Loss  # with what it takes from the targets
 
     def columns(self, W: Floats) -> tuple[Floats, Floats]:
         """Weights of the columns and intercepts, from rows of weights."""

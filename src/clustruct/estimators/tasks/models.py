@@ -16,11 +16,11 @@ from clustruct._typing import Floats
 from clustruct.arrays import namespace
 from clustruct.design import Rows
 from clustruct.estimators import descriptions as tables
-from clustruct.estimators.common import Constraints, fields_are_parameters
+from clustruct.estimators.common import Constraints, NumberLosses, fields_are_parameters
 from clustruct.estimators.intake import named
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.layouts import Ids
-from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
+from clustruct.losses import LOSSES, Loss, loss_of
 
 
 @documented(
@@ -29,7 +29,7 @@ from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
     (tables.ARGUMENTS, tables.TASK_ARGUMENTS),
 )
 @fields_are_parameters
-class TaskClusterRegressor(RegressorMixin, TaskCluster):
+class TaskClusterRegressor(RegressorMixin, NumberLosses, TaskCluster):
     """Linear regressions of many tasks, whose weights lie near the centroids of a few groups.
 
     Minimises, over the weights ``w_t`` and intercepts of the tasks, the centroids ``v_q`` and the
@@ -70,13 +70,7 @@ class TaskClusterRegressor(RegressorMixin, TaskCluster):
     (240,)
     """
 
-    _: KW_ONLY
-    loss: str | Loss = "squared"
-
     score = TaskCluster.score  # knows of tasks
-    _constraints: ClassVar[Constraints] = {
-        "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
-    }
 
     def predict(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
         """Targets of each sample's task, or of all tasks.
@@ -132,7 +126,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
 
     score = TaskCluster.score
     _constraints: ClassVar[Constraints] = {
-        "loss": [StrOptions({*CLASS_LOSSES, *NUMBER_LOSSES}), Loss],
+        "loss": [StrOptions({name for name, kind in LOSSES.items() if kind.takes_classes}), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
