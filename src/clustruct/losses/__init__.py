@@ -11,6 +11,7 @@ from clustruct.losses.huber import HuberLoss
 from clustruct.losses.intercept import best_intercept, least_mean, mean_hessian
 from clustruct.losses.logistic import LogisticLoss, MultinomialLoss
 from clustruct.losses.noise import Noise
+from clustruct.losses.offset import join_offset, with_offset
 from clustruct.losses.squared import SquaredLoss
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "Target",
     "best_intercept",
     "for_numbers",
+    "join_offset",
     "least_mean",
     "loss_of",
     "mean_hessian",
+    "with_offset",
 ]
 
 # A family is a file of this room: all that it defines is known by name, but for losses on codes,

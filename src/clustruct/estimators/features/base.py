@@ -27,6 +27,7 @@ from clustruct.estimators.intake import (
     take_samples,
     with_features_of,
 )
+from clustruct.estimators.offsets import shifted
 from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
@@ -63,7 +64,13 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     @documented((ARGUMENTS,))
     @_fit_context(prefer_skip_nested_validation=True)
     @without_warnings
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model.
 
         Returns
@@ -71,7 +78,7 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         estimator
             Itself.
         """
-        samples = take_samples(self, X, y, sample_weight)
+        samples = take_samples(self, X, y, sample_weight, offset)
         design, response = samples.design, self._respond(samples)
         constraint = self.constraint or choose_constraint(
             design.shape[1], self.n_clusters, self.n_nonzero, self.blocks, design.cluster
@@ -79,6 +86,7 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         method = self._method((design.shape[1], response.n_outputs))
         self._set_outcome(method.fit(choose_objective(design, response, self.alpha), constraint))
         self._follow(design)
+        self.has_offset_ = offset is not None
         return self
 
     def _follow(self, design: Design) -> None:
@@ -125,10 +133,10 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         """Group sums, in the precision of ``X``."""
         return cast(design.group_sums(self.labels_, self.n_clusters_), design.dtype)
 
-    def _scores(self, design: Design) -> Rows:
-        """Scores with the intercept."""
+    def _scores(self, design: Design, offset: Floats | None = None) -> Rows:
+        """Scores with the intercept, and with the offset of each sample if there is one."""
         scores = design.scores(self._weights)
-        return scores + beside(self._offset, scores)
+        return shifted(scores + beside(self._offset, scores), offset)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` returns.
@@ -180,8 +188,19 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         -------
         LinearRegression, LogisticRegression or RidgeClassifier
             Fitted, with the same predictions; a model of another class if the loss says so.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted with an offset, which no such model takes.
         """
         check_is_fitted(self)
+        if self.has_offset_:
+            raise ValueError(
+                "This model was fitted with an offset, and models of scikit-learn take none: their "
+                "predictions would be those for an offset of 0. Keep this model and give "
+                "`predict` the offset."
+            )
         loss, linear = loss_of(self), (self.coef_, self.intercept_, self.fit_intercept)
         if is_classifier(self):
             return with_features_of(self, loss.to_classifier(*linear, self.classes_))

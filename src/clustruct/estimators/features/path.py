@@ -39,6 +39,7 @@ def feature_cluster_path(
     loss: str | Loss = "squared",
     huber_delta: float = 1.35,
     sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
     constraint: Constraint | None = None,
     fit_intercept: bool = True,
@@ -93,7 +94,7 @@ def feature_cluster_path(
     names = given.keys() & set(kind._get_param_names()) - {"n_clusters", "n_nonzero"}
     model = kind(**{name: given[name] for name in names})
     model._validate_params()
-    samples = take_samples(model, X, y, sample_weight)
+    samples = take_samples(model, X, y, sample_weight, offset)
     objective = choose_objective(samples.design, model._respond(samples), 0.0)
     grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
     method = model._method(objective.shape).quietly(solver)

@@ -7,8 +7,14 @@ import numpy as np
 
 from clustruct._typing import Floats, Indices
 from clustruct.design import DenseDesign, Design, Rows
-from clustruct.losses import Loss
-from clustruct.objectives.tasks.data import SquaredData, TaskData, TaskTargets, task_data
+from clustruct.losses import Loss, with_offset
+from clustruct.objectives.tasks.data import (
+    SquaredData,
+    TaskData,
+    TaskTargets,
+    column_of,
+    task_data,
+)
 from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 
 # Each task has a square matrix, of so many entries all together at most: 3 GB of them.
@@ -35,6 +41,7 @@ class Entries:
     design: Design
     targets: Rows  # TaskTargets of positive weight, for each piece of the design
     n_tasks: int  # some of them may have no target, as in a fold
+    has_offset: bool = False
 
     def map(self, function: Any, *rows: Rows) -> "Entries":
         """Other targets of the same rows, made of these and of other rows."""
@@ -88,7 +95,7 @@ class Entries:
             means, variances = np.zeros_like(means), variances + means**2
         center = 0.0
         if fit_intercept and center_targets:
-            center = float(design.fold(lambda a: (a.weights / total) @ a.y, targets))
+            center = float(design.fold(lambda a: (a.weights / total) @ a.residual, targets))
         return Frame(means, variances, center, total, self.n_tasks)
 
     def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
@@ -104,9 +111,10 @@ class Entries:
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
         data = task_data(source_of(design, targets, self.n_tasks, setting), loss)
-        target = self.design.map(lambda a: a.y[:, None], self.targets)
+        target = self.design.map(lambda a: column_of(loss, a.y, a.offset)[0], self.targets)
         shares = self.design.map(lambda a: a.weights / frame.total, self.targets)
-        curvature = loss.start_curvature(target, shares, self.design.fold)
+        mine = with_offset(loss) if self.has_offset else loss
+        curvature = mine.start_curvature(target, shares, self.design.fold)
         return Prepared(data, frame, rotation, curvature)
 
     def _check_targets(self, loss: Loss) -> None:
