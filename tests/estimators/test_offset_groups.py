@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 import clustruct as cs
 from clustruct.arrays import to_host
+from tests import brute_force
 from tests.losses.users import Poisson
 
 FOLDS = KFold(2, shuffle=True, random_state=0)
@@ -195,9 +196,7 @@ def test_a_gate_is_judged_with_the_offset():
 
 
 @every_model
-def test_experts_elsewhere(name, experts, monkeypatch):
-    strict = pytest.importorskip("array_api_strict")
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+def test_experts_of_pieces(name, experts):
     what, model = SAMPLES[name]
     model = clone(model).set_params(n_init=1, solver="am")
     X, (y, offset) = experts["X"], experts[what]
@@ -216,14 +215,22 @@ def test_experts_elsewhere(name, experts, monkeypatch):
         np.testing.assert_allclose(answers, expected, rtol=1e-5, atol=1e-5)
     else:
         assert np.mean(answers == expected) > 0.99
-    if name == "poisson":
-        return  # written for NumPy only
-    with config_context(array_api_dispatch=True):
-        there = clone(model).fit(strict.asarray(X), y, offset=offset)
-        np.testing.assert_allclose(to_host(there.experts_), here.experts_, atol=1e-6)
-        each = there.predict_experts(strict.asarray(X), strict.asarray(offset))
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name != "poisson"])
+def test_experts_of_other_libraries(name, library, experts):
+    what, model = SAMPLES[name]
+    model = clone(model).set_params(n_init=1, solver="am")
+    X, (y, offset) = experts["X"], experts[what]
+    here = clone(model).fit(X, y, offset=offset)
+    there_X, there_o = library.asarray(X), library.asarray(offset)
+    there = clone(model).fit(there_X, y, offset=there_o)
+    np.testing.assert_allclose(to_host(there.experts_), here.experts_, atol=1e-6)
+    each = to_host(there.predict_experts(there_X, there_o))
     if y.dtype.kind == "f":
-        np.testing.assert_allclose(to_host(each), here.predict_experts(X, offset), atol=1e-5)
+        np.testing.assert_allclose(each, here.predict_experts(X, offset), atol=1e-5)
+    else:
+        assert np.mean(each == here.predict_experts(X, offset)) > 0.99
 
 
 def test_a_search_elsewhere_draws_offsets_with_samples(experts):
@@ -327,6 +334,43 @@ def test_one_task_with_an_offset_is_logistic_regression_with_it(tasks):
     assert model.score(X, y, offset=offset) == pytest.approx(right)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_no_bound_of_tasks_is_above_the_best_of_all_groupings(loss):
+    rng = np.random.default_rng(5)
+    ids = np.repeat(np.arange(4), 8)
+    X, offset = rng.standard_normal((32, 2)), rng.standard_normal(32)
+    signs = np.where(X @ [1.0, -1.0] * np.where(ids % 2, 1, -1) + offset > 0, 1.0, -1.0)
+    model = cs.TaskClusterClassifier(
+        2,
+        loss=loss,
+        huber_delta=0.5,
+        alpha=0.05,
+        alpha_mean=0.1,
+        alpha_between=0.2,
+        alpha_within=1.0,
+        fit_intercept=False,
+        tol=1e-10,
+        random_state=0,
+    ).fit(X, signs, tasks=ids, offset=offset)
+
+    def objective(numbers, labels):
+        W, V = np.split(numbers.reshape(-1, 2), [4])
+        z = (X * W[ids]).sum(axis=1) + offset
+        r = np.abs(z - signs)
+        losses = np.where(r > 0.5, 0.5 * r - 0.125, 0.5 * r**2)
+        losses = np.logaddexp(0.0, -signs * z) if loss == "logistic" else losses
+        mean = V[labels].mean(axis=0)
+        apart = 0.05 * W**2 + 1.0 * (W - V[labels]) ** 2 + 0.2 * (V[labels] - mean) ** 2
+        return losses.mean() + 0.5 * apart.sum() / 4 + 0.05 * mean @ mean
+
+    best = min(
+        minimize(objective, np.zeros(12), args=(np.array(labels),), options={"gtol": 1e-8}).fun
+        for labels in brute_force.groupings(4, 2)
+    )
+    assert model.objective_ == pytest.approx(best, rel=1e-5)
+    assert 0.5 * best < model.certificate_.lower_bound <= best * (1 + 1e-7)
+
+
 def test_columns_of_tasks_and_of_classes_have_offsets_of_their_own(tasks):
     rng = np.random.default_rng(3)
     X = tasks["X"][:60]
@@ -389,15 +433,12 @@ def test_scorers_of_tasks_take_an_offset(tasks):
     assert (found > without).all()
 
 
-def test_tasks_in_other_libraries(tasks, monkeypatch):
-    strict = pytest.importorskip("array_api_strict")
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+def test_tasks_of_other_libraries(library, tasks):
     X, y, ids, offset = (tasks[name] for name in ("X", "classes", "tasks", "offset"))
     here = cs.TaskClusterClassifier(2, random_state=0).fit(X, y, tasks=ids, offset=offset)
-    with config_context(array_api_dispatch=True):
-        there_X, there_o = strict.asarray(X), strict.asarray(offset)
-        there = clone(here).fit(there_X, y, tasks=ids, offset=there_o)
-        chances = there.predict_proba(there_X, tasks=ids, offset=there_o)
+    there_X, there_o = library.asarray(X), library.asarray(offset)
+    there = clone(here).fit(there_X, y, tasks=ids, offset=there_o)
     np.testing.assert_allclose(to_host(there.coef_), here.coef_, atol=1e-6)
+    chances = there.predict_proba(there_X, tasks=ids, offset=there_o)
     expected = here.predict_proba(X, tasks=ids, offset=offset)
     np.testing.assert_allclose(to_host(chances), expected, atol=1e-6)

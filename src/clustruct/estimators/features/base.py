@@ -8,7 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, _fit_context, is_classifier
+from sklearn.base import (
+    ClassifierMixin,
+    RegressorMixin,
+    TransformerMixin,
+    _fit_context,
+    is_classifier,
+)
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +34,7 @@ from clustruct.estimators.intake import (
     with_features_of,
 )
 from clustruct.estimators.offsets import shifted
+from clustruct.estimators.search.scoring import predicting_with
 from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
@@ -137,6 +144,24 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         """Scores with the intercept, and with the offset of each sample if there is one."""
         scores = design.scores(self._weights)
         return shifted(scores + beside(self._offset, scores), offset)
+
+    @documented((ARGUMENTS,))
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """Coefficient of determination, or share of right predictions, of `predict`.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        mixin: Any = ClassifierMixin if is_classifier(self) else RegressorMixin
+        return float(mixin.score(predicting_with(self, offset=offset), X, y, sample_weight))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` returns.

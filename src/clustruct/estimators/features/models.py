@@ -27,7 +27,6 @@ from clustruct.estimators.intake import (
     number_response,
 )
 from clustruct.estimators.offsets import beside_offset
-from clustruct.estimators.search.scoring import predicting_with
 from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
@@ -77,6 +76,7 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     loss: str | Loss = "squared"
     huber_delta: float = 1.35
 
+    score = FeatureCluster.score  # takes an offset
     _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
@@ -103,23 +103,6 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
         """Predictions for placed samples."""
         predicted = loss_of(self).predictions(self._scores(design, *offset))
         return predicted[:, 0] if self._single else predicted
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> float:
-        """Coefficient of determination of `predict`.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        model = predicting_with(self, offset=offset)
-        return RegressorMixin.score(model, X, y, sample_weight)
 
     def _many_outputs(self) -> bool:
         return not self._single
@@ -166,6 +149,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     loss: str | Loss = "logistic"
     class_weight: Mapping[Any, float] | str | None = None
 
+    score = FeatureCluster.score
     _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -247,23 +231,6 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
             width,
             beside=beside_offset(offset),
         )
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> float:
-        """Share of right predictions.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        model = predicting_with(self, offset=offset)
-        return ClassifierMixin.score(model, X, y, sample_weight)
 
     def _many_outputs(self) -> bool:
         return bool(self.classes_.size > 2)
