@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from clustruct.arrays import to_host
-from clustruct.losses import join_offset, with_offset
+from clustruct.losses import best_intercept, join_offset, with_offset
+from clustruct.losses.intercept import at_once
 from tests.losses.test_losses import directions, draw, every_loss
 from tests.losses.users import Bare, Poisson
 
@@ -68,6 +69,22 @@ def test_losses_of_users(loss):
     if loss.scoring.endswith("poisson_deviance"):
         rate = y.sum() / weights.sum()  # sum of exp(b + o) equals that of y
         assert shifted.start_curvature(both, shares) == pytest.approx((rate * weights).mean())
+
+
+def test_a_closed_form_of_the_intercept_is_taken_with_the_offset():
+    class Closed(Poisson):
+        def closed_intercept(self, target, scores, shares, fold=at_once):
+            sums = fold(lambda y, z, s: (s @ y, s @ np.exp(z)), target, scores, shares)
+            return np.log(sums[0]) - np.log(sums[1])
+
+    rng = np.random.default_rng(0)
+    y, z, o = rng.poisson(2.0, (30, 1)) * 1.0, rng.standard_normal((30, 1)), rng.random((30, 1))
+    loss, shares = with_offset(Closed()), np.full(30, 1 / 30)
+    both = join_offset(Closed(), y, o)
+    found = loss.closed_intercept(both, z, shares)
+    np.testing.assert_allclose(shares @ loss.gradient(both, z + found), 0.0, atol=1e-14)
+    np.testing.assert_allclose(found, best_intercept(loss, both, z, shares, np.zeros(1)))
+    assert with_offset(Bare()).closed_intercept(both, z, shares) is None
 
 
 def test_predictions_are_mixed_with_the_offset_added():

@@ -13,7 +13,7 @@ import numpy as np
 from clustruct._typing import Floats, Indices
 from clustruct.arrays import beside, concatenated, namespace, row_dots
 from clustruct.arrays import cast as as_type
-from clustruct.losses.base import LEAST_CURVATURE, Loss, Measure, Target
+from clustruct.losses.base import Loss, Measure, Target
 from clustruct.losses.intercept import at_once, best_intercept, mean_hessian
 
 __all__ = ["join_offset", "with_offset"]
@@ -107,7 +107,21 @@ class _Offset(_StandIn):
         mine = cast("Loss", self)
         score = best_intercept(mine, target, target, shares, np.zeros(1), from_zero)
         bend = from_zero(lambda y, z, s: mean_hessian(mine, y, z + score, s), target, None, shares)
-        return max(float(bend[0, 0]), LEAST_CURVATURE)
+        return max(float(bend[0, 0]), np.finfo(np.float64).tiny)
+
+    def closed_intercept(
+        self, target: Any, scores: Any, shares: Any, fold: Any = at_once
+    ) -> Floats | None:
+        """The best intercept, if the loss has a closed form for it: at scores with the offset."""
+        closed = getattr(self.inner, "closed_intercept", None)  # losses may lack it
+        if closed is None:
+            return None
+
+        def folded(function: Any, *rows: Any) -> Any:
+            return fold(lambda y, z, s: function(*self._apart(y, z), s), *rows)
+
+        intercept: Floats | None = closed(target, scores, shares, folded)
+        return intercept
 
     # ---- Classes
 
