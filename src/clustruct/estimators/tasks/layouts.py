@@ -78,10 +78,11 @@ def read(
         codes = design.map(lambda w: np.zeros(w.size, dtype=np.intp), weights)
         targets = design.map(_of_own_task, targets, weights, codes, *own)
         reading = Reading(Entries(design, targets, 1), np.arange(1), "single")
-    reading = replace(reading, entries=replace(reading.entries, has_offset=given is not None))
+    if given is not None:
+        reading = replace(reading, entries=replace(reading.entries, has_offset=True))
     if not numeric:
         reading = _as_signs(estimator, reading)
-    if reading.layout in ("rows", "single"):
+    if given is not None and reading.layout in ("rows", "single"):
         reading = replace(reading, entries=reading.entries.map(_with_one_offset))
     require_tasks(reading.entries, reading.names)
     return reading
@@ -146,8 +147,7 @@ def _of_columns(Y: NDArray[Any], weights: Floats, offset: Floats | None = None) 
 
 def _with_one_offset(targets: TaskTargets) -> TaskTargets:
     """Targets of one task a sample, whose offset is one number."""
-    if targets.offset is None:
-        return targets
+    assert targets.offset is not None
     return replace(targets, offset=offset_columns(targets.offset, 1)[:, 0])
 
 
