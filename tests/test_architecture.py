@@ -36,6 +36,7 @@ INNER_FLOORS = {
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),
     "estimators": (
+        {"offsets"},
         {"intake", "columns"},
         {"search"},
         {"common"},

@@ -73,11 +73,11 @@ def column_dots(a: Array, b: Array) -> Array:
     return namespace(a).sum(a * b, axis=0)
 
 
-def concatenated(parts: Sequence[Array]) -> Array:
-    """Arrays joined along the first axis."""
+def concatenated(parts: Sequence[Array], axis: int = 0) -> Array:
+    """Arrays joined along an axis."""
     if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return namespace(parts[0]).concat(list(parts))
+        return np.concatenate(parts, axis=axis)
+    return namespace(parts[0]).concat(list(parts), axis=axis)
 
 
 def take(x: Array, index: NDArray[np.intp]) -> Array:

@@ -79,13 +79,42 @@ def test_functions_of_rows_see_what_is_beside_them(passed):
     def shifted(design, y):
         return design.scores(np.ones((D, 1)))[:, 0] + (on_device(y) if passed is on_device else y)
 
-    values = apply(shifted, passed(X), validate, beside=Beside(passed(Y), "y", vector))
+    rows = Beside(passed(Y), "y", vector)
+    values = apply(shifted, passed(X), validate, beside=[rows])
     np.testing.assert_allclose(load(values), X.sum(axis=1) + Y, 1e-5, 1e-5)
     weights = RNG.random(N)
     given = Beside(weights, "sample_weight", vector)
     expected = np.average(X.sum(axis=1) + Y, weights=weights)
     np.testing.assert_allclose(average(values, given), expected, 1e-5)
     np.testing.assert_allclose(average(values), (X.sum(axis=1) + Y).mean(), 1e-5)
+
+
+def test_several_things_may_be_beside_rows(passed):
+    def product(design, y, two, more):
+        assert two.shape == (design.shape[0], 2)
+        return y * two.sum(axis=1) + more
+
+    two = RNG.random((N, 2))
+    beside = [
+        Beside(passed(Y), "y", vector),
+        Beside(in_dask(two) if passed is in_dask else two, "two", lambda x, n: np.asarray(x)),
+        Beside(Y, "more", vector),  # on the host, also where X is in pieces
+    ]
+    values = apply(product, passed(X), validate, beside=beside)
+    np.testing.assert_allclose(load(values), Y * two.sum(axis=1) + Y, 1e-5, 1e-5)
+
+
+def test_frames_of_unknown_length_stay_so_where_all_are_of_one():
+    frames, pandas = (pytest.importorskip(name) for name in ("dask.dataframe", "pandas"))
+    table = pandas.DataFrame(X, columns=list("abcd")).assign(y=Y, o=2.0 * Y)
+    frame = frames.from_pandas(table, npartitions=3)
+    beside = [Beside(frame[name], name, vector) for name in ("y", "o")]
+    values = apply(lambda design, y, o: y + o, frame[list("abcd")], validate, beside=beside)
+    assert np.isnan(values.shape[0])
+    np.testing.assert_allclose(values.compute(), 3.0 * Y)
+    beside[1] = Beside(2.0 * Y, "o", vector)  # pieces have to be counted to divide it
+    values = apply(lambda design, y, o: y + o, frame[list("abcd")], validate, beside=beside)
+    np.testing.assert_allclose(values.compute(), 3.0 * Y)
 
 
 def test_without_a_dtype_results_are_declared_in_that_of_x():

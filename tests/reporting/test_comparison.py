@@ -20,6 +20,7 @@ from clustruct.reporting.comparing.samples import Data, long, unfitted
 from clustruct.reporting.comparing.scores import Entry, paired_test
 from clustruct.reporting.pictures import confusion_of
 from clustruct.reporting.verdict import verdict_on
+from tests.losses.users import Poisson
 
 
 def judged(model, X, y, *, test_size=0.25, seed=0, **data):
@@ -190,6 +191,61 @@ def test_rivals_see_the_weights_of_the_rows(rng):
 
 
 # ---- The model itself.
+
+
+@pytest.mark.parametrize("link", ["identity", "log"])
+def test_rivals_of_numbers_see_the_offset(link, rng):
+    X = rng.standard_normal((300, 3))
+    offset = X[:, 0] + rng.standard_normal(300)
+    scores = X @ [0.5, 0.5, -0.5]
+    if link == "identity":
+        model, y = cs.FeatureClusterRegressor(2), scores + offset + 0.1 * rng.standard_normal(300)
+        same, weights, back = y - offset, None, lambda p, o: p + o
+    else:
+        model = cs.FeatureClusterRegressor(2, loss=Poisson())
+        y = rng.poisson(np.exp(scores + offset)).astype(float)
+        same, weights, back = y / np.exp(offset), np.exp(offset), lambda p, o: p * np.exp(o)
+    train, test = (Data(X[s], y[s], offset=offset[s]) for s in (slice(200), slice(200, 300)))
+    model.fit(train.X, train.y, offset=train.offset)
+    found = compare(model, train, test, seed=0)
+    plain = Data(X[:200], same[:200], weights=None if weights is None else weights[:200])
+    alone = list(rivals.fit_rivals(model, plain, replace(test, offset=None), 0))
+    for entry, other in zip(found.entries, alone, strict=False):
+        np.testing.assert_allclose(entry.predicted, back(other.predicted, test.offset))
+        assert entry.fair
+    np.testing.assert_allclose(found.mine.predicted, model.predict(test.X, test.offset))
+    assert found.rival is not None
+
+
+def test_rivals_of_classes_say_that_they_do_not_take_the_offset(rng):
+    X, offset = rng.standard_normal((200, 3)), 3.0 * rng.standard_normal(200)
+    y = X @ [1.0, 1.0, -1.0] + offset + rng.logistic(size=200) > 0
+    model = cs.FeatureClusterClassifier(2).fit(X, y, offset=offset)
+    found = judged(model, X, y, offset=offset)
+    assert found.rival is None
+    assert "The linear model does not take the offset" in verdict_on(model, found).support[0]
+    tasks = np.repeat(["a", "b"], 100)
+    model = cs.TaskClusterClassifier(2).fit(X, y, tasks=tasks, offset=offset)
+    found = judged(model, X, y, tasks=tasks, offset=offset)
+    if model.n_clusters_ > 1:  # the same model without groups takes the offset
+        assert found.rival.name.startswith("Tasks about one common centre")
+
+
+def test_reports_want_the_offset_that_the_fit_had(rng, tmp_path):
+    X, offset = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    y = X.sum(axis=1) + offset
+    page = tmp_path / "page.html"
+    model = cs.SampleClusterRegressor(2, random_state=0).fit(X, y, offset=offset)
+    cs.report(model, X, y, page, offset=offset)
+    assert "offset=offset" in page.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match=r"fitted with an offset, and offset is None. Give"):
+        cs.report(model, X, y, page)
+    with pytest.raises(ValueError, match=r"offset_test is None"):
+        cs.report(model, X, y, page, offset=offset, X_test=X, y_test=y)
+    with pytest.raises(ValueError, match=r"offset has shape \(59,\), but X has 60 samples"):
+        cs.report(model, X, y, page, offset=offset[1:])
+    with pytest.raises(ValueError, match="fitted without an offset, and offset is given"):
+        cs.report(model.fit(X, y), X, y, page, offset=offset)
 
 
 def test_the_model_is_judged_on_samples_it_has_not_seen(features):

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.preparing.columns import as_kind, as_texts, check_missing, find, written_as_text
 from clustruct.cli.preparing.large import LargeFrame, frames_of
+from clustruct.cli.preparing.offsets import OffsetColumn
 from clustruct.cli.preparing.opening import open_data
 from clustruct.cli.preparing.targets import with_target
 from clustruct.cli.reading.scratch import Scratch
@@ -35,6 +37,13 @@ class Saved:
     base: int | None  # for libsvm, the number of the first column
     # How numbers and dates of columns, and of the target, are written, by name
     styles: dict[str, str] = field(default_factory=dict)
+    offset: OffsetColumn | None = None
+
+    @property
+    def beside(self) -> list[str]:
+        """Columns that it needs and that are no features."""
+        offset = None if self.offset is None else self.offset.name
+        return [name for name in (self.tasks, offset) if name is not None]
 
     def as_kind(self, series: Any, kind: str, source: str) -> Any:
         """Values of a column as they were in the fit."""
@@ -57,6 +66,13 @@ class Batch:
     tasks: NDArray[Any] | None
     n_all: int  # rows of the whole table
     kept: Any = None  # columns to write beside the predictions
+    offset: Floats | None = None
+
+    @property
+    def routed(self) -> dict[str, Any]:
+        """What goes to `predict` beside the samples."""
+        given = {"tasks": self.tasks, "offset": self.offset}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def load_model(path: str) -> Saved:
@@ -66,12 +82,14 @@ def load_model(path: str) -> Saved:
         raise ValueError(f"{path} {what}. Name a model file that `clustruct fit --out` wrote.")
     found = read_model_file(path)
     names = {"target", "kind", "columns", "missing", "tasks", "base"}
-    if set(found.notes) - {"styles"} != names:  # which files of older releases do not have
+    if set(found.notes) - {"styles", "offset"} != names:  # which older files do not have
         raise ValueError(
             f"{path} holds a model, but not what the command line needs to know of its table. Use "
             "clustruct.load in Python, or fit it with `clustruct fit --out`."
         )
-    return Saved(path, found.model, **found.notes)
+    offset = found.notes.pop("offset", None)
+    column = None if offset is None else OffsetColumn(**offset)
+    return Saved(path, found.model, **found.notes, offset=column)
 
 
 def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Batch:
@@ -82,7 +100,7 @@ def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: in
         return batches[0]
     X = pandas().concat([batch.X for batch in batches], ignore_index=True)
     joined: dict[str, Any] = {}
-    for name in ("y", "tasks"):
+    for name in ("y", "tasks", "offset"):
         parts = [getattr(batch, name) for batch in batches]
         joined[name] = None if any(part is None for part in parts) else np.concatenate(parts)
     return replace(batches[0], X=X, kept=None, **joined)
@@ -104,6 +122,8 @@ def read_batches(
     left out.
     """
     texts = written_as_text(saved.columns, saved.styles, saved.tasks)
+    if saved.offset is not None and saved.offset.style:
+        texts.append(saved.offset.name)
     kept = getattr(args, "keep", [])
     if (args.format or format_of(args.data)) in ("csv", "tsv"):  # where numbers would be rewritten
         texts += [name for name in kept if name not in saved.columns and name != saved.target]
@@ -147,7 +167,8 @@ def _frames(saved: Saved, frame: Any, kept: Sequence[str], most: int | None) -> 
         yield frame
         return
     kinds = saved.columns | ({} if saved.tasks is None else {saved.tasks: "category"})
-    columns = [name for name in (*kinds, saved.target) if name in frame.columns]
+    columns = [name for name in (*kinds, saved.target, *saved.beside) if name in frame.columns]
+    columns = list(dict.fromkeys(columns))
     columns += [name for name in kept if name not in columns]
     # Missing numbers anywhere in a column change how its whole numbers are written.
     types = {
@@ -171,7 +192,8 @@ def _batch(saved: Saved, frame: Any, source: str, n_all: int, kept: Sequence[str
     tasks = None if saved.tasks is None else as_texts(frame[saved.tasks])
     carried = frame[list(kept)].reset_index(drop=True)
     y = _targets(saved, frame, source)
-    return Batch(source, X.reset_index(drop=True), y, tasks, n_all, carried)
+    offset = None if saved.offset is None else saved.offset.values(frame, source)
+    return Batch(source, X.reset_index(drop=True), y, tasks, n_all, carried, offset)
 
 
 def _sparse_batch(saved: Saved, source: Source) -> Batch:
@@ -185,7 +207,7 @@ def _sparse_batch(saved: Saved, source: Source) -> Batch:
 def _check_columns(
     saved: Saved, frame: Any, source: str, console: Console, kept: Sequence[str]
 ) -> None:
-    needed = [*saved.columns, *([] if saved.tasks is None else [saved.tasks])]
+    needed = [*saved.columns, *saved.beside]
     missing = [name for name in needed if name not in frame.columns]
     if missing:
         others = [name for name in frame.columns if name not in saved.columns]

@@ -5,7 +5,7 @@ other libraries stay on their device. Dask collections, and mapped files that do
 memory, are read in pieces.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from mmap import mmap
@@ -69,7 +69,7 @@ def apply(
     validate: Callable[..., Any],
     axes: tuple[int, ...] = (),
     dtype: Any = np.float64,
-    beside: Beside | None = None,
+    beside: Sequence[Beside] = (),
 ) -> Any:
     """Apply a row-wise function to what users pass as ``X``, lazily for Dask.
 
@@ -78,11 +78,11 @@ def apply(
     validate: as in `place`; pieces are validated when they are computed.
     axes: shape of what the function returns, without the rows.
     dtype: of what the function returns; None for that of ``X``.
-    beside: what belongs to the rows, such as ids.
+    beside: what belongs to the rows, such as ids; several are passed in their order.
     """
     if not is_partitioned(X):
         design = _place_whole(X, validate)
-        return function(design) if beside is None else function(design, design.attach(*beside))
+        return function(design, *(design.attach(*mine) for mine in beside))
     from clustruct.design.partitioned.collections import map_pieces
 
     array = _validated(X, validate)

@@ -56,6 +56,7 @@ class ClusterModel(BaseEstimator):
     verbose: int | bool = 0
     callback: Callback | None = None
 
+    has_offset_ = False  # of model files from before there were offsets
     _quiet = 0  # the level of `verbose` up to which iterations are not printed
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],

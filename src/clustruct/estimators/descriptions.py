@@ -243,6 +243,9 @@ y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     Targets.
 sample_weight : array-like of shape (n_samples,)
     Weights of the samples; an integer weight counts as that many repetitions.
+offset : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Numbers that are added to the scores of the samples before the inverse link, such as the
+    logarithm of the exposure for rates. None stands for 0, also where `fit` had an offset.
 groups : array-like of shape (n_samples,)
     Ids of samples that belong together, for splitters that make use of them.
 """
@@ -276,6 +279,8 @@ status_ : Status
     How the fit was made, and how it ended.
 trace_ : tuple of Iteration
     Objective, step and time of each iteration.
+has_offset_ : bool
+    Whether the fit had an offset.
 n_features_in_ : int
     Number of features.
 feature_names_in_ : ndarray of shape (n_features,)

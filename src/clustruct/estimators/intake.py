@@ -4,7 +4,7 @@ The same functions serve fits and predictions, on the host, on a device and in p
 lives is known to `clustruct.design` alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from clustruct._finite import require_squares
 from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Beside, Design, Rows, apply, average, load, place
+from clustruct.estimators.offsets import attach_offset, with_offsets
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
 
@@ -34,11 +35,13 @@ class Samples(NamedTuple):
     targets: Rows
     shares: Rows
     total: float
+    offset: Rows | None = None  # (n,) or (n, K), added to the scores
 
 
-def take_samples(model: Any, X: Any, y: Any, sample_weight: Any) -> Samples:
+def take_samples(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Samples:
     """Validate, place and weigh the samples of a fit."""
-    return weigh(*validate(model, X, y), sample_weight)
+    design, targets = validate(model, X, y)
+    return weigh(design, targets, sample_weight, attach_offset(design, offset))
 
 
 # ---- Validate and place
@@ -69,7 +72,7 @@ def apply_model(
     X: Any,
     width: int | tuple[int, ...] | None = None,
     dtype: Any = np.float64,
-    beside: Beside | None = None,
+    beside: Sequence[Beside] = (),
 ) -> Any:
     """Apply a row-wise function of a fitted model to samples, lazily for Dask.
 
@@ -163,19 +166,20 @@ def with_features_of(source: Any, model: Any) -> Any:
 # ---- Weigh
 
 
-def weigh(design: Design, targets: Rows, sample_weight: Any) -> Samples:
+def weigh(design: Design, targets: Rows, sample_weight: Any, offset: Rows | None = None) -> Samples:
     """Turn weights into shares of their total."""
     n = design.shape[0]
     if sample_weight is None:
         even = design.map(lambda y: np.full(y.shape[0], 1.0 / n), targets)
-        return Samples(design, targets, even, float(n))
+        return Samples(design, targets, even, float(n), offset)
     weights, total = check_weights(design, sample_weight)
     if not design.on_host:  # rows without weight stay: without them, X would have to be copied
-        return Samples(design, targets, design.map(lambda w: w / total, weights), total)
+        return Samples(design, targets, design.map(lambda w: w / total, weights), total, offset)
     weights = weights / weights.max()  # so that the sum does not overflow
-    if not weights.all():
-        design, (targets, weights) = design.only(weights > 0.0, targets, weights)
-    return Samples(design, targets, weights / weights.sum(), total)
+    if not (kept := weights > 0.0).all():
+        offset = None if offset is None else offset[kept]
+        design, (targets, weights) = design.only(kept, targets, weights)
+    return Samples(design, targets, weights / weights.sum(), total, offset)
 
 
 def check_weights(design: Design, sample_weight: Any) -> tuple[Rows, float]:
@@ -231,8 +235,12 @@ def number_response(samples: Samples, loss: Loss, *, fit_intercept: bool) -> Res
         lambda y: y.astype(np.float64, copy=False).reshape(y.shape[0], -1), samples.targets
     )
     loss.check_targets(target, design.fold)
-    loss = loss.with_targets(target, samples.shares, design.fold)
+    around = target
+    if samples.offset is not None and loss.has_identity_link:
+        around = design.map(lambda y, o: y - o.reshape(y.shape[0], -1), target, samples.offset)
+    loss = loss.with_targets(around, samples.shares, design.fold)
     n_outputs = 1 if len(shape) == 1 else shape[1]
+    target, loss = with_offsets(design, target, loss, n_outputs, samples.offset)
     place = design.place
     return Response(place(target), loss, n_outputs, place(samples.shares), fit_intercept)
 
@@ -261,6 +269,7 @@ def class_response(
     loss, place = loss.with_classes(classes.size), design.place
     target = design.map(partial(loss.class_targets, n_classes=classes.size), codes)
     n_outputs = loss.n_outputs(classes.size)
+    target, loss = with_offsets(design, target, loss, n_outputs, samples.offset)
     return classes, Response(place(target), loss, n_outputs, place(shares), fit_intercept)
 
 

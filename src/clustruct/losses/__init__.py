@@ -12,6 +12,7 @@ from clustruct.losses.intercept import best_intercept, least_mean, mean_hessian
 from clustruct.losses.log_link import GammaLoss, PoissonLoss, TweedieLoss
 from clustruct.losses.logistic import LogisticLoss, MultinomialLoss
 from clustruct.losses.noise import Noise
+from clustruct.losses.offset import join_offset, with_offset
 from clustruct.losses.quantile import QuantileLoss
 from clustruct.losses.squared import SquaredLoss
 
@@ -33,10 +34,12 @@ __all__ = [
     "TweedieLoss",
     "best_intercept",
     "for_numbers",
+    "join_offset",
     "kind_of",
     "least_mean",
     "loss_of",
     "mean_hessian",
+    "with_offset",
 ]
 
 # A family is a file of this room: all that it defines is known by name, but for losses on codes,

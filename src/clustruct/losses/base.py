@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, RidgeClassifier
 from sklearn.preprocessing import LabelBinarizer
 
 from clustruct._typing import Floats
-from clustruct.arrays import beside, cast, namespace, to_host
+from clustruct.arrays import beside, blend, cast, look_up, namespace, to_host
 from clustruct.losses.intercept import at_once, best_intercept, mean_hessian
 from clustruct.losses.noise import Noise
 
@@ -166,10 +166,27 @@ class Loss(ABC):
         """Variance of targets with these means, up to a dispersion; None if the loss has none."""
         return None
 
+    def residuals(self, target: Target, scores: Floats) -> Floats:
+        """Targets less scores, for losses whose scores are on the scale of the targets."""
+        return target.reshape(scores.shape[0], -1) - scores
+
+    def mixed_value(self, target: Target, weights: Floats, scores: Floats) -> Floats:
+        """Loss of each row, predicted by the weighted mean of several predictions.
+
+        Shapes: weights (n, Q), scores (n, Q, K).
+        """
+        return self.value(target, self.link(blend(weights, self.predictions(scores))))
+
     @property
     def has_identity_link(self) -> bool:
         """Whether predictions are the scores."""
         return type(self).predictions is Loss.predictions
+
+    @property
+    def has_log_link(self) -> bool:
+        """Whether predictions are ``exp`` of the scores, so that an offset multiplies them."""
+        scores = np.array([[0.0], [1.0], [-2.0]])
+        return not self.has_identity_link and np.allclose(self.predictions(scores), np.exp(scores))
 
     @property
     def number_scale(self) -> str:
@@ -196,6 +213,14 @@ class Loss(ABC):
     def probabilities(self, scores: Floats) -> Floats:
         """Probabilities of all classes, ``n x n_classes``, if `gives_probabilities`."""
         raise ValueError(f"{self!r} gives no probabilities. Choose the logistic loss for them.")
+
+    def codes(self, target: Target) -> Target:
+        """Codes of the classes, for losses whose targets are `coded`."""
+        return target
+
+    def recoded(self, target: Target, codes: NDArray[np.intp], present: NDArray[np.intp]) -> Target:
+        """Targets for the `present` ones of the classes, where `codes` numbers all of them anew."""
+        return look_up(codes, target)
 
     def log_probabilities(self, scores: Floats) -> Floats:
         """Logarithms of `probabilities`."""

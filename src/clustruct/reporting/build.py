@@ -27,9 +27,11 @@ def report(
     path: str | os.PathLike[str],
     *,
     tasks: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     tasks_test: ArrayLike | None = None,
+    offset_test: ArrayLike | None = None,
     test_size: float = 0.25,
     feature_names: Sequence[str] | None = None,
     title: str | None = None,
@@ -55,12 +57,16 @@ def report(
         The file to write, which appears when it is complete.
     tasks : array-like of shape (n_samples,), default=None
         The task of each sample, for models that were fitted with them.
+    offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        The offset of each sample, for models that were fitted with one.
     X_test : {array-like, sparse matrix, data frame}, default=None
         Held-out samples to judge the model by.
     y_test : array-like, default=None
         Their targets.
     tasks_test : array-like, default=None
         Their tasks.
+    offset_test : array-like, default=None
+        Their offsets.
     test_size : float, default=0.25
         Without held-out samples, this part of ``X`` is held out, and a copy of the model is fitted
         to the rest, its search included, which takes as long as the fit did. 0 leaves the
@@ -100,13 +106,14 @@ def report(
             "model.clusters(), or draw clustruct.plot.weights(model)."
         )
     _environment()
-    data = _as_data(model, X, y, tasks)
+    data = _as_data(model, X, y, tasks, offset)
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
     size = as_number(test_size, "test_size", "at least 0 and less than 1", lambda s: 0 <= s < 1)
     comparison = None
     if y_test is not None:
-        held_out = _as_data(model, X_test, y_test, tasks_test, "_test").drawn(random_state)
+        given = X_test, y_test, tasks_test, offset_test
+        held_out = _as_data(model, *given, "_test").drawn(random_state)
         comparison = compare(model, data, held_out, seed=random_state)
     elif size > 0.0 and (parts := hold_out(model, data, size, random_state)) is not None:
         comparison = compare(model, *parts, seed=random_state, refit=True)
@@ -127,7 +134,14 @@ def write_page(
     return target
 
 
-def _as_data(model: Any, X: Any, y: ArrayLike, tasks: ArrayLike | None, of: str = "") -> Data:
+def _as_data(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    tasks: ArrayLike | None,
+    offset: ArrayLike | None,
+    of: str = "",
+) -> Data:
     """Samples and targets that the model can have been fitted to; ``X{of}`` names them."""
     target: NDArray[Any] = np.asarray(y)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -143,7 +157,19 @@ def _as_data(model: Any, X: Any, y: ArrayLike, tasks: ArrayLike | None, of: str 
         raise ValueError(
             f"tasks has shape {ids.shape}, but X{of} has {rows} samples. Give one id for each."
         )
-    data = Data(X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X), target, ids)
+    own = None if offset is None else np.asarray(offset, dtype=np.float64)
+    if (own is not None) != final_estimator(model).has_offset_:
+        raise ValueError(
+            f"The model was fitted {'without' if own is not None else 'with'} an offset, and "
+            f"offset{of} is {'given' if own is not None else 'None'}. Give `report` what `fit` had."
+        )
+    if own is not None and (own.ndim not in (1, 2) or own.shape[0] != rows):
+        raise ValueError(
+            f"offset{of} has shape {own.shape}, but X{of} has {rows} samples. Give one number, or "
+            "one row, for each."
+        )
+    samples = X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X)
+    data = Data(samples, target, ids, None, own)
     few = data.rows(np.arange(min(data.n, 2)))
     model.predict(few.X, **few.routed())  # complains of other features than the model's
     classes = getattr(final_estimator(model), "classes_", None)

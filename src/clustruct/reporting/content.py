@@ -91,6 +91,7 @@ def describe(
             "table": hasattr(model, "feature_names_in_"),
             "before": final_estimator(model) is not model,
             "tasks": data.tasks is not None,
+            "offset": data.offset is not None,
             "model_file": None if model_file is None else repr(os.fspath(model_file)),
         },
         caveats(model, data, comparison, wording, search),
@@ -145,7 +146,7 @@ def _add_features(page: Page, model: Any, data: Data, wording: Wording) -> None:
 
 def _add_samples(page: Page, model: Any, data: Data, wording: Wording) -> None:
     page.groups_name = "Experts"
-    page.groups, page.members = sample_tables(model, data.X, data.y, wording)
+    page.groups, page.members = sample_tables(model, data, wording)
     page.group_columns = ("share", "samples", f"largest weights ({wording.outputs.quantity})")
     page.group_note = wording.note()
     _count_groups(page, subject_of(model))
@@ -153,7 +154,7 @@ def _add_samples(page: Page, model: Any, data: Data, wording: Wording) -> None:
     if is_classifier(estimator) or np.ndim(estimator.experts_) != 2 or page.n_groups < 2:
         return
     names = list(wording.names)
-    lines = inspection.expert_lines(model, data.X, data.y, names=names, most=MOST_DOTS)
+    lines = inspection.expert_lines(model, data.X, data.y - data.shift, names=names, most=MOST_DOTS)
     remark = "Every dot is a sample in the colour of its expert, every line an expert."
     if lines.partial:
         remark += f" Drawn along {lines.feature!r}, in which the experts differ most."

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from clustruct._typing import Floats, Indices
 from clustruct.figures.numbers import cut, shown, signed
 from clustruct.inspection import Levels, final_estimator, prepared, thinned
+from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.wording import Wording
 
 MOST_MEMBERS = 5000
@@ -140,9 +140,7 @@ def _largest_weights(levels: Levels) -> Indices:
     return kept[np.argsort(-sizes[kept], kind="stable")][:MOST_MEMBERS]
 
 
-def sample_tables(
-    model: Any, X: Any, y: ArrayLike, wording: Wording
-) -> tuple[list[Group], Members]:
+def sample_tables(model: Any, data: Data, wording: Wording) -> tuple[list[Group], Members]:
     """Experts, and which of them every sample belongs to."""
     estimator = final_estimator(model)
     weights = wording.weights * wording.deviations
@@ -155,7 +153,7 @@ def sample_tables(
         bar = float(share), f"{share:.1%}", float(share / estimator.weights_.max())
         more = max(0, weights[q].size - PREVIEW)
         groups.append(Group(q, *bar, sizes[q], preview, more))
-    return groups, _sample_rows(model, X, np.asarray(y))
+    return groups, _sample_rows(model, data)
 
 
 def _weight_chip(wording: Wording, q: int, k: int, j: int) -> tuple[str, str]:
@@ -165,20 +163,20 @@ def _weight_chip(wording: Wording, q: int, k: int, j: int) -> tuple[str, str]:
     return text, wording.effect(q, k, j)
 
 
-def _sample_rows(model: Any, X: Any, y: NDArray[Any]) -> Members:
-    estimator = final_estimator(model)
+def _sample_rows(model: Any, data: Data) -> Members:
+    estimator, y = final_estimator(model), data.y
     rows = thinned(np.arange(len(y)), MOST_SAMPLES)
-    sample = prepared(model, X, rows)
+    sample, routed = prepared(model, data.X, rows), data.rows(rows).routed_to_experts()
     columns: dict[str, list[Any]] = {
         "sample": rows.tolist(),
         "target": [
             _cell(value) if y.ndim == 1 else ", ".join(shown(float(v)) for v in value)
             for value in y[rows]
         ],
-        "expert": estimator.assign(sample, y[rows]).tolist(),
+        "expert": estimator.assign(sample, y[rows], **routed).tolist(),
     }
     numeric = [True, y.ndim == 1 and y.dtype.kind in "fiu", True]
-    predictions = estimator.predict_experts(sample)
+    predictions = estimator.predict_experts(sample, **routed)
     if predictions.ndim == 2 and y.ndim == 1:
         for q, column in enumerate(predictions.T[:MOST_PREDICTIONS]):
             columns[f"expert {q}"] = [_cell(value) for value in column]

@@ -1,7 +1,7 @@
 """``clustruct fit``: a model from a table."""
 
 import argparse
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from clustruct import __version__
@@ -50,6 +50,7 @@ def add(commands: Any) -> None:
         "zcat big.csv.gz | clustruct fit - --format csv --target y",
         "clustruct fit trips/ --target fare --out-of-core yes",
         "clustruct fit X.npy --target y.npy",
+        "clustruct fit policies.csv --target nclaims --exposure years",
     )
     add_table_options(parser)
     parser.add_argument(
@@ -102,6 +103,13 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
             f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
         )
     columns.add_argument("--weights", metavar="COL", help="weights of the rows")
+    offset = columns.add_mutually_exclusive_group()
+    offset.add_argument("--offset", metavar="COL", help="numbers to add to the scores of the rows")
+    offset.add_argument(
+        "--exposure",
+        metavar="COL",
+        help="exposures of the rows, all above 0, whose logarithms are added to the scores",
+    )
     columns.add_argument(
         "--missing",
         choices=("impute", "refuse"),
@@ -256,6 +264,7 @@ def _read(
 
 
 def _wanted(args: argparse.Namespace) -> "Wanted":
+    from clustruct.cli.preparing.offsets import OffsetColumn
     from clustruct.cli.preparing.problems import Wanted
     from clustruct.cli.preparing.styles import check_date_form
 
@@ -274,6 +283,7 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
         styles[name] = ","
         _claim(kinds, name, "number", "decimal-comma")
     named = {name: getattr(args, name) for name in ("target", "weights", "tasks", "drop")}
+    offset = args.exposure or args.offset
     return Wanted(
         **named,
         kind=_kind(args),
@@ -281,6 +291,7 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
         kinds=kinds,
         styles=styles,
         missing=args.missing,
+        offset=offset and OffsetColumn(offset, bool(args.exposure), styles.get(offset, "")),
     )
 
 
@@ -299,7 +310,7 @@ def _write(
 
         styles = {column.name: column.style for column in problem.used}
         styles[problem.target.name] = problem.target.style
-        notes = {
+        notes: dict[str, Any] = {
             "target": problem.target.name,
             "kind": problem.target.kind,
             "columns": {column.name: column.kind for column in problem.used},
@@ -308,6 +319,8 @@ def _write(
             "base": problem.base,
             "styles": {name: style for name, style in styles.items() if style},  # not plain ones
         }
+        if (column := problem.offset_column) is not None:
+            notes["offset"] = asdict(column)
         save(trained.model, args.out, notes=notes)
     if args.report is not None:
         from clustruct.cli.commands.report import title_of
@@ -345,6 +358,7 @@ def _values(
         "target": {
             name: getattr(problem.target, name) for name in ("name", "kind", "reason", "question")
         },
+        "offset": None if problem.offset_column is None else asdict(problem.offset_column),
         "columns": [
             {
                 "name": c.name,
@@ -374,6 +388,8 @@ def _print_problem(problem: "Problem", scale: str, missing: str, console: Consol
     rows += [f"{count} left out because {reason}" for reason, count in problem.left_out.items()]
     console.say(f"Read {problem.source} ({problem.format_name}): {', '.join(rows)}.")
     console.say(f"Target: {target.name}, {target.reason}: {target.kind}.")
+    if problem.offset_column is not None:
+        console.say(f"Offset: {problem.offset_column.in_words}.")
     if problem.base is not None:
         console.say(f"{problem.X.shape[1]} columns, each scaled: {SCALES[scale][1]}.")
         console.say()

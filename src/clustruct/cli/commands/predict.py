@@ -78,12 +78,12 @@ def _predictions(saved: "Saved", batch: "Batch") -> Any:
     """A column of predictions, and one for each class or expert where there are any."""
     from clustruct.cli.reading.tables import pandas
 
-    routed = {} if batch.tasks is None else {"tasks": batch.tasks}
+    routed = batch.routed
     columns = {"prediction": saved.model.predict(batch.X, **routed)}
     estimator = saved.model[-1]
     if hasattr(estimator, "predict_experts"):
         matrix = saved.model[:-1].transform(batch.X) if len(saved.model) > 1 else batch.X
-        for number, predictions in enumerate(estimator.predict_experts(matrix).T):
+        for number, predictions in enumerate(estimator.predict_experts(matrix, **routed).T):
             columns[f"expert {number}"] = predictions
     elif saved.kind == "classification" and hasattr(saved.model, "predict_proba"):
         chances = saved.model.predict_proba(batch.X, **routed)

@@ -52,6 +52,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
             rows.y,
             args.out,
             tasks=rows.tasks,
+            offset=rows.offset,
             title=title_of(saved.target, rows.source, rows.X.shape[0], rows.n_all),
             model_file=args.model,
             feature_names=saved.feature_names,

@@ -17,6 +17,7 @@ from clustruct.cli.preparing.columns import (
     recognise,
 )
 from clustruct.cli.preparing.large import LargeColumns, LargeFrame
+from clustruct.cli.preparing.offsets import OffsetColumn
 from clustruct.cli.preparing.targets import Target, recognise_target, with_target
 from clustruct.cli.reading.streams import Source
 from clustruct.cli.reading.tables import pandas, read_sparse
@@ -37,6 +38,7 @@ class Wanted:
     styles: Mapping[str, str] = field(default_factory=dict)
     weights: str | None = None  # column of the weights of rows
     tasks: str | None = None  # column of the tasks
+    offset: OffsetColumn | None = None
     missing: str = "impute"  # "impute" or "refuse"
 
 
@@ -54,6 +56,8 @@ class Problem:
     tasks: NDArray[Any] | None = None  # task of each row
     base: int | None = None  # for libsvm, the number of the first column
     left_out: Mapping[str, int] = field(default_factory=dict)  # rows left out, by the reason
+    offset: NDArray[np.float64] | None = None  # of the rows
+    offset_column: OffsetColumn | None = None
 
     @property
     def used(self) -> list[Column]:
@@ -114,7 +118,17 @@ def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Pro
     weights = None if wanted.weights is None else _weights(frame, wanted.weights, source)
     tasks = None if wanted.tasks is None else _tasks(frame, wanted.tasks, source)
     return Problem(
-        source, format_name, X, target, columns, remarks, weights, tasks, left_out=left_out
+        source,
+        format_name,
+        X,
+        target,
+        columns,
+        remarks,
+        weights,
+        tasks,
+        left_out=left_out,
+        offset=None if wanted.offset is None else wanted.offset.values(frame, source),
+        offset_column=wanted.offset,
     )
 
 
@@ -135,14 +149,16 @@ def _remarks(target: Target, columns: Sequence[Column]) -> Iterator[str]:
 def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
     """The columns that are no features; all that are named must be there."""
     options = {"--target": wanted.target, "--weights": wanted.weights, "--tasks": wanted.tasks}
+    if wanted.offset is not None:
+        options[wanted.offset.option] = wanted.offset.name
     named = [
         find(frame, name, source, option) for option, name in options.items() if name is not None
     ]
     twice = [name for name in named if named.count(name) > 1 or name in wanted.drop]
     if twice:
         raise BadUsage(
-            f"{source}, column {twice[0]!r} is named for two purposes by --target, --weights, "
-            "--tasks or --drop. Name it once."
+            f"{source}, column {twice[0]!r} is named for two purposes by "
+            f"{', '.join(options)} or --drop. Name it once."
         )
     for option, names in (("--drop", wanted.drop), ("--columns", wanted.only)):
         for name in names:
@@ -178,7 +194,7 @@ def read_sparse_problem(source: Source, wanted: Wanted) -> Problem:
     """Read a libsvm file, which has no names and so nothing to choose from."""
     name = source.name
     named = (wanted.target, wanted.weights, wanted.tasks, wanted.only, wanted.drop, wanted.kinds)
-    if any(named):
+    if any(named) or wanted.offset is not None:
         raise BadUsage(
             f"{name} is libsvm, whose columns have no names: the target is {LABEL}. Leave "
             "out options that name columns."

@@ -102,6 +102,8 @@ def _fit(
     routed: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
     if problem.weights is not None:
         routed["sample_weight"] = problem.weights[rows]
+    if problem.offset is not None:
+        routed["offset"] = problem.offset[rows]
     text = f"fitting {shape[0]} rows of {shape[1]} features"
     with console.progress(text) as tell, reporting_to(tell):
         return estimator.fit(ready.matrix, y, **routed)
@@ -192,7 +194,6 @@ def _drawn(problem: Problem, rows: Indices, seed: int) -> Indices:
 
 def _data(problem: Problem, rows: Indices) -> Data:
     """Some rows, in memory."""
-    tasks, weights = (
-        None if part is None else part[rows] for part in (problem.tasks, problem.weights)
-    )
-    return Data(problem.rows(rows), problem.target.values[rows], tasks, weights)
+    own = (problem.tasks, problem.weights, problem.offset)
+    parts = (None if part is None else part[rows] for part in own)
+    return Data(problem.rows(rows), problem.target.values[rows], *parts)

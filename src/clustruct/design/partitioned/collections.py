@@ -1,7 +1,7 @@
 """Dask arrays and data frames: their rows counted, brought into line and mapped."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
@@ -48,16 +48,16 @@ def map_pieces(
     X: Any,
     axes: tuple[int, ...],
     dtype: Any,
-    beside: Beside | None,
+    beside: Sequence[Beside],
 ) -> Any:
     """Apply a function to the chunks of an array, and to what is beside their rows, lazily.
 
     `axes` and `dtype` are those of what it returns, without the rows.
     """
-    rows: tuple[Any, ...] = ()
-    if beside is not None:
-        X, mine = _in_line(X, beside)
-        rows = (mine, ("i", "l")[: mine.ndim])
+    X, each = _in_line(X, beside)
+    rows: list[Any] = []
+    for place, mine in enumerate(each):
+        rows += [mine, ("i", f"column {place}")[: mine.ndim]]
     new_axes = {f"new {place}": width for place, width in enumerate(axes)}
     return da.blockwise(
         function,
@@ -78,23 +78,35 @@ def average_pieces(values: Any, beside: Beside | None) -> float:
     """Mean of a vector, weighted by what belongs to its entries."""
     if beside is None:
         return float(values.mean())
-    values, weights = _in_line(values, beside)
+    values, (weights,) = _in_line(values, [beside])
     return float((weights * values).sum() / weights.sum())
 
 
-def _in_line(X: Any, beside: Beside) -> tuple[Any, Any]:
+def _in_line(X: Any, beside: Sequence[Beside]) -> tuple[Any, list[Any]]:
     """An array, and what belongs to its rows in the same chunks."""
-    rows = beside.values
-    if not is_partitioned(rows):
+    if not beside:
+        return X, []
+    given = [mine.values for mine in beside]
+    if not all(map(is_partitioned, given)):
         X = with_known_rows(X)
-        rows = da.from_array(beside.check(rows, X.shape[0]), chunks=-1)
-    if hasattr(rows, "to_dask_array"):
-        rows = _as_array(rows, lengths=None)
-    if np.isnan(X.shape[0]) and np.isnan(rows.shape[0]) and rows.numblocks[0] == X.numblocks[0]:
+    rows = [
+        _as_array(values, lengths=None)
+        if hasattr(values, "to_dask_array")
+        else values
+        if is_partitioned(values)
+        else da.from_array(mine.check(values, X.shape[0]), chunks=-1)
+        for values, mine in zip(given, beside, strict=True)
+    ]
+    if np.isnan(X.shape[0]) and all(
+        np.isnan(mine.shape[0]) and mine.numblocks[0] == X.numblocks[0] for mine in rows
+    ):
         return X, rows  # pieces of the same frame, which are not counted for this
-    X, rows = with_known_rows(X), with_known_rows(rows)
-    check_length(rows, X, beside.name)
-    return X, rows.rechunk((X.chunks[0], *((-1,) * (rows.ndim - 1))))
+    X = with_known_rows(X)
+    lined = []
+    for mine, name in zip(map(with_known_rows, rows), (each.name for each in beside), strict=True):
+        check_length(mine, X, name)
+        lined.append(mine.rechunk((X.chunks[0], *((-1,) * (mine.ndim - 1)))))
+    return X, lined
 
 
 def with_known_rows(X: Any) -> Any:

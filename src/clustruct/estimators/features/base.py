@@ -9,7 +9,13 @@ from typing import cast as cast_to
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, _fit_context, is_classifier
+from sklearn.base import (
+    ClassifierMixin,
+    RegressorMixin,
+    TransformerMixin,
+    _fit_context,
+    is_classifier,
+)
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,6 +42,8 @@ from clustruct.estimators.intake import (
     take_samples,
     with_features_of,
 )
+from clustruct.estimators.offsets import shifted
+from clustruct.estimators.search.scoring import predicting_with
 from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
@@ -82,7 +90,13 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     @documented((ARGUMENTS,))
     @_fit_context(prefer_skip_nested_validation=True)
     @without_warnings
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model.
 
         Returns
@@ -90,7 +104,7 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         estimator
             Itself.
         """
-        samples = self._settled(take_samples(self, X, y, sample_weight))
+        samples = self._settled(take_samples(self, X, y, sample_weight, offset))
         design, response = samples.design, self._respond(samples)
         constraint = self.constraint or choose_constraint(
             design.shape[1], self._count(), self.n_nonzero, self._blocks(), design.cluster
@@ -99,6 +113,7 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         objective = self._with_ridge(choose_objective(design, response, 0.0), constraint)
         self._set_outcome(method.fit(objective, constraint))
         self._follow(design)
+        self.has_offset_ = offset is not None
         return self
 
     _validate_matrix = validate_samples
@@ -179,10 +194,28 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         """Group sums, in the precision of ``X``."""
         return cast(design.group_sums(self.labels_, self.n_clusters_), design.dtype)
 
-    def _scores(self, design: Design) -> Rows:
-        """Scores with the intercept."""
+    def _scores(self, design: Design, offset: Floats | None = None) -> Rows:
+        """Scores with the intercept, and with the offset of each sample if there is one."""
         scores = design.scores(self._weights)
-        return scores + beside(self._offset, scores)
+        return shifted(scores + beside(self._offset, scores), offset)
+
+    @documented((ARGUMENTS,))
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """Coefficient of determination, or share of right predictions, of `predict`.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        mixin: Any = ClassifierMixin if is_classifier(self) else RegressorMixin
+        return float(mixin.score(predicting_with(self, offset=offset), X, y, sample_weight))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` returns.
@@ -245,8 +278,19 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         LinearRegression, LogisticRegression or RidgeClassifier
             Fitted, with the same predictions; a model of another class if the loss says so. A model
             with factors becomes a `Pipeline` of one-hot encoders and one of these.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted with an offset, which no such model takes.
         """
         check_is_fitted(self)
+        if self.has_offset_:
+            raise ValueError(
+                "This model was fitted with an offset, and models of scikit-learn take none: their "
+                "predictions would be those for an offset of 0. Keep this model and give "
+                "`predict` the offset."
+            )
         if self.factors_ is None:
             return with_features_of(self, self._plainly(self.coef_, self.intercept_))
         W, gained = centred(self.factors_, self._weights)

@@ -19,7 +19,7 @@ from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators.features.grid import Grid, Method, Objective, choose_objective
 from clustruct.estimators.intake import check_weights, weigh
 from clustruct.estimators.search.scoring import Scoring, is_of_predictions, model_scorer
-from clustruct.losses import Measure, loss_of
+from clustruct.losses import Loss, Measure
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import (
     Moments,
@@ -37,6 +37,8 @@ MOST_WEIGHTS, MOST_SCORES = 1 << 27, 1 << 27
 MOST_SUMS = 1 << 28
 
 Score = Callable[[Sequence[Solution]], Sequence[float]]
+# Design, targets, weights and offset of samples in memory.
+LocalRows = tuple[LocalDesign, NDArray[Any], Floats | None, Floats | None]
 # How often each row of X is in a part of them.
 Counts = NDArray[np.integer]
 
@@ -53,11 +55,13 @@ class Fold(NamedTuple):
 class Plan:
     """What is done on every fold.
 
-    `model` is not fitted, but knows its outputs or classes; `solver` is that of the search.
+    `model` is not fitted, but knows its outputs or classes; `loss` is for the targets of all
+    samples; `solver` is that of the search.
     """
 
     model: Any
     classes: NDArray[Any] | None
+    loss: Loss
     grid: Grid
     method: Method
     solver: str
@@ -72,14 +76,16 @@ class Plan:
     @property
     def measure(self) -> Measure | None:
         """What the score is the mean of, or None if it takes a model to tell."""
-        loss, scoring = loss_of(self.model), str(self.scoring)
+        scoring = str(self.scoring)
         if self.classes is None:
-            return loss.measure(scoring)
-        return loss.with_classes(self.classes.size).class_measure(scoring)
+            return self.loss.measure(scoring)
+        return self.loss.class_measure(scoring)
 
-    def scorer(self, weights: Floats | None) -> Callable[[Solution, Any, Any], float]:
+    def scorer(
+        self, weights: Floats | None, offset: Floats | None
+    ) -> Callable[[Solution, Any, Any], float]:
         """A function from a solution, samples and targets to the score of the fitted model."""
-        scorer, model = model_scorer(self.scoring, weights), self.model
+        scorer, model = model_scorer(self.scoring, weights, offset), self.model
 
         def score(solution: Solution, X: Any, y: Any) -> float:
             model.n_features_in_ = X.shape[1]
@@ -121,27 +127,31 @@ def _sums_suffice(model: Any, response: Response, n_fitted: int, n_features: int
 class LocalSamples:
     """Samples in memory, of which those of positive weight are kept."""
 
-    def __init__(self, design: Any, targets: NDArray[Any], sample_weight: Any) -> None:
+    def __init__(
+        self, design: Any, targets: NDArray[Any], sample_weight: Any, offset: Floats | None
+    ) -> None:
         self.n_rows = int(design.shape[0])
         self.kept = np.arange(self.n_rows)
         self.design: LocalDesign = design.by_rows()
         self.y, self.weights, self.weight = targets, None, float(self.n_rows)
+        self.offset = offset
         if sample_weight is not None:
             self.weights = check_weights(design, sample_weight)[0]
             self.kept, self.weight = np.flatnonzero(self.weights), float(self.weights.sum())
             if self.kept.size < self.n_rows:
-                self.design, self.y, self.weights = self.rows(self.kept)
+                self.design, self.y, self.weights, self.offset = self.rows(self.kept)
 
-    def rows(self, index: Indices) -> tuple[LocalDesign, NDArray[Any], Floats | None]:
-        """Design, targets and weights of some samples."""
+    def rows(self, index: Indices) -> LocalRows:
+        """Design, targets, weights and offset of some samples."""
         weights = None if self.weights is None else self.weights[index]
-        return self.design.rows(index), self.y[index], weights
+        offset = None if self.offset is None else self.offset[index]
+        return self.design.rows(index), self.y[index], weights, offset
 
     fold = staticmethod(Fold)
 
     def divide(self, folds: Sequence[Fold], model: Any) -> Objective:
         """The objective of all samples, for a model."""
-        self.response = model._respond(weigh(self.design, self.y, self.weights))
+        self.response = model._respond(weigh(self.design, self.y, self.weights, self.offset))
         return choose_objective(self.design, self.response, 0.0)
 
     def works(self, folds: Sequence[Fold], plan: Plan) -> "list[FoldWork]":
@@ -188,9 +198,9 @@ class LocalFold:
 
     def scorer(self, plan: Plan) -> tuple[Score, int]:
         """All solutions at once by one product with the held-out samples, or one by one."""
-        (design, y, weights), measure = self._test, plan.measure
+        (design, y, weights, offset), measure = self._test, plan.measure
         if measure is None:
-            score_model, X = plan.scorer(weights), design.matrix()
+            score_model, X = plan.scorer(weights, offset), design.matrix()
             return lambda solutions: [score_model(solution, X, y) for solution in solutions], 1
         target = self.samples.response.target[self.fold.test]
 
@@ -202,7 +212,7 @@ class LocalFold:
         return score, 1
 
     @cached_property
-    def _test(self) -> tuple[LocalDesign, NDArray[Any], Floats | None]:
+    def _test(self) -> LocalRows:
         return self.samples.rows(self.fold.test)
 
 
@@ -212,8 +222,10 @@ class LocalFold:
 class PlacedSamples:
     """Samples that stay where they are; targets, which folds are made of, come to the host."""
 
-    def __init__(self, design: Design, targets: Rows, sample_weight: Any) -> None:
-        self._samples = weigh(design, targets, sample_weight)
+    def __init__(
+        self, design: Design, targets: Rows, sample_weight: Any, offset: Rows | None
+    ) -> None:
+        self._samples = weigh(design, targets, sample_weight, offset)
         self.design = design
         self.n_rows = design.shape[0]
         self.y = design.gather(targets)
@@ -225,6 +237,12 @@ class PlacedSamples:
             self.kept = np.flatnonzero(shares)
             self.y, self.weights = self.y[self.kept], self._samples.total * shares[self.kept]
             self.weight = float(self.weights.sum())
+
+    @cached_property
+    def offset(self) -> Floats | None:
+        """That of the samples of positive weight, on the host."""
+        offset = self._samples.offset
+        return None if offset is None else self.design.gather(offset)[self.kept]
 
     def fold(self, number: int, train: Indices, test: Indices) -> Fold:
         """A fold, in a byte or two a row."""
@@ -332,8 +350,11 @@ class PlacedFold:
         samples, counts = self.samples, self.fold.test
         design, n_outputs, mine = samples.design, samples.response.n_outputs, counts[samples.kept]
         held_out, y = design.place(counts), np.repeat(samples.y, mine, axis=0)
-        weights = None if samples.weights is None else np.repeat(samples.weights, mine)
-        score_model = plan.scorer(weights)
+        weights, offset = (
+            None if rows is None else np.repeat(rows, mine, axis=0)
+            for rows in (samples.weights, samples.offset)
+        )
+        score_model = plan.scorer(weights, offset)
         as_it_is = Solution(
             Point(np.eye(n_outputs), 0.0, np.zeros(n_outputs), np.empty(0)), np.arange(n_outputs)
         )

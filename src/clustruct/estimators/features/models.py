@@ -25,6 +25,7 @@ from clustruct.estimators.intake import (
     named,
     number_response,
 )
+from clustruct.estimators.offsets import beside_offset
 from clustruct.losses import CLASS_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
 
@@ -70,12 +71,14 @@ class FeatureClusterRegressor(RegressorMixin, NumberLosses, FeatureCluster):
     (200, 3)
     """
 
+    score = FeatureCluster.score  # takes an offset
+
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""
         self._single = len(samples.targets.shape) == 1
         return number_response(samples, loss_of(self), fit_intercept=self.fit_intercept)
 
-    def predict(self, X: ArrayLike) -> Floats:
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Floats:
         """Predict targets.
 
         Returns
@@ -85,11 +88,11 @@ class FeatureClusterRegressor(RegressorMixin, NumberLosses, FeatureCluster):
         """
         check_is_fitted(self)
         width = None if self._single else self._weights.shape[1]
-        return apply_model(self, self._predictions, X, width)
+        return apply_model(self, self._predictions, X, width, beside=beside_offset(offset))
 
-    def _predictions(self, design: Design) -> Rows:
+    def _predictions(self, design: Design, *offset: Floats) -> Rows:
         """Predictions for placed samples."""
-        predicted = loss_of(self).predictions(self._scores(design))
+        predicted = loss_of(self).predictions(self._scores(design, *offset))
         return predicted[:, 0] if self._single else predicted
 
     def _many_outputs(self) -> bool:
@@ -137,6 +140,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
     loss: str | Loss = "logistic"
     class_weight: Mapping[Any, float] | str | None = None
 
+    score = FeatureCluster.score
     _constraints: ClassVar[Constraints] = {
         "loss": [StrOptions(set(CLASS_LOSSES)), Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -149,7 +153,7 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         )
         return response
 
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> Floats:
         """Scores of the classes.
 
         Returns
@@ -159,14 +163,14 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         """
         check_is_fitted(self)
         width = self.classes_.size if self._many_outputs() else None
-        return apply_model(self, self._decide, X, width)
+        return apply_model(self, self._decide, X, width, beside=beside_offset(offset))
 
-    def _decide(self, design: Design) -> Rows:
+    def _decide(self, design: Design, *offset: Floats) -> Rows:
         """Scores for placed samples."""
-        scores = self._scores(design)
+        scores = self._scores(design, *offset)
         return scores if self._many_outputs() else scores[:, 0]
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """Predict classes.
 
         Returns
@@ -175,16 +179,17 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
             Classes.
         """
         check_is_fitted(self)
-        return apply_model(self, self._choose, X, None, self.classes_.dtype)
+        dtype = self.classes_.dtype
+        return apply_model(self, self._choose, X, None, dtype, beside_offset(offset))
 
-    def _choose(self, design: Design) -> NDArray[Any]:
+    def _choose(self, design: Design, *offset: Floats) -> NDArray[Any]:
         """Classes for placed samples; numbers are beside them, strings on the host."""
-        scores = self._decide(design)
+        scores = self._decide(design, *offset)
         best = namespace(scores).argmax(scores, axis=1) if scores.ndim == 2 else scores > 0
         return named(self.classes_, best)
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Floats:
         """Predict probabilities; with the logistic loss only.
 
         Returns
@@ -192,10 +197,10 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._of_scores(X, "probabilities")
+        return self._of_scores(X, offset, "probabilities")
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
-    def predict_log_proba(self, X: ArrayLike) -> Floats:
+    def predict_log_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Floats:
         """Predict logarithms of probabilities; with the logistic loss only.
 
         Returns
@@ -203,14 +208,20 @@ class FeatureClusterClassifier(ClassifierMixin, FeatureCluster):
         ndarray of shape (n_samples, n_classes)
             Logarithms of `predict_proba`.
         """
-        return self._of_scores(X, "log_probabilities")
+        return self._of_scores(X, offset, "log_probabilities")
 
-    def _of_scores(self, X: ArrayLike, name: str) -> Floats:
+    def _of_scores(self, X: ArrayLike, offset: ArrayLike | None, name: str) -> Floats:
         """A function of the loss for as many classes as there are, of their scores."""
         check_is_fitted(self)
         width = self.classes_.size
         function = getattr(loss_of(self).with_classes(width), name)
-        return apply_model(self, lambda design: function(self._scores(design)), X, width)
+        return apply_model(
+            self,
+            lambda design, *rows: function(self._scores(design, *rows)),
+            X,
+            width,
+            beside=beside_offset(offset),
+        )
 
     def _many_outputs(self) -> bool:
         return bool(self.classes_.size > 2)

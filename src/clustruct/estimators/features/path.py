@@ -43,6 +43,7 @@ def feature_cluster_path(
     quantile_level: float = 0.5,
     quantile_smoothing: float = 0.05,
     sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
     constraint: Constraint | None = None,
     categorical_features: str | ArrayLike | None = FROM_DTYPE,
@@ -99,7 +100,7 @@ def feature_cluster_path(
     names = given.keys() & set(kind._get_param_names()) - {"n_clusters", "n_nonzero"}
     model = kind(**{name: given[name] for name in names})
     model._validate_params()
-    samples = model._settled(take_samples(model, X, y, sample_weight))
+    samples = model._settled(take_samples(model, X, y, sample_weight, offset))
     objective = choose_objective(samples.design, model._respond(samples), 0.0)
     grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
     method = model._method(objective.shape).quietly(solver)

@@ -38,6 +38,7 @@ from clustruct.estimators.features.grid import (
     itself,
 )
 from clustruct.estimators.intake import check_groups, validate
+from clustruct.estimators.offsets import attach_offset
 from clustruct.estimators.search.engine import Scored, SearchFace, Use, run_jobs, run_search
 from clustruct.estimators.search.folds import Folds, in_order_or_shuffled, make_folds
 from clustruct.estimators.search.rules import Rule
@@ -105,6 +106,7 @@ class Search(SearchFace, FeatureCluster):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
     ) -> Any:
         """Choose a point of the grid and fit the model there.
 
@@ -115,7 +117,7 @@ class Search(SearchFace, FeatureCluster):
         """
         design, targets = validate(self, X, y)
         divisible = LocalSamples if design.on_host else PlacedSamples
-        samples = divisible(design, targets, sample_weight)
+        samples = divisible(design, targets, sample_weight, attach_offset(design, offset))
         samples.design = self._settle(samples.design, samples.weights, samples.weight)
         folds: Folds[Any] = Folds([], 0.0)
         if self.criterion == "cv":
@@ -132,7 +134,7 @@ class Search(SearchFace, FeatureCluster):
         grid = self._grid(objective)
         grid.constraints(objective.shape[0], self._blocks())  # complains before the work begins
         if self.criterion == "cv":
-            plan = self._plan(grid, method)
+            plan = self._plan(grid, method, samples.response.loss)
             with threadpool_limits(1):  # as in the fits, for the same bits everywhere
                 works = samples.works(folds.each, plan)
             use = by_folds(works, plan, self.n_jobs, objective)
@@ -142,6 +144,7 @@ class Search(SearchFace, FeatureCluster):
         found = run_search(use, rule, self.max_iter, self.verbose)
         self._refit(objective, found, grid, method)
         self._follow(samples.design)
+        self.has_offset_ = offset is not None
         return self
 
     def _grid(self, objective: Objective) -> Grid:
@@ -156,7 +159,7 @@ class Search(SearchFace, FeatureCluster):
         prices = check_prices(self.prices, cast(FactorObjective, objective), factors)
         return Grid(prices, alphas, (None,), strengths=strengths)
 
-    def _plan(self, grid: Grid, method: Method) -> Plan:
+    def _plan(self, grid: Grid, method: Method, fitted: Loss) -> Plan:
         """What is done on every fold."""
         model, classes = self._as_plain(), getattr(self, "classes_", None)
         fractions = check_values(
@@ -175,7 +178,7 @@ class Search(SearchFace, FeatureCluster):
             loss = loss_of(self)
             scoring = loss.class_scoring if is_classifier(self) else loss.scoring
         quiet = method.quietly(method.solver)
-        return Plan(model, classes, grid, quiet, self.search_solver, relax, scoring)
+        return Plan(model, classes, fitted, grid, quiet, self.search_solver, relax, scoring)
 
     def _by_criterion(
         self, n_samples: float, objective: Objective, grid: Grid, method: Method

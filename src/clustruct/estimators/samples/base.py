@@ -20,6 +20,7 @@ from clustruct.design import Design, LocalDesign, Rows, load
 from clustruct.estimators import intake
 from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
+from clustruct.estimators.offsets import attach_offset, beside_offset, shifted, with_offsets
 from clustruct.estimators.samples.gate import Gate, fit_gate
 from clustruct.losses import Loss
 from clustruct.objectives.linear import Response
@@ -59,26 +60,34 @@ class SampleCluster(ClusterModel, ABC):
 
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Any:
         """Fit the experts, where the samples are."""
         design, targets = intake.validate(self, X, y)
+        given = attach_offset(design, offset)
         if self._has_gate() and not (design.on_host or design.streamed):
             raise ValueError(
                 f"gate={self.gate!r} is a classifier of the host, and would need a copy of X there "
                 "to predict. Leave the gate out, or pass NumPy arrays."
             )
-        samples = intake.weigh(design, targets, sample_weight)
+        samples = intake.weigh(design, targets, sample_weight, given)
         problem, panel = self._solve(samples.design, self._respond(samples), samples.total)
         if self._has_gate():
             self._set_gate(problem, panel)
         self.labels_ = design.hand_out(
-            self._labels_of_all(design, targets) if design.on_host else panel.labels
+            self._labels_of_all(design, targets, given) if design.on_host else panel.labels
         )
+        self.has_offset_ = offset is not None
         return self
 
-    def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
+    def _labels_of_all(self, design: Design, targets: Rows, offset: Rows | None) -> Rows:
         """The expert of each sample, also of those without weight, which had no part in the fit."""
-        return self._best_experts(design, targets)
+        return self._best_experts(design, targets, offset)
 
     def _solve(
         self, design: Design, response: Response, total: float
@@ -149,36 +158,43 @@ class SampleCluster(ClusterModel, ABC):
             return self._gate.weights(design.matrix())
         return namespace(scores).broadcast_to(beside(self._weights, scores), scores.shape[:2])
 
-    def _scores(self, design: Design) -> Rows:
-        """Scores of every expert, ``n x Q x K``."""
+    def _scores(self, design: Design, offset: Floats | None = None) -> Rows:
+        """Scores of every expert, ``n x Q x K``, with the offset of each sample if there is one."""
         n_experts, d, n_outputs = self._W.shape
         scores = design.scores(self._W.transpose(1, 0, 2).reshape(d, -1))
         shape = (design.shape[0], n_experts, n_outputs)
-        return namespace(scores).reshape(scores, shape) + beside(self._b, scores)
+        scores = namespace(scores).reshape(scores, shape) + beside(self._b, scores)
+        return shifted(scores, offset)
 
-    def _objective_of(self, design: Design, y: NDArray[Any]) -> SampleObjective:
+    def _objective_of(
+        self, design: Design, y: NDArray[Any], offset: Rows | None = None
+    ) -> SampleObjective:
         """The objective of validated samples of equal weight."""
         target, loss, n_outputs = self._target(y)
+        target, loss = with_offsets(design, target, loss, n_outputs, offset)
         shares = np.full(design.shape[0], 1.0 / design.shape[0])
         response = Response(
             design.place(target), loss, n_outputs, design.place(shares), self.fit_intercept
         )
         return SampleObjective(design, response, float(self.alpha))
 
-    def _best_experts(self, design: Design, y: NDArray[Any]) -> Rows:
+    def _best_experts(self, design: Design, y: NDArray[Any], offset: Rows | None = None) -> Rows:
         """The expert with the least loss plus ridge for each sample."""
-        return self._objective_of(design, y).judged(self._W, self._b).choices
+        return self._objective_of(design, y, offset).judged(self._W, self._b).choices
 
-    def _best_losses(self, design: Design, y: NDArray[Any]) -> Rows:
+    def _best_losses(self, design: Design, y: NDArray[Any], offset: Rows | None = None) -> Rows:
         """The least loss of each sample."""
-        return self._objective_of(design, y).least_losses(self._W, self._b)
+        return self._objective_of(design, y, offset).least_losses(self._W, self._b)
 
-    def _of_samples(self, function: Any, X: Any, y: Any, dtype: Any = np.float64) -> Any:
-        """A number for each sample and its target, lazily for Dask."""
+    def _of_samples(
+        self, function: Any, X: Any, y: Any, offset: Any, dtype: Any = np.float64
+    ) -> Any:
+        """A number for each sample, its target and its offset, lazily for Dask."""
         check_is_fitted(self)
-        return intake.apply_model(self, function, X, None, dtype, intake.beside_targets(self, y))
+        rows = intake.beside_targets(self, y), *beside_offset(offset)
+        return intake.apply_model(self, function, X, None, dtype, rows)
 
-    def assign(self, X: ArrayLike, y: ArrayLike) -> Labels:
+    def assign(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> Labels:
         """The expert of each sample: the one whose loss plus ridge is least, as in `fit`.
 
         Returns
@@ -186,10 +202,14 @@ class SampleCluster(ClusterModel, ABC):
         ndarray of shape (n_samples,)
             Numbers of the experts, lazily for Dask.
         """
-        return self._of_samples(self._best_experts, X, y, np.intp)
+        return self._of_samples(self._best_experts, X, y, offset, np.intp)
 
     def best_loss(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
     ) -> float:
         """Mean loss of the best expert of each sample, the paper's equation in section 6.1.1.
 
@@ -198,9 +218,16 @@ class SampleCluster(ClusterModel, ABC):
         float
             Half the mean squared residual, for the squared loss.
         """
-        return intake.mean_over_samples(self._of_samples(self._best_losses, X, y), sample_weight)
+        losses = self._of_samples(self._best_losses, X, y, offset)
+        return intake.mean_over_samples(losses, sample_weight)
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
         """Coefficient of determination, or share of right predictions, of `predict`.
 
         Returns
@@ -209,7 +236,7 @@ class SampleCluster(ClusterModel, ABC):
             At most 1.
         """
         metric = accuracy_score if is_classifier(self) else r2_score
-        predicted = load(self.predict(X))
+        predicted = load(self.predict(X, offset))
         return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
 
     def clusters(self) -> ExpertGroups:

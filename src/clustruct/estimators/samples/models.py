@@ -19,6 +19,7 @@ from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators import descriptions as tables
 from clustruct.estimators import intake
 from clustruct.estimators.common import Constraints, NumberLosses, fields_are_parameters
+from clustruct.estimators.offsets import beside_offset
 from clustruct.estimators.samples.base import SampleCluster
 from clustruct.losses import CLASS_LOSSES, Loss, loss_of
 from clustruct.objectives.linear import Response
@@ -66,7 +67,7 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
 
     score = SampleCluster.score  # on the host, wherever X is
 
-    def predict(self, X: ArrayLike) -> Floats:
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Floats:
         """The experts' predictions, weighted by their shares of the samples, or by the gate.
 
         Returns
@@ -76,15 +77,15 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
         """
         check_is_fitted(self)
         width = None if self._single else self._W.shape[2]
-        return intake.apply_model(self, self._predictions, X, width)
+        return intake.apply_model(self, self._predictions, X, width, beside=beside_offset(offset))
 
-    def _predictions(self, design: LocalDesign) -> Rows:
+    def _predictions(self, design: LocalDesign, *offset: Floats) -> Rows:
         """Weighted predictions for placed samples."""
-        predicted = loss_of(self).predictions(self._scores(design))
+        predicted = loss_of(self).predictions(self._scores(design, *offset))
         blended = blend(self._expert_weights(design, predicted), predicted)
         return blended[:, 0] if self._single else blended
 
-    def predict_experts(self, X: ArrayLike) -> Floats:
+    def predict_experts(self, X: ArrayLike, offset: ArrayLike | None = None) -> Floats:
         """Every expert's prediction.
 
         Returns
@@ -95,11 +96,13 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
         check_is_fitted(self)
         n_experts, _, n_outputs = self._W.shape
         width = n_experts if self._single else (n_experts, n_outputs)
-        return intake.apply_model(self, self._all_predictions, X, width)
+        return intake.apply_model(
+            self, self._all_predictions, X, width, beside=beside_offset(offset)
+        )
 
-    def _all_predictions(self, design: Design) -> Rows:
+    def _all_predictions(self, design: Design, *offset: Floats) -> Rows:
         """Every expert's predictions for placed samples."""
-        predicted = loss_of(self).predictions(self._scores(design))
+        predicted = loss_of(self).predictions(self._scores(design, *offset))
         return predicted[:, :, 0] if self._single else predicted
 
     def _respond(self, samples: intake.Samples) -> Response:
@@ -118,9 +121,7 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
 
     def _blended_loss(self, response: Response, scores: Floats, weights: Floats) -> Floats:
         """Loss of the weighted predictions."""
-        loss = response.loss
-        blended = loss.link(blend(weights, loss.predictions(scores)))
-        return loss.value(response.target, blended)
+        return response.loss.mixed_value(response.target, weights, scores)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -170,15 +171,16 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
-    def _labels_of_all(self, design: Design, targets: Rows) -> Rows:
+    def _labels_of_all(self, design: Design, targets: Rows, offset: Rows | None) -> Rows:
         """The expert of each sample; classes of samples without weight may be unknown."""
         known = np.isin(targets, self.classes_)
         labels = np.zeros(targets.size, dtype=np.intp)
         some, (mine,) = design.only(known, targets)
-        labels[known] = self._best_experts(some, mine)
+        own = None if offset is None else offset[known]
+        labels[known] = self._best_experts(some, mine, own)
         return labels
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """The class with the most probability (score) over all experts, or by the gate.
 
         Returns
@@ -187,15 +189,16 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
             Classes.
         """
         check_is_fitted(self)
-        return intake.apply_model(self, self._choose, X, None, self.classes_.dtype)
+        dtype = self.classes_.dtype
+        return intake.apply_model(self, self._choose, X, None, dtype, beside_offset(offset))
 
-    def _choose(self, design: LocalDesign) -> Rows:
+    def _choose(self, design: LocalDesign, *offset: Floats) -> Rows:
         """Classes for placed samples."""
-        weighted = self._weighted(design)
+        weighted = self._weighted(design, *offset)
         return intake.named(self.classes_, namespace(weighted).argmax(weighted, axis=1))
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Floats:
         """The experts' probabilities, weighted; with the logistic loss only.
 
         Returns
@@ -204,9 +207,11 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self)
-        return intake.apply_model(self, self._weighted, X, self.classes_.size)
+        return intake.apply_model(
+            self, self._weighted, X, self.classes_.size, beside=beside_offset(offset)
+        )
 
-    def predict_experts(self, X: ArrayLike) -> NDArray[Any]:
+    def predict_experts(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """One class of each expert, without repetition.
 
         The expert with the most samples gives its first choice, the next one its first choice
@@ -220,15 +225,16 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         check_is_fitted(self)
         return intake.apply_model(
             self,
-            lambda design: intake.named(self.classes_, self._first_choices(design)),
+            lambda design, *rows: intake.named(self.classes_, self._first_choices(design, *rows)),
             X,
             self._W.shape[0],
             self.classes_.dtype,
+            beside_offset(offset),
         )
 
-    def _first_choices(self, design: Design) -> Rows:
+    def _first_choices(self, design: Design, *offset: Floats) -> Rows:
         """Codes of the experts' choices for placed samples, without repetition."""
-        shares = self._class_shares(self._scores(design))
+        shares = self._class_shares(self._scores(design, *offset))
         xp = namespace(shares)
         choices: list[Any] = []
         for q in range(shares.shape[1]):
@@ -239,7 +245,11 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         return xp.stack(choices, axis=1)
 
     def best_error(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
     ) -> float:
         """Share of the samples whose class no expert predicts.
 
@@ -248,20 +258,21 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
         float
             To be compared with the error of a single classifier's first choices.
         """
-        return intake.mean_over_samples(self._of_samples(self._missed, X, y), sample_weight)
+        missed = self._of_samples(self._missed, X, y, offset)
+        return intake.mean_over_samples(missed, sample_weight)
 
-    def _missed(self, design: Design, classes: NDArray[Any]) -> Rows:
+    def _missed(self, design: Design, classes: NDArray[Any], *offset: Floats) -> Rows:
         """One for the samples whose class is among no expert's choices, zero for the others."""
-        choices = self._first_choices(design)
+        choices = self._first_choices(design, *offset)
         xp = namespace(choices)
         codes = np.searchsorted(self.classes_, classes).clip(max=self.classes_.size - 1)
         codes = np.where(self.classes_[codes] == classes, codes, -1)
         missed = xp.all(choices != beside(codes, choices)[:, None], axis=1)
         return cast(missed, xp.float64)
 
-    def _weighted(self, design: LocalDesign) -> Rows:
+    def _weighted(self, design: LocalDesign, *offset: Floats | None) -> Rows:
         """Probabilities or scores of the classes, weighted over the experts."""
-        shares = self._class_shares(self._scores(design))
+        shares = self._class_shares(self._scores(design, *offset))
         return blend(self._expert_weights(design, shares), shares)
 
     def _class_shares(self, scores: Rows) -> Rows:

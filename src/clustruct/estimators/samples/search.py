@@ -34,6 +34,7 @@ from clustruct.estimators.common import (
 )
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import Samples, validate, weigh
+from clustruct.estimators.offsets import attach_offset
 from clustruct.estimators.samples.base import SampleCluster
 from clustruct.estimators.search.engine import Scored, Use, check_counts, run_jobs, run_search
 from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
@@ -71,7 +72,13 @@ class CountSearch(SampleCluster):
 
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Any:
         """Fit experts, as many as the criterion chooses."""
         if self.criterion != "cv" and (self.rule == "one_se" or self.scoring is not None):
             raise ValueError(
@@ -86,7 +93,9 @@ class CountSearch(SampleCluster):
             )
         seed = self._seed()
         design, targets = validate(self, X, y)
-        sample, fitted = (X, y, sample_weight), dict[int, Any]()
+        given = attach_offset(design, offset)
+        offset = given if design.on_host else offset
+        sample, fitted = (X, y, sample_weight, offset), dict[int, Any]()
         if design.on_host:
             counts = self._counts(targets)
             if self.criterion == "cv":
@@ -96,7 +105,7 @@ class CountSearch(SampleCluster):
             rule = Rule(self.rule, slack=BARE_MENTION)
             found = run_search(use, rule, self.max_iter, self.verbose)
         else:  # choose the number on samples drawn by weight
-            drawn = draw_samples(weigh(design, targets, sample_weight), seed)
+            drawn = draw_samples(weigh(design, targets, sample_weight, given), seed)
             few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
             found = few.fit(*drawn).selection_
         model = fitted.get(found.best)
@@ -146,7 +155,7 @@ class CountSearch(SampleCluster):
 
     def _by_folds(self, counts: list[int], sample: Any, seed: int) -> Use[CountSelection]:
         """Score every number of experts on every fold."""
-        X, y, sample_weight = sample
+        X, y, sample_weight, offset = sample
         matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         targets = np.asarray(y)
         weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
@@ -164,15 +173,18 @@ class CountSearch(SampleCluster):
 
         def score(number: int) -> Scored:
             """Scores, and losses of the best experts, of every number of them on a fold."""
-            parts = matrix, targets, weights
-            rest, held = ([part[rows] for part in parts] for rows in folds.each[number])
+            parts = matrix, targets, weights, offset
+            rest, held = (
+                [None if part is None else part[rows] for part in parts]
+                for rows in folds.each[number]
+            )
             fit = cache(lambda q: _fitted(clone(template).set_params(n_clusters=q), *rest))
             found = []
             for model in map(fit, counts):
                 if scoring is None:
                     mine = -compared(model, partial(fit, 1), *held)
                 else:
-                    mine = model_scorer(scoring, held[2])(model, *held[:2])
+                    mine = model_scorer(scoring, *held[2:])(model, *held[:2])
                 found.append((mine, model.best_loss(*held)))
             unconverged = sum(not fit(count).status_.converged for count in counts)
             return Scored((..., number), np.array(found), unconverged)
@@ -242,10 +254,11 @@ def _fitted(model: Any, *sample: Any) -> Any:
         return model.fit(*sample)
 
 
-def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any) -> Any:
+def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
     """A fitted model, its information criterion, and the loss of its best experts."""
-    model = _fitted(model, X, y, sample_weight)
-    objective = model._objective_of(*validate(model, X, y, reset=False))
+    model = _fitted(model, X, y, sample_weight, offset)
+    design, targets = validate(model, X, y, reset=False)
+    objective = model._objective_of(design, targets, attach_offset(design, offset))
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     kept = np.flatnonzero(weights > 0)
     objective = objective.subset(kept, weights[kept])
@@ -254,7 +267,7 @@ def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any) -> A
     constant = float(response.shares @ objective.costs(*nothing)[:, 0])
     noise = response.loss.noise(response.n_outputs, constant)
     price = COUNT_CRITERIA[criterion](objective, noise, model._W, model._b, float(weights.sum()))
-    return model, price, model.best_loss(X, y, sample_weight)
+    return model, price, model.best_loss(X, y, sample_weight, offset)
 
 
 def offset_loss(count: int) -> float:
@@ -263,8 +276,8 @@ def offset_loss(count: int) -> float:
     return float(kmeans1d.cluster_values(grid, None, count)[3]) / QUANTILES
 
 
-def draw_samples(samples: Samples, seed: int) -> tuple[Any, NDArray[Any], Floats]:
-    """Some samples on the host, drawn by weight: matrix, targets and how often each was drawn.
+def draw_samples(samples: Samples, seed: int) -> tuple[Any, NDArray[Any], Floats, Floats | None]:
+    """Some samples on the host, drawn by weight: matrix, targets, how often each was drawn, offset.
 
     All of them, with their own weights, where they are few.
     """
@@ -273,5 +286,7 @@ def draw_samples(samples: Samples, seed: int) -> tuple[Any, NDArray[Any], Floats
         index = np.arange(design.shape[0])
     else:
         index, counts = problem.draw_rows(design, shares, seed)
-    matrix, (own, targets) = design.fetch(index, shares, samples.targets)
-    return matrix, targets, own * samples.total if few else counts
+    others = () if samples.offset is None else (samples.offset,)
+    matrix, (own, targets, *offset) = design.fetch(index, shares, samples.targets, *others)
+    weights = own * samples.total if few else counts
+    return matrix, targets, weights, *(offset or [None])

@@ -54,9 +54,16 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     _plain = SampleClusterRegressor
 
     @staticmethod
-    def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
+    def _compared(
+        model: Any,
+        single: Callable[[], Any],
+        X: Any,
+        y: Any,
+        weights: Floats,
+        offset: Floats | None,
+    ) -> float:
         """Logarithm of the best-of-Q loss, less that of as many offsets for normal noise."""
-        loss = max(model.best_loss(X, y, weights), np.finfo(np.float64).tiny)
+        loss = max(model.best_loss(X, y, weights, offset), np.finfo(np.float64).tiny)
         return float(np.log(loss) - np.log(offset_loss(model.n_clusters_)))
 
 
@@ -97,10 +104,18 @@ class SampleClusterClassifierCV(CountSearch, SampleClusterClassifier):  # type: 
     _plain = SampleClusterClassifier
 
     @staticmethod
-    def _compared(model: Any, single: Callable[[], Any], X: Any, y: Any, weights: Floats) -> float:
+    def _compared(
+        model: Any,
+        single: Callable[[], Any],
+        X: Any,
+        y: Any,
+        weights: Floats,
+        offset: Floats | None,
+    ) -> float:
         """Error of the experts' predictions, less that of a single classifier's first choices."""
         one = single()
-        order = np.argsort(-one._weighted(place_matrix(one, X)), axis=1, kind="stable")
+        order = np.argsort(-one._weighted(place_matrix(one, X), offset), axis=1, kind="stable")
         choices = one.classes_[order[:, : model.n_clusters_]]
         missed = (choices != np.asarray(y)[:, None]).all(axis=1)
-        return model.best_error(X, y, weights) - float(np.average(missed, weights=weights))
+        mine = model.best_error(X, y, weights, offset)
+        return mine - float(np.average(missed, weights=weights))

@@ -22,6 +22,12 @@ from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, loa
 from clustruct.estimators import intake
 from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
+from clustruct.estimators.offsets import (
+    attach_offset,
+    beside_offset,
+    offset_columns,
+    shifted,
+)
 from clustruct.estimators.tasks import layouts
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
 from clustruct.estimators.tasks.layouts import Ids, Reading, Weights
@@ -97,10 +103,15 @@ class TaskCluster(ClusterModel):
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
     def fit(
-        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids | None = None,
+        sample_weight: Weights = None,
+        offset: ArrayLike | None = None,
     ) -> Any:
         """Fit the tasks."""
-        reading = layouts.read(self, X, y, tasks, sample_weight)
+        reading = layouts.read(self, X, y, tasks, sample_weight, offset)
         prepared = self._prepare(reading.entries)
         prices = self._prices(price_scale(prepared), prepared)
         return self._fit_prepared(reading, prepared, prices, self.n_clusters)
@@ -127,6 +138,7 @@ class TaskCluster(ClusterModel):
         self.alpha_within_, self.alpha_intercept_ = prices.within, prices.intercept
         self._prices_of_fit, self._frame = prices, prepared.frame
         self._loss_of_fit = prepared.loss
+        self.has_offset_ = reading.entries.has_offset
         self._set_outcome(outcome)
         return self
 
@@ -170,6 +182,7 @@ class TaskCluster(ClusterModel):
         self,
         X: ArrayLike,
         tasks: Ids | None,
+        offset: Any,
         finish: Callable[[Rows], Any],
         width: int | None,
         dtype: Any = np.float64,
@@ -178,27 +191,30 @@ class TaskCluster(ClusterModel):
 
         `width` and `dtype` say what it returns.
         """
+        own = beside_offset(offset)
         if tasks is None:
-            return intake.apply_model(
-                self, lambda design: finish(self._all_scores(design)), X, width, dtype
-            )
+
+            def of_all_tasks(design: Design, *offset: Floats) -> Any:
+                return finish(self._all_scores(design, *offset))
+
+            return intake.apply_model(self, of_all_tasks, X, width, dtype, own)
         if self._layout in ("single", "classes"):
             raise ValueError(
                 "tasks was given, but `fit` was called without tasks. Leave tasks out, or fit with "
                 "tasks."
             )
 
-        def of_own_task(design: PickingDesign, ids: NDArray[Any]) -> Any:
-            return finish(self._own_scores(design, layouts.as_ids(ids, design.shape[0])))
+        def of_own_task(design: PickingDesign, ids: NDArray[Any], *offset: Floats) -> Any:
+            scores = self._own_scores(design, layouts.as_ids(ids, design.shape[0]))
+            return finish(shifted(scores[:, None], *offset)[:, 0] if offset else scores)
 
-        return intake.apply_model(
-            self, of_own_task, X, width, dtype, Beside(tasks, "tasks", layouts.as_ids)
-        )
+        rows = Beside(tasks, "tasks", layouts.as_ids), *own
+        return intake.apply_model(self, of_own_task, X, width, dtype, rows)
 
-    def _all_scores(self, design: Design) -> Rows:
+    def _all_scores(self, design: Design, offset: Floats | None = None) -> Rows:
         """Scores of all tasks, ``n x K``, or of the only one."""
         scores = design.scores(to_host(self.coef_).T)
-        scores = scores + beside(to_host(self.intercept_), scores)
+        scores = shifted(scores + beside(to_host(self.intercept_), scores), offset)
         return scores[:, 0] if self._layout == "single" else scores
 
     def _own_scores(self, design: PickingDesign, ids: NDArray[Any]) -> Rows:
@@ -215,7 +231,12 @@ class TaskCluster(ClusterModel):
         return take(scores, np.argsort(np.concatenate(members)))
 
     def score(
-        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids | None = None,
+        sample_weight: Weights = None,
+        offset: ArrayLike | None = None,
     ) -> float:
         """Share of the variance of all targets that is explained, or of right predictions.
 
@@ -225,7 +246,7 @@ class TaskCluster(ClusterModel):
             At most 1.
         """
         numbers = is_regressor(self)
-        predicted = to_host(self.predict(X, tasks))
+        predicted = to_host(self.predict(X, tasks, offset))
         targets = np.asarray(to_host(y), dtype=np.float64 if numbers else None)
         targets = targets.reshape(-1) if predicted.ndim == 1 else targets
         if targets.shape != predicted.shape:
@@ -263,7 +284,14 @@ class TaskCluster(ClusterModel):
 
     # ---- New tasks
 
-    def adapt(self, X: ArrayLike, y: ArrayLike, tasks: Ids, sample_weight: Weights = None) -> Any:
+    def adapt(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids,
+        sample_weight: Weights = None,
+        offset: ArrayLike | None = None,
+    ) -> Any:
         """A model that also knows new tasks, of which there are few samples.
 
         Each joins the group with which it costs least, and gets the best weights near the group's
@@ -277,6 +305,8 @@ class TaskCluster(ClusterModel):
             Ids of the new tasks, none of which was in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, on the scale of those in `fit`.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, as in `fit`.
 
         Returns
         -------
@@ -297,7 +327,9 @@ class TaskCluster(ClusterModel):
         if sample_weight is not None:
             weights, _ = intake.check_weights(design, sample_weight)
         every, codes = np.arange(ids.size), layouts.known_codes(ids, names)
-        given = TaskTargets(every, codes, self._targets(targets), weights, ids.size)
+        own = attach_offset(design, offset)
+        own = None if own is None else offset_columns(own, 1)[:, 0]
+        given = TaskTargets(every, codes, self._targets(targets), weights, ids.size, own)
         return self._joined(design, given.take(np.flatnonzero(weights)), names)
 
     def _joined(self, design: Any, targets: TaskTargets, names: NDArray[Any]) -> Any:
@@ -306,7 +338,8 @@ class TaskCluster(ClusterModel):
         dense = design.row_products(np.ones((design.shape[0], 1)))
         centroids, levels = to_host(self.centroids_), to_host(self.centroid_intercepts_)
         rows = np.vstack([dense, centroids, self._frame.means])
-        entries = Entries(as_design(rows), replace(targets, height=rows.shape[0]), names.size)
+        height, has_offset = rows.shape[0], targets.offset is not None
+        entries = Entries(as_design(rows), replace(targets, height=height), names.size, has_offset)
         layouts.require_tasks(entries, names)
         loss = getattr(self, "_loss_of_fit", loss_of(self))  # which older model files lack
         prepared = entries.prepared_in(self._frame, loss, self.fit_intercept)

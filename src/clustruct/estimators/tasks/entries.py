@@ -7,8 +7,14 @@ import numpy as np
 
 from clustruct._typing import Floats, Indices
 from clustruct.design import DenseDesign, Design, Rows
-from clustruct.losses import Loss
-from clustruct.objectives.tasks.data import SquaredData, TaskData, TaskTargets, task_data
+from clustruct.losses import Loss, with_offset
+from clustruct.objectives.tasks.data import (
+    SquaredData,
+    TaskData,
+    TaskTargets,
+    column_of,
+    task_data,
+)
 from clustruct.objectives.tasks.pieces import Setting, TaskSums, source_of
 
 # Each task has a square matrix, of so many entries all together at most: 3 GB of them.
@@ -35,6 +41,7 @@ class Entries:
     design: Design
     targets: Rows  # TaskTargets of positive weight, for each piece of the design
     n_tasks: int  # some of them may have no target, as in a fold
+    has_offset: bool = False
 
     def map(self, function: Any, *rows: Rows) -> "Entries":
         """Other targets of the same rows, made of these and of other rows."""
@@ -66,7 +73,14 @@ class Entries:
             check_size(self.n_tasks, self.design.shape[1])
             return self.summed().prepared(loss, fit_intercept)
         frame = self.frame(fit_intercept, loss.centred)
-        loss = loss.with_targets(*self._response(frame.total), self.design.fold)
+        shifted = self.has_offset and loss.has_identity_link
+        loss = loss.with_targets(
+            self.design.map(
+                lambda a: (a.y - a.offset if shifted else a.y)[:, None], self.targets
+            ),
+            self.design.map(lambda a: a.weights / frame.total, self.targets),
+            self.design.fold,
+        )
         return self.prepared_in(frame, loss, fit_intercept)
 
     @property
@@ -89,7 +103,7 @@ class Entries:
             means, variances = np.zeros_like(means), variances + means**2
         center = 0.0
         if fit_intercept and center_targets:
-            center = float(design.fold(lambda a: (a.weights / total) @ a.y, targets))
+            center = float(design.fold(lambda a: (a.weights / total) @ a.residual, targets))
         return Frame(means, variances, center, total, self.n_tasks)
 
     def prepared_in(self, frame: Frame, loss: Loss, fit_intercept: bool) -> "Prepared":
@@ -105,15 +119,11 @@ class Entries:
         check_size(self.n_tasks, design.shape[1])
         setting = Setting(loss, means, frame.center, frame.total, fit_intercept)
         data = task_data(source_of(design, targets, self.n_tasks, setting), loss)
-        curvature = loss.start_curvature(*self._response(frame.total), self.design.fold)
+        target = self.design.map(lambda a: column_of(loss, a.y, a.offset)[0], self.targets)
+        shares = self.design.map(lambda a: a.weights / frame.total, self.targets)
+        mine = with_offset(loss) if self.has_offset else loss
+        curvature = mine.start_curvature(target, shares, self.design.fold)
         return Prepared(data, frame, rotation, curvature, loss)
-
-    def _response(self, total: float) -> tuple[Rows, Rows]:
-        """Targets in a column, and their shares of the total weight."""
-        return (
-            self.design.map(lambda a: a.y[:, None], self.targets),
-            self.design.map(lambda a: a.weights / total, self.targets),
-        )
 
     def _check_targets(self, loss: Loss) -> None:
         """Complain of targets that the loss is not for."""

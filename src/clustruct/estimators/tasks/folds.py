@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from clustruct._typing import Floats, Indices
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import PickingDesign
+from clustruct.estimators.offsets import shifted
 from clustruct.estimators.search.folds import Folds, make_folds
 from clustruct.estimators.tasks.entries import Entries, Summed, check_size, fits
 from clustruct.estimators.tasks.layouts import Reading
@@ -121,7 +122,7 @@ def _summed_splits(entries: Entries, folds: Sequence[Uses]) -> tuple[Summed, lis
     count = entries.n_tasks
 
     def numbered(a: TaskTargets, mine: Indices) -> TaskTargets:
-        return TaskTargets(a.rows, mine[a.rows] * count + a.tasks, a.y, a.weights, a.height)
+        return replace(a, tasks=mine[a.rows] * count + a.tasks)
 
     cells = entries.map(numbered, entries.design.attach(patterns)).summed().sums
     pattern, task = np.divmod(cells.stack.tasks, count)
@@ -179,7 +180,8 @@ def _predictions(
     for t, mine in enumerate(members_of(targets.tasks, coefs.shape[1])):
         if mine.size:
             z = design.rows(targets.rows[mine]).scores(coefs[:, t].T)
-            yield mine, z + beside(intercepts[:, t], z)
+            own = None if targets.offset is None else targets.offset[mine]
+            yield mine, shifted(z + beside(intercepts[:, t], z), own)
 
 
 def _own_scores(

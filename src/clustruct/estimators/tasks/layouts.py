@@ -15,6 +15,7 @@ from clustruct._finite import require_squares
 from clustruct._typing import Floats, Indices
 from clustruct.design import Design, Rows, load
 from clustruct.estimators import intake
+from clustruct.estimators.offsets import attach_offset, offset_columns
 from clustruct.estimators.tasks.entries import Entries
 from clustruct.objectives.tasks.data import TaskTargets
 
@@ -36,7 +37,12 @@ class Reading:
 
 
 def read(
-    estimator: Any, X: ArrayLike, y: ArrayLike, tasks: Ids | None, sample_weight: Weights
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    tasks: Ids | None,
+    sample_weight: Weights,
+    offset: Any = None,
 ) -> Reading:
     """What was passed to a fit, in any layout; a classifier gets to know its classes."""
     intake.require_targets(estimator, y)
@@ -52,13 +58,16 @@ def read(
     weights = design.map(lambda a: np.ones(a.shape[0]), targets)
     if sample_weight is not None:
         weights, _ = intake.check_weights(design, sample_weight)
+    given = attach_offset(design, offset)
+    own = () if given is None else (given,)
     if columns:
-        names, targets = names_of_columns(y, n_columns), design.map(_of_columns, targets, weights)
+        names = names_of_columns(y, n_columns)
+        targets = design.map(_of_columns, targets, weights, *own)
         if not design.fold(lambda a: a.rows.size, targets):
             raise ValueError("y holds no target (of positive weight). Give at least one.")
         reading = Reading(Entries(design, targets, names.size), names, "columns")
     elif tasks is not None:
-        reading = _by_ids(design, targets, weights, _take_ids(design, tasks))
+        reading = _by_ids(design, targets, weights, _take_ids(design, tasks), own)
     elif numeric:
         raise ValueError(
             f"y is a vector of {design.shape[0]} targets, and tasks=None says of none which "
@@ -67,10 +76,14 @@ def read(
         )
     else:
         codes = design.map(lambda w: np.zeros(w.size, dtype=np.intp), weights)
-        entries = Entries(design, design.map(_of_own_task, targets, weights, codes), 1)
-        reading = Reading(entries, np.arange(1), "single")
+        targets = design.map(_of_own_task, targets, weights, codes, *own)
+        reading = Reading(Entries(design, targets, 1), np.arange(1), "single")
+    if given is not None:
+        reading = replace(reading, entries=replace(reading.entries, has_offset=True))
     if not numeric:
         reading = _as_signs(estimator, reading)
+    if given is not None and reading.layout in ("rows", "single"):
+        reading = replace(reading, entries=reading.entries.map(_with_one_offset))
     require_tasks(reading.entries, reading.names)
     return reading
 
@@ -101,7 +114,7 @@ def _has_columns(estimator: Any, y: Any, tasks: Ids | None) -> bool:
     return False
 
 
-def _by_ids(design: Design, y: Rows, weights: Rows, ids: Rows) -> Reading:
+def _by_ids(design: Design, y: Rows, weights: Rows, ids: Rows, offset: tuple[Rows, ...]) -> Reading:
     """One target a sample, of the task with its id."""
     names = design.fold(
         lambda ids, w: sorted_names(ids[w > 0.0]),
@@ -110,21 +123,32 @@ def _by_ids(design: Design, y: Rows, weights: Rows, ids: Rows) -> Reading:
         combine=lambda a, b: sorted_names(np.concatenate([a, b])),
     )
     codes = design.map(partial(known_codes, names=names), ids)
-    targets = design.map(_of_own_task, y, weights, codes)
+    targets = design.map(_of_own_task, y, weights, codes, *offset)
     if design.streamed:  # every pass has them in that order
         targets = design.keep(design.map(TaskTargets.by_task, targets))
     return Reading(Entries(design, targets, names.size), names, "rows")
 
 
-def _of_own_task(y: NDArray[Any], weights: Floats, codes: Indices) -> TaskTargets:
+def _of_own_task(
+    y: NDArray[Any], weights: Floats, codes: Indices, offset: Floats | None = None
+) -> TaskTargets:
+    """One target a sample; its offset may have a column for each class."""
     kept = np.flatnonzero(weights)
-    return TaskTargets(kept, codes[kept], y[kept], weights[kept], y.shape[0])
+    own = None if offset is None else offset[kept]
+    return TaskTargets(kept, codes[kept], y[kept], weights[kept], y.shape[0], own)
 
 
-def _of_columns(Y: NDArray[Any], weights: Floats) -> TaskTargets:
+def _of_columns(Y: NDArray[Any], weights: Floats, offset: Floats | None = None) -> TaskTargets:
     """A column a task."""
     tasks, rows = np.nonzero((~intake.is_missing(Y) & (weights > 0.0)[:, None]).T)
-    return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0])
+    own = None if offset is None else offset_columns(offset, Y.shape[1])[rows, tasks]
+    return TaskTargets(rows, tasks, Y[rows, tasks], weights[rows], Y.shape[0], own)
+
+
+def _with_one_offset(targets: TaskTargets) -> TaskTargets:
+    """Targets of one task a sample, whose offset is one number."""
+    assert targets.offset is not None
+    return replace(targets, offset=offset_columns(targets.offset, 1)[:, 0])
 
 
 def require_tasks(entries: Entries, names: NDArray[Any]) -> None:
@@ -164,13 +188,14 @@ def _as_signs(estimator: Any, reading: Reading) -> Reading:
 
 def _each(targets: TaskTargets, classes: NDArray[Any]) -> TaskTargets:
     """One task a class."""
-    count = classes.size
+    count, offset = classes.size, targets.offset
     return TaskTargets(
         np.tile(targets.rows, count),
         np.repeat(np.arange(count), targets.rows.size),
         np.where(classes[:, None] == _plain(targets.y), 1.0, -1.0).reshape(-1),
         np.tile(targets.weights, count),
         targets.height,
+        None if offset is None else offset_columns(offset, count).T.reshape(-1),
     )
 
 

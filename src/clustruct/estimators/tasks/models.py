@@ -72,7 +72,9 @@ class TaskClusterRegressor(RegressorMixin, NumberLosses, TaskCluster):
 
     score = TaskCluster.score  # knows of tasks
 
-    def predict(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
+    def predict(
+        self, X: ArrayLike, tasks: Ids | None = None, offset: ArrayLike | None = None
+    ) -> Floats:
         """Targets of each sample's task, or of all tasks.
 
         Returns
@@ -80,7 +82,9 @@ class TaskClusterRegressor(RegressorMixin, NumberLosses, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             Predictions.
         """
-        return self._apply_to_scores(X, tasks, loss_of(self).predictions, self._width(tasks))
+        return self._apply_to_scores(
+            X, tasks, offset, loss_of(self).predictions, self._width(tasks)
+        )
 
     def _targets(self, targets: NDArray[Any]) -> Floats:
         """Targets of new tasks."""
@@ -130,7 +134,9 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
-    def decision_function(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
+    def decision_function(
+        self, X: ArrayLike, tasks: Ids | None = None, offset: ArrayLike | None = None
+    ) -> Floats:
         """Scores: positive for the second of two classes.
 
         Returns
@@ -138,9 +144,11 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         ndarray of shape (n_samples,) or (n_samples, n_tasks)
             Scores of each sample's task, of all tasks, or of all classes.
         """
-        return self._apply_to_scores(X, tasks, lambda scores: scores, self._width(tasks))
+        return self._apply_to_scores(X, tasks, offset, lambda scores: scores, self._width(tasks))
 
-    def predict(self, X: ArrayLike, tasks: Ids | None = None) -> NDArray[Any]:
+    def predict(
+        self, X: ArrayLike, tasks: Ids | None = None, offset: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """The class of each sample, for its task or for all tasks.
 
         Returns
@@ -150,7 +158,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         """
         width = self._width(tasks)
         width = None if self._layout == "classes" else width
-        return self._apply_to_scores(X, tasks, self._choose, width, self.classes_.dtype)
+        return self._apply_to_scores(X, tasks, offset, self._choose, width, self.classes_.dtype)
 
     def _choose(self, scores: Rows) -> NDArray[Any]:
         """Classes for scores; numbers are beside them, strings on the host."""
@@ -160,7 +168,9 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
         return named(self.classes_, best)
 
     @available_if(lambda self: loss_of(self).gives_probabilities)
-    def predict_proba(self, X: ArrayLike, tasks: Ids | None = None) -> Floats:
+    def predict_proba(
+        self, X: ArrayLike, tasks: Ids | None = None, offset: ArrayLike | None = None
+    ) -> Floats:
         """Probabilities, with the logistic loss only.
 
         Returns
@@ -169,7 +179,7 @@ class TaskClusterClassifier(ClassifierMixin, TaskCluster):
             Probabilities of all classes; of the second class for each task where no task is named.
             One classifier a class: each against the others, made to sum to one.
         """
-        return self._apply_to_scores(X, tasks, self._shares, self._width(tasks) or 2)
+        return self._apply_to_scores(X, tasks, offset, self._shares, self._width(tasks) or 2)
 
     def _shares(self, scores: Rows) -> Rows:
         """Probabilities for scores."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,12 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.metaestimators import available_if
 
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.search.scoring import Scoring, model_scorer
+from clustruct.estimators.search.scoring import Scoring, model_scorer, predicting_with
 from clustruct.estimators.tasks.layouts import Ids
 from clustruct.losses import Loss
 
 # From targets, scores, numbers of tasks and weights to a score; larger is better.
 PooledScore = Callable[[Floats, Floats, Indices, Floats], float]
-
-PREDICTING = frozenset({"decision_function", "predict", "predict_proba"})
 
 
 def task_scorer(scoring: str | Callable[..., float]) -> "TaskScorer":
@@ -71,40 +68,28 @@ class TaskScorer:
 
     _scorer: Any
 
-    def __call__(self, estimator: Any, X: Any, y: Any, tasks: Ids | None = None) -> float:
-        """The score of the predictions for each sample's task."""
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, tasks: Ids | None = None, offset: Any = None
+    ) -> float:
+        """The score of the predictions for each sample's task, with an offset if one is given."""
         if tasks is None:
             raise ValueError(
                 "task_scorer was given no tasks. Enable metadata routing "
                 "(sklearn.set_config(enable_metadata_routing=True)) and pass "
                 "params={'tasks': tasks}, or fit(X, y, tasks=tasks) for a search."
             )
-        return float(self._scorer(_OfTasks(estimator, tasks), X, y))
+        model = predicting_with(estimator, tasks=tasks, offset=offset)
+        return float(self._scorer(model, X, y))
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn passes on: ``tasks``."""
+        """What scikit-learn passes on: ``tasks``, and ``offset`` where there is one."""
         request = MetadataRequest(owner=self)
-        request.score.add_request(param="tasks", alias=True)
+        for name in ("tasks", "offset"):
+            request.score.add_request(param=name, alias=True)
         return request
 
     def __repr__(self) -> str:
         return f"task_scorer({self._scorer!r})"
-
-
-@dataclass(repr=False, eq=False)
-class _OfTasks:
-    """A fitted model that predicts for the task of each sample."""
-
-    _model: Any
-    _tasks: Any
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._model, name)
-        if name not in PREDICTING:
-            return value
-
-        # scikit-learn asks for its name
-        return wraps(value)(partial(value, tasks=self._tasks))
 
 
 # ---- Scores of a search: all targets of a fold together.

@@ -80,7 +80,12 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     @_fit_context(prefer_skip_nested_validation=False)
     @without_warnings
     def fit(
-        self, X: ArrayLike, y: ArrayLike, tasks: Ids | None = None, sample_weight: Weights = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: Ids | None = None,
+        sample_weight: Weights = None,
+        offset: ArrayLike | None = None,
     ) -> Any:
         """Fit the tasks, with groups and strengths by cross-validation."""
         if self.criterion != "cv":
@@ -88,7 +93,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
                 f"criterion={self.criterion!r} is not defined for tasks: weights that are drawn "
                 "towards a centroid have no whole number of free parameters. Give criterion='cv'."
             )
-        reading = read(self, X, y, tasks, sample_weight)
+        reading = read(self, X, y, tasks, sample_weight, offset)
         folds = folds_of(reading, self.cv, self.random_state)
         loss, score = loss_of(self), None
         if self.scoring is not None:

@@ -120,10 +120,13 @@ class SampleObjective:
         time of a fit: such classes are left out and made all but impossible instead.
         """
         by_class = partial(totals_by_code, n_codes=self.shape[1])
-        totals = design.fold(by_class, response.target, response.shares)
+        loss = response.loss
+        totals = design.fold(
+            lambda y, s: by_class(loss.codes(y), s), response.target, response.shares
+        )
         present, absent = np.flatnonzero(totals > 0.0), np.flatnonzero(totals <= 0.0)
         codes = np.maximum(np.cumsum(totals > 0.0) - 1, 0)
-        target = design.map(partial(look_up, codes), response.target)
+        target = design.map(partial(loss.recoded, codes=codes, present=present), response.target)
         fewer = replace(response, target=target, n_outputs=present.size)
         W, intercept = np.zeros(self.shape), np.zeros(self.shape[1])
         if present.size > 1:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, concatenated, namespace, segment_sums
 from clustruct.design import Design, PickingDesign, Rows
-from clustruct.losses import Loss
+from clustruct.losses import Loss, join_offset, with_offset
 
 # Tasks with targets for more than this share of all rows, on average, share one matrix.
 SHARED = 0.3
@@ -32,6 +32,7 @@ class TaskTargets:
     y (m,): the target itself.
     weights (m,): positive.
     height: number of rows, those without targets included.
+    offset (m,): added to the scores, if there is one.
     """
 
     rows: Labels
@@ -39,6 +40,7 @@ class TaskTargets:
     y: NDArray[Any]
     weights: Floats
     height: int
+    offset: Floats | None = None
 
     def take(self, kept: NDArray[Any]) -> "TaskTargets":
         """Some of the targets."""
@@ -48,7 +50,13 @@ class TaskTargets:
             tasks=self.tasks[kept],
             y=self.y[kept],
             weights=self.weights[kept],
+            offset=None if self.offset is None else self.offset[kept],
         )
+
+    @property
+    def residual(self) -> Floats:
+        """Targets less the offset: what is left to scores that are predictions."""
+        return self.y if self.offset is None else self.y - self.offset
 
     def by_task(self) -> "TaskTargets":
         """The targets sorted by task."""
@@ -62,6 +70,9 @@ class TaskTargets:
             np.concatenate([self.y, other.y]),
             np.concatenate([self.weights, other.weights]),
             self.height + other.height,
+            None
+            if self.offset is None or other.offset is None
+            else np.concatenate([self.offset, other.offset]),
         )
 
 
@@ -102,14 +113,20 @@ class SharedRows(OwnRows):
 
 def arrange(
     design: PickingDesign, targets: TaskTargets, n_tasks: int
-) -> tuple[OwnRows, Floats, Floats]:
-    """Rows of each task, with targets and weights sorted likewise; every task has a target."""
-    n = design.shape[0]
+) -> tuple[OwnRows, Floats, Floats, Floats | None]:
+    """Rows of each task, with targets, weights and offset sorted likewise; no task is empty."""
+    n, offset = design.shape[0], targets.offset
     if targets.rows.size > SHARED * n * n_tasks:
         places = targets.tasks * n + targets.rows
-        spread = np.zeros((2, n * n_tasks))
-        spread[0, places], spread[1, places] = targets.y, targets.weights
-        return SharedRows(design, n_tasks), spread[0], spread[1]
+
+        def spread(values: Floats) -> Floats:
+            everywhere = np.zeros(n * n_tasks)
+            everywhere[places] = values
+            return everywhere
+
+        y, weights = spread(targets.y), spread(targets.weights)
+        own = None if offset is None else spread(offset)
+        return SharedRows(design, n_tasks), y, weights, own
     members = members_of(targets.tasks, n_tasks)
     order = np.concatenate(members)
     mine = [targets.rows[some] for some in members]
@@ -117,7 +134,17 @@ def arrange(
         rows = OwnRows.of([design.rows(index) for index in mine])
     else:  # a copy of all of them would take the memory of ``X`` again
         rows = OwnRows(lambda t: design.rows(mine[t]), [index.size for index in mine])
-    return rows, targets.y[order], targets.weights[order]
+    own = None if offset is None else offset[order]
+    return rows, targets.y[order], targets.weights[order], own
+
+
+def column_of(loss: Loss, y: Floats, offset: Floats | None) -> tuple[Floats, Loss]:
+    """Targets as one column, and their loss; with the offset, if there is one."""
+    column = y[:, None]
+    if offset is None:
+        return column, loss
+    joined: Any = join_offset(loss, column, offset[:, None])
+    return joined, with_offset(loss)
 
 
 def members_of(tasks: Labels, n_tasks: int) -> list[Labels]:
@@ -266,7 +293,8 @@ class SquaredData(TaskData):
 class Part(TaskData):
     """Losses of tasks by rows that are in memory or on the device.
 
-    target (m,): targets sorted by task, placed where the rows are.
+    target (m,) or (m, 2): targets sorted by task, with the offset that the loss takes, placed
+        where the rows are.
     shares (m,): their weights; those of all parts sum to one.
     means (d,): centre of the columns; zero without intercept.
     """
@@ -282,7 +310,7 @@ class Part(TaskData):
     ) -> None:
         super().__init__(rows.bounds.size - 1, means.size + int(fit_intercept), fit_intercept)
         self._rows = rows
-        self._target = target[:, None]
+        self._target = target if target.ndim == 2 else target[:, None]
         self._shares = shares
         self._loss = loss
         self._means = means

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.losses import Loss, SquaredLoss
-from clustruct.objectives.tasks.data import Models, Part, TaskData, TaskTargets, arrange
+from clustruct.objectives.tasks.data import (
+    Models,
+    Part,
+    TaskData,
+    TaskTargets,
+    arrange,
+    column_of,
+)
 
 T = TypeVar("T")
 
@@ -36,9 +43,10 @@ class Setting:
 
 def part_of(design: PickingDesign, targets: TaskTargets, n_tasks: int, setting: Setting) -> Part:
     """Losses of tasks by the rows of one piece; every task has a target."""
-    rows, y, weights = arrange(design, targets, n_tasks)
-    target, shares = design.place(y - setting.center), design.place(weights / setting.total)
-    return Part(rows, target, shares, setting.loss, setting.means, setting.fit_intercept)
+    rows, y, weights, offset = arrange(design, targets, n_tasks)
+    column, loss = column_of(setting.loss, y - setting.center, offset)
+    target, shares = design.place(column), design.place(weights / setting.total)
+    return Part(rows, target, shares, loss, setting.means, setting.fit_intercept)
 
 
 class Spread(TaskData):
@@ -126,7 +134,7 @@ class TaskSums:
             return cls(Models.empty(zero.size + 1), zero, 0.0)
         by_row = np.bincount(known.rows, known.weights / total, known.height)
         means = design.cross(design.place(by_row[:, None]), zero)[:, 0]
-        center = float(known.weights @ known.y) / total
+        center = float(known.weights @ known.residual) / total
         part = part_of(design, known, tasks.size, Setting(SquaredLoss(), means, center, 1.0, True))
         found = part.expand(np.zeros((part.n_tasks, part.width)))
         return cls(replace(found, tasks=tasks), means, center)

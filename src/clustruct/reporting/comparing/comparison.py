@@ -43,11 +43,12 @@ class Comparison:
         return next(entry for entry in self.entries if entry.ours)
 
     def of_role(self, role: str) -> list[Entry]:
-        """Models of a role that have seen as many rows and have the same loss, the best first."""
+        """Models of a role that knew as much and have the same loss, the best first."""
         fair = [
             entry
             for entry in self.entries
             if entry.role == role
+            and entry.fair
             and entry.n_train == self.mine.n_train
             and ("Log loss" in entry.scores) == ("Log loss" in self.mine.scores)
         ]
@@ -149,7 +150,7 @@ def _ours(model: Any, held: Data, ready: Data, n_train: int) -> Iterator[Predict
     chances = model.predict_proba(held.X, **routed) if hasattr(model, "predict_proba") else None
     yield Prediction(subject_of(model).name, "ours", predicted, chances, n_train)
     if kind_of(model) == "samples" and len(estimator.experts_) > 1:
-        each = estimator.predict_experts(ready.X)
+        each = estimator.predict_experts(ready.X, **ready.routed_to_experts())
         name = f"Experts, best of {each.shape[1]} predictions"
         remark = "for each sample the best expert, chosen with the target at hand"
         yield Prediction(name, "oracle", _nearest(each, held.y), None, n_train, remark=remark)

@@ -23,6 +23,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from threadpoolctl import threadpool_limits
 
 from clustruct.inspection import final_estimator, kind_of
+from clustruct.losses import loss_of
 from clustruct.reporting.comparing.samples import Data, unfitted
 from clustruct.reporting.comparing.scores import Prediction
 from clustruct.reporting.subjects import subject_of
@@ -41,6 +42,7 @@ MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 30_000_000, 500, 20_000, 2
 LEAVES = (4, 31)
 MOST_TASKS = 300  # with a model of their own
 MOST_CODES = 255  # categories that boosting takes
+BLIND = "does not take the offset: no claim is made"
 
 
 class _Fold(NamedTuple):
@@ -55,8 +57,32 @@ def fit_rivals(
 ) -> Iterator[Prediction]:
     """Fit all rivals of a fitted model to the columns that its estimator sees; tasks are in rows.
 
-    Gradient boosting is tried if `boost` says so and the matrix is not too large for it.
+    Gradient boosting is tried if `boost` says so and the matrix is not too large for it. Rivals of
+    numbers know the offset; those of classes have no place for it.
     """
+    estimator = final_estimator(model)
+    if train.offset is None or test.offset is None or is_classifier(estimator):
+        yield from _fit_rivals(model, train, test, seed, boost=boost)
+        return
+    loss, held = loss_of(estimator), replace(test, offset=None)
+    if loss.has_identity_link:  # y - o is predicted, and o added
+        plain = replace(train, y=train.y - train.shift, offset=None)
+        for rival in _fit_rivals(model, plain, held, seed, boost=boost):
+            yield replace(rival, predicted=rival.predicted + test.shift)
+    elif loss.has_log_link and train.offset.size == train.n:  # rates, weighted by their exposure
+        exposure = np.exp(train.offset.reshape(-1))
+        weights = exposure if train.weights is None else exposure * train.weights
+        plain = replace(train, y=train.y / np.exp(train.shift), weights=weights, offset=None)
+        for rival in _fit_rivals(model, plain, held, seed, boost=boost):
+            yield replace(rival, predicted=rival.predicted * np.exp(test.shift))
+    else:
+        yield from _fit_rivals(model, train, test, seed, boost=boost)
+
+
+def _fit_rivals(
+    model: Any, train: Data, test: Data, seed: int, *, boost: bool
+) -> Iterator[Prediction]:
+    """Fit all rivals; those that do not take the offset of the samples say so."""
     estimator = final_estimator(model)
     classes = is_classifier(estimator)
     fold = _folds(estimator, train, seed)
@@ -71,7 +97,7 @@ def fit_rivals(
     remark = "" if some is train else f"saw {some.n:,} of {train.n:,} rows: no claim is made"
     weights = np.asarray(linear.coef_, dtype=np.float64).reshape(-1)
     rival = _predicted(name, "linear", linear, test, some.n)
-    yield replace(rival, coef=weights, remark=remark)
+    yield replace(rival, coef=weights, remark=remark or rival.remark)
     if kind_of(model) == "tasks":
         yield from _of_tasks(estimator, train, test, fold, plain, classes)
     if boost and np.prod(train.X.shape) <= MOST_BOOSTED and train.X.shape[1] <= MOST_COLUMNS:
@@ -105,7 +131,14 @@ def _predicted(
     name: str, role: str, fitted: Any, test: Data, n_train: int, **routed: Any
 ) -> Prediction:
     chances = fitted.predict_proba(test.X, **routed) if hasattr(fitted, "predict_proba") else None
-    return Prediction(name, role, fitted.predict(test.X, **routed), chances, n_train)
+    predicted = fitted.predict(test.X, **routed)
+    known = test.offset is None or "offset" in routed
+    return _told(Prediction(name, role, predicted, chances, n_train), known)
+
+
+def _told(rival: Prediction, knows_offset: bool) -> Prediction:
+    """A rival that says so where it does not know the offset."""
+    return rival if knows_offset else replace(rival, remark=BLIND, fair=False)
 
 
 # ---- Linear models.
@@ -183,7 +216,7 @@ def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Pr
             places = np.searchsorted(dummy.classes_, fitted.classes_)
             chances[theirs] = 0.0
             chances[np.ix_(theirs, places)] = fitted.predict_proba(X)
-    return Prediction(name, "linear", predicted, chances, train.n)
+    return _told(Prediction(name, "linear", predicted, chances, train.n), test.offset is None)
 
 
 def _of_one_task(data: Data, fold: _Fold, classes: bool) -> Any:

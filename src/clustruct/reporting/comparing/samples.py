@@ -20,12 +20,13 @@ MOST_ENTRIES = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Samples, targets and weights; X is an array, a sparse matrix or a DataFrame."""
+    """Samples, targets, weights and offset; X is an array, a sparse matrix or a DataFrame."""
 
     X: Any
     y: NDArray[Any]  # several columns for several outputs or tasks
     tasks: NDArray[Any] | None = None  # of each row, where every task has rows of its own
     weights: Floats | None = None
+    offset: Floats | None = None  # of each row, or of each row and output
 
     @property
     def n(self) -> int:
@@ -34,12 +35,25 @@ class Data:
 
     def rows(self, index: Indices) -> "Data":
         """Some of the samples."""
-        parts = (None if part is None else part[index] for part in (self.tasks, self.weights))
+        own = (self.tasks, self.weights, self.offset)
+        parts = (None if part is None else part[index] for part in own)
         return Data(_safe_indexing(self.X, index), self.y[index], *parts)
 
     def routed(self) -> dict[str, Any]:
         """What goes to `predict` beside the samples."""
-        return {} if self.tasks is None else {"tasks": self.tasks}
+        given = {"tasks": self.tasks, **self.routed_to_experts()}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def routed_to_experts(self) -> dict[str, Any]:
+        """What goes to `predict_experts` beside the samples."""
+        return {} if self.offset is None else {"offset": self.offset}
+
+    @property
+    def shift(self) -> Any:
+        """The offset as it is added to targets, 0 where there is none."""
+        if self.offset is None:
+            return 0.0
+        return self.offset.reshape((self.n, -1) if self.y.ndim == 2 else self.n)
 
     def routed_to_fit(self) -> dict[str, Any]:
         """What goes to `fit` beside samples and targets."""
@@ -74,7 +88,11 @@ def long(data: Data, names: NDArray[Any]) -> Data:
         return data
     rows, columns = np.nonzero(~is_missing(data.y))
     weights = None if data.weights is None else data.weights[rows]
-    return Data(_safe_indexing(data.X, rows), data.y[rows, columns], names[columns], weights)
+    offset = data.offset
+    if offset is not None:
+        offset = np.broadcast_to(offset.reshape(data.n, -1), data.y.shape)[rows, columns]
+    X = _safe_indexing(data.X, rows)
+    return Data(X, data.y[rows, columns], names[columns], weights, offset)
 
 
 def is_missing(y: NDArray[Any]) -> NDArray[np.bool_]:

@@ -33,6 +33,7 @@ class Prediction:
     n_train: int
     coef: Floats | None = None  # of a linear model
     remark: str = ""
+    fair: bool = True  # whether it knew all that our model did, so that it may be compared
 
 
 @dataclass(frozen=True, eq=False)

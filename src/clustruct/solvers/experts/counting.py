@@ -104,7 +104,7 @@ def _single(objective: SampleObjective) -> tuple[Floats, float]:
     W, intercept = objective.fit_expert(response.shares, PRECISION)
     scores = objective.scores(W[None], intercept[None])[:, 0]
     loss = float(response.shares @ response.loss.value(response.target, scores))
-    return response.target.reshape(len(scores), -1) - scores, loss
+    return response.loss.residuals(response.target, scores), loss
 
 
 def _even_density(rest: Floats) -> float:

@@ -104,8 +104,10 @@ class Screening:
 
     def __init__(self, objective: SampleObjective, total: float) -> None:
         self._objective = objective
-        response = replace(objective.response, loss=SquaredLoss())
-        shares = response.shares
+        given = objective.response
+        shares, none = given.shares, np.zeros((given.shares.size, given.n_outputs))
+        target = given.loss.residuals(given.target, none)
+        response = replace(given, loss=SquaredLoss(), target=target)
         means, variances = objective.design.moments(shares)
         if not response.fit_intercept:
             means = np.zeros_like(means)
