@@ -25,7 +25,6 @@ MISTAKES = {
     "unknown column": ({"factors": {"town": "nominal"}}, "'town', which is no column of X"),
     "unknown kind": ({"factors": {"city": "sorted"}}, "kind='sorted' is no kind of factor"),
     "no factor": ({"factors": {"city": 3}}, r"factors\['city'\] is 3"),
-    "kind without projection": ({"factors": {"age": "cyclic"}}, "'age' is cyclic"),
     "levels": ({"factors": {"city": cs.Factor(levels=("a", "b"))}}, "not among the levels"),
     "bins of text": ({"factors": {"city": cs.Factor(bins=3)}}, "'city' of X is no column of num"),
     "name": ({"categorical_features": ["town"]}, "'town', which is no column of X"),
@@ -133,7 +132,7 @@ def learn(values, weights=None, **asked):
     frame = pd.DataFrame({"x": values})
     given = {"x": cs.Factor(**asked)} if asked else None
     columns, design = learn_factors(frame, ["x"], [0], given)
-    columns, design = columns.settled(design, weights, given)
+    columns, design = columns.settled(design, weights, float(len(frame)), given)
     return columns, design, frame
 
 

@@ -16,7 +16,7 @@ import clustruct as cs
 from clustruct import FeatureClusterClassifier, FeatureClusterRegressor, FeatureClusterRegressorCV
 from clustruct.design import FactorDesign
 from clustruct.inspection import feature_names, levels_of, most_groups
-from tests.estimators.policies import policies
+from tests.estimators.policies import EFFECTS, policies
 
 ALPHA = 1e-3
 QUICK = {"solver": "pg", "n_init": 1}
@@ -335,10 +335,8 @@ def test_bins_of_equal_weight_count_weights_as_repetition():
     asked = {"age": cs.Factor(bins=5)}
     learnt = []
     for rows, w in ((np.arange(300), weights), (repeated, None)):
-        model = FeatureClusterRegressor(20, factors=asked)
-        with pytest.raises(ValueError, match="'age' is ordinal"):
-            model.fit(frame.iloc[rows], y[rows], sample_weight=w)
-        learnt.append(model.factors_.factors[2])
+        model = FeatureClusterRegressor(20, factors=asked, solver="greedy")
+        learnt.append(model.fit(frame.iloc[rows], y[rows], sample_weight=w).factors_.factors[2])
     np.testing.assert_array_equal(learnt[0].edges, learnt[1].edges)
     np.testing.assert_allclose(learnt[0].shares, learnt[1].shares)
     assert learnt[0].kind == "ordinal"
@@ -348,6 +346,83 @@ def test_bins_of_equal_weight_count_weights_as_repetition():
         learnt[0].shares, np.bincount(np.digitize(ages, learnt[0].edges)) / ages.size
     )
     assert np.abs(learnt[0].shares - 0.2).max() < 0.05  # as even as whole years allow
+
+
+def hourly(n=600, seed=0):
+    """A frame with hours of the day, whose effect is high in the night and rises by day."""
+    rng = np.random.default_rng(seed)
+    hour = rng.integers(0, 24, n)
+    effect = np.select([hour < 6, hour < 12, hour < 20], [2.0, -1.0, 0.5], 2.0)
+    frame = pd.DataFrame({"hour": hour, "city": rng.choice(list(EFFECTS), n)})
+    y = effect + frame["city"].map(EFFECTS).to_numpy() + 0.2 * rng.standard_normal(n)
+    return frame, y
+
+
+def segments(labels):
+    """Number of runs of equal labels."""
+    return 1 + np.count_nonzero(np.diff(labels))
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_segments"), [("nominal", 4), ("ordinal", 4), ("cyclic", 4), ("increasing", 3)]
+)
+def test_kinds(kind, n_segments):
+    frame, y = hourly()
+    counts = {"hour": 4 if kind == "ordinal" else 3, "city": 3}
+    model = FeatureClusterRegressor(counts, factors={"hour": kind}, alpha=1e-4).fit(frame, y)
+    assert model.factors_.factors[0].kind == kind
+    labels, weights = model.labels_[:24], model.coef_[:24]
+    assert segments(labels) == n_segments  # night is at both ends
+    if kind == "increasing":
+        assert (np.diff(weights) >= 0.0).all()
+        falling = FeatureClusterRegressor(counts, factors={"hour": "decreasing"}).fit(frame, y)
+        assert (np.diff(falling.coef_[:24]) <= 0.0).all()
+    else:
+        expected = np.select([np.arange(24) < 6, np.arange(24) < 12, np.arange(24) < 20], [0, 1, 2])
+        np.testing.assert_array_equal(np.unique(labels[:20]), np.unique(labels[[0, 6, 12]]))
+        assert segments(labels[:20] * 10 + expected[:20]) == 3
+    assert model.certificate_.lower_bound <= model.objective_
+
+
+@pytest.mark.parametrize("n_clusters", [None, 6])
+@pytest.mark.parametrize("kind", ["ordinal", "nominal"])
+def test_groups_have_the_least_weight_asked_for(n_clusters, kind):
+    frame, y = hourly()
+    weights = np.random.default_rng(0).integers(1, 4, y.size)
+    asked = {"hour": cs.Factor(kind, min_weight=200.0)}
+    model = FeatureClusterRegressor(n_clusters, factors=asked, solver="pg", n_init=1)
+    model.fit(frame, y, sample_weight=weights)
+    labels = model.labels_[:24][frame["hour"]]
+    totals = np.bincount(labels, weights)
+    assert totals[totals > 0].min() >= 200.0
+    assert np.unique(labels).size > 1
+    assert model.factors_.total == weights.sum()
+
+
+def test_missing_values_stand_outside_of_an_order():
+    frame, y = hourly()
+    frame["hour"] = frame["hour"].astype(float).where(frame["hour"] % 7 != 3)
+    model = FeatureClusterRegressor({"hour": 3, "city": 3}, factors={"hour": "ordinal"})
+    model.fit(frame, y)
+    missing = model.factors_.weight_names.index("hour: missing")
+    assert np.count_nonzero(model.labels_ == model.labels_[missing]) == 1
+    assert np.unique(model.labels_[:missing]).size == 3
+
+
+def test_without_a_number_of_groups_weights_keep_their_order():
+    frame, y = hourly()
+    model = FeatureClusterRegressor(None, factors={"hour": "increasing"}).fit(frame, y)
+    assert (np.diff(model.coef_[:24]) >= 0.0).all()
+    assert model.n_clusters_ < 30
+
+
+def test_values_in_an_order_are_not_relaxed():
+    frame, y = hourly(200)
+    search = FeatureClusterRegressorCV(
+        (5, 6), alphas=(1e-1, 1e-3), cv=3, factors={"hour": "increasing"}
+    ).fit(frame, y)
+    assert search.relax_ == 1.0
+    assert (np.diff(search.coef_[:24]) >= 0.0).all()
 
 
 # ---- What fitted models can do

@@ -227,9 +227,9 @@ class FactorClustered:
         n_groups = np.unique(labels).size - self._alone.size - len(self._factors)
         return self.price * n_groups
 
-    def exposures(self) -> list[Floats]:
-        """Exposure of the levels of each factor."""
-        return [self._exposure[rows] for _, rows in self._factors]
+    def levels(self) -> list[tuple[Indices, Floats]]:
+        """Rows of each factor, with the exposure of each."""
+        return [(rows, self._exposure[rows]) for _, rows in self._factors]
 
     def project(self, W: Floats) -> Projection:
         """Each factor by itself, with its best number of groups."""
@@ -267,11 +267,15 @@ class FactorClustered:
         if self.price > 0.0:
             return float(np.vdot(P, P))
         held = 0.0
-        for column in np.ascontiguousarray(P.T):
-            nearest = self.project(column[:, None])
-            if not nearest.exact:
-                nearest = self._project(column[:, None], 0.0)
-            held += float(np.square(nearest.point).sum())
+        both = (P, -P) if not self.refits else (P,)
+        for columns in both:
+            mine = 0.0
+            for column in np.ascontiguousarray(columns.T):
+                nearest = self.project(column[:, None])
+                if not nearest.exact:
+                    nearest = self._project(column[:, None], 0.0)
+                mine += float(np.square(nearest.point).sum())
+            held = max(held, mine)
         return held
 
     def _moves(self, factor: Factor) -> bool:

@@ -33,6 +33,8 @@ class CodedFactor:
     wide: cython.const[cython.int][::1]
     width: cython.int
     n_levels: cython.Py_ssize_t
+    # The first so many levels may share groups; those after them have a group each.
+    n_shared = cython.declare(cython.Py_ssize_t, visibility="public")
     kind = cython.declare(cython.int, visibility="public")
     min_weight = cython.declare(cython.double, visibility="public")
     n_groups = cython.declare(cython.Py_ssize_t, visibility="public")
@@ -50,7 +52,7 @@ class CodedFactor:
     found: cython.Py_ssize_t[::1]
     shifts: cython.double[::1]
 
-    def __init__(self, codes, n_levels, kind, exposures, min_weight):
+    def __init__(self, codes, n_levels, n_shared, kind, exposures, min_weight):
         empty = {
             "u1": np.empty(0, np.uint8),
             "u2": np.empty(0, np.uint16),
@@ -60,13 +62,15 @@ class CodedFactor:
         self.narrow, self.middle, self.wide = empty["u1"], empty["u2"], empty["i4"]
         self.width = codes.itemsize
         self.n_levels = n_levels
+        self.n_shared = n_shared
         self.kind = kind
         self.min_weight = min_weight
-        self.n_groups = 1
-        self.segmenter = Segmenter(n_levels)
+        self.n_groups = 1 + n_levels - n_shared
+        self.segmenter = Segmenter(n_shared)
         names = ("weights", "values", "sums", "heavy", "goals", "centers", "shifts")
         self.arrays = dict(zip(names, np.zeros((len(names), n_levels)), strict=True))
         self.arrays["labels"], self.arrays["found"] = np.zeros((2, n_levels), dtype=np.intp)
+        self.arrays["labels"][n_shared:] = np.arange(1, 1 + n_levels - n_shared)
         self.arrays["exposures"] = exposures
         self.exposures = exposures
         self.weights, self.values = self.arrays["weights"], self.arrays["values"]
@@ -221,25 +225,30 @@ class CodedFactor:
     @cython.cfunc
     def _group(self, most: cython.Py_ssize_t, price: cython.double, mean: cython.double):
         """Group the levels for the problem written; whether any label has changed."""
+        n: cython.Py_ssize_t = self.n_shared
         arrays = self.arrays
         n_groups: cython.Py_ssize_t = 1
         # Not even a value for each level would pay for a second group, so that there is one: its
         # value is zero, the goals' weighted mean.
-        if self.centers[0] <= price or most == 1:
+        if n == self.n_levels and (self.centers[0] <= price or most == 1):
             self.found[:] = 0
             self.centers[0] = 0.0
         else:
             n_groups = self.segmenter.group(
                 self.kind,
-                arrays["goals"],
-                arrays["heavy"],
+                arrays["goals"][:n],
+                arrays["heavy"][:n],
                 arrays["exposures"],
                 most,
                 price,
                 self.min_weight,
-                arrays["found"],
-                arrays["centers"],
+                arrays["found"][:n],
+                arrays["centers"][:n],
             )[0]
+        for level in range(n, self.n_levels):
+            self.found[level] = n_groups
+            self.centers[n_groups] = self.goals[level]
+            n_groups += 1
         return self._take(n_groups, mean)
 
 

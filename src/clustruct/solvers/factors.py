@@ -73,11 +73,12 @@ class FactorModel:
         self.intercept = 0.0
         self.scores = np.zeros(design.shape[0])
         self.factors = [
-            CodedFactor(codes, n, KINDS[kind], exposure, constraint.min_weight)
-            for codes, n, kind, exposure in zip(
-                design.codes, design.n_levels, constraint.kinds, constraint.exposures(), strict=True
+            CodedFactor(codes, n, rows.size, KINDS[kind], exposure, constraint.min_weight)
+            for codes, n, kind, (rows, exposure) in zip(
+                design.codes, design.n_levels, constraint.kinds, constraint.levels(), strict=True
             )
         ]
+        self.n_alone = sum(design.n_levels) - sum(f.n_shared for f in self.factors)
         self._monotone = not constraint.refits
         if response.fit_intercept:
             rows = (response.target, self.scores[:, None], self.shares)
@@ -197,10 +198,13 @@ class FactorModel:
     def _breaks_order(self, active: Sequence[int], parts: Sequence[slice], values: Floats) -> bool:
         """Whether values of a monotone factor would be out of order."""
         signs = {KINDS["rising"]: 1.0, KINDS["falling"]: -1.0}
-        return any(
-            bool((signs.get(self.factors[j].kind, 0.0) * np.diff(values[mine]) < 0.0).any())
-            for j, mine in zip(active, parts, strict=False)
-        )
+        for j, mine in zip(active, parts, strict=False):
+            factor = self.factors[j]
+            alone = self.design.n_levels[j] - factor.n_shared
+            ordered = values[mine][: factor.n_groups - alone]
+            if (signs.get(factor.kind, 0.0) * np.diff(ordered) < 0.0).any():
+                return True
+        return False
 
     # ---- The problem itself
 
@@ -212,12 +216,17 @@ class FactorModel:
         """Number of groups of each factor."""
         return np.array([factor.n_groups for factor in self.factors], dtype=np.intp)
 
+    def shared_groups(self) -> Labels:
+        """The same without levels that have a group each."""
+        alone = [n - f.n_shared for n, f in zip(self.design.n_levels, self.factors, strict=True)]
+        return self.groups() - np.array(alone, dtype=np.intp)
+
     def value(self, price: float) -> float:
         """The objective, with the price of groups after the first of each factor."""
         losses = self.response.loss.value(self.response.target, self.scores[:, None])
         W = self.W()
         ridge = 0.5 * float(self.penalties @ np.square(W[:, 0]))
-        extra = int(self.groups().sum()) - len(self.factors)
+        extra = int(self.groups().sum()) - len(self.factors) - self.n_alone
         return float(self.shares @ losses) + ridge + price * extra
 
     def labels(self) -> Labels:
@@ -246,13 +255,9 @@ class FactorModel:
         """Cost of each factor with 1, 2, ..., `most` groups while the others are held."""
         found = []
         for factor, alpha in zip(self.factors, self.alphas, strict=True):
-            goals, heavy = factor.aim(self.rows, alpha, self.total)
-            segmenter = Segmenter(goals.size)
-            exposures = factor.array("exposures")
-            least = factor.min_weight
-            found.append(
-                segmenter.costs(factor.kind, goals, heavy, exposures, min(most, goals.size), least)
-            )
+            goals, heavy = (a[: factor.n_shared] for a in factor.aim(self.rows, alpha, self.total))
+            about = (factor.array("exposures"), min(most, goals.size), factor.min_weight)
+            found.append(Segmenter(goals.size).costs(factor.kind, goals, heavy, *about))
         return found
 
 
@@ -276,7 +281,7 @@ class FactorDescent:
 
     def start(self) -> State:
         """Where the model is."""
-        within = bool((self._model.groups() <= self._limits).all())
+        within = bool((self._model.shared_groups() <= self._limits).all())
         return State(objective=self._model.value(self._price) if within else np.inf)
 
     def advance(self, state: State) -> State:
@@ -323,9 +328,9 @@ def fit_factors(
     Without such a model the fit begins with all factors out, and comes down by halving prices.
     """
     quiet = replace(budget, monitor=lambda iteration: None, quiet=True)
-    most = np.array(objective.data.n_levels, dtype=np.intp)
     cold = model is None
     model = FactorModel(objective, constraint) if model is None else model
+    most = np.array([factor.n_shared for factor in model.factors], dtype=np.intp)
 
     def descend(price: float, limits: Labels, budget: Budget) -> Run[Any]:
         return drive(FactorDescent(objective, model, price, limits), budget)
@@ -369,11 +374,11 @@ def _shares(model: FactorModel, total: int, descend: Any, quiet: Budget) -> Labe
     The price falls until there are more groups than that; the rest is shared out by what the
     factors would gain while the others are held.
     """
-    most = np.array(model.design.n_levels, dtype=np.intp)
+    most = np.array([factor.n_shared for factor in model.factors], dtype=np.intp)
     kept = model.snapshot()
     for price in _halvings(model, 0.0):
         descend(price, most, quiet)
-        if model.groups().sum() > total:
+        if model.shared_groups().sum() > total:
             break
         kept = model.snapshot()
     model.restore(kept)

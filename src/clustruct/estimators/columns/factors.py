@@ -175,6 +175,27 @@ class FactorColumns:
         sizes = [*(len(each.levels) for each in self.factors), len(self.numeric)]
         return np.repeat([*range(len(self.factors)), -1], sizes)
 
+    @property
+    def members(self) -> list[Indices]:
+        """Weights that each factor may group: of all levels, without missing ones in an order."""
+        blocks = self.blocks
+        found = [np.flatnonzero(blocks == f) for f in range(len(self.factors))]
+        return [
+            rows[[level is not None or each.kind == "nominal" for level in each.levels]]
+            for each, rows in zip(self.factors, found, strict=True)
+        ]
+
+    @property
+    def exposure(self) -> Floats:
+        """Weight of each level as a part of what its groups need; one where nothing is needed."""
+        parts = [
+            self.total * each.shares / each.min_weight
+            if each.min_weight > 0.0
+            else np.ones(len(each.levels))
+            for each in self.factors
+        ]
+        return np.concatenate([*parts, np.ones(len(self.numeric))])
+
     def encode(self, X: Any) -> FactorDesign:
         """The design of new data, in which rows of unknown levels have the mean of all levels."""
         columns = columns_of(X, self.names)

@@ -8,9 +8,9 @@ and of nonzero weights.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -292,7 +292,8 @@ def check_prices(
         return tuple(Price(float(price)) for price in fits)
     if prices != "auto":
         raise ValueError(f"prices={prices!r} is no grid. Give 'auto' or positive numbers.")
-    first = largest_price(FactorModel(objective, _factor_constraint(factors, Price(1.0))))
+    constraint = _factor_constraint(factors, Price(1.0))
+    first = largest_price(FactorModel(objective, cast(FactorClustered, constraint)))
     first = first if first > 0.0 else 1.0
     return tuple(Price(float(p)) for p in np.geomspace(first, SMALLEST_PRICE * first, N_PRICES))
 
@@ -308,7 +309,7 @@ def choose_constraint(
     cluster: Cluster = cluster_values,
 ) -> FeatureConstraint:
     """The set that the weights are kept in; `cluster` is exact k-means, where it is fastest."""
-    if isinstance(blocks, FactorColumns) and n_clusters is not None and n_nonzero is None:
+    if isinstance(blocks, FactorColumns) and n_nonzero is None:
         return _factor_constraint(blocks, n_clusters)
     if isinstance(n_clusters, Price):
         raise ValueError(
@@ -322,9 +323,7 @@ def choose_constraint(
                 f"{'Factors' if factors else 'blocks'} and n_nonzero={n_nonzero} cannot be "
                 "combined: no exact projection is known for both. Leave one of them None."
             )
-        if isinstance(blocks, FactorColumns):
-            return Free()
-        return _block_constraint(n_features, n_clusters, blocks)
+        return _block_constraint(n_features, n_clusters, cast(ArrayLike, blocks))
     if isinstance(n_clusters, Mapping):
         raise ValueError(
             "n_clusters is a mapping, which needs blocks: one id for each feature. "
@@ -339,27 +338,27 @@ def choose_constraint(
     return SparseClustered(n_clusters, n_kept)
 
 
-def _factor_constraint(
-    factors: FactorColumns, n_clusters: int | Mapping[Any, int] | Price
-) -> FactorClustered:
+def _factor_constraint(columns: FactorColumns, n_clusters: Count) -> FactorClustered | Free:
     """Groups inside factors: as many as asked for in all or for each, or as many as pay."""
-    ends = np.cumsum([0, *(len(factor.levels) for factor in factors.factors)])
-    places = [np.arange(*pair) for pair in pairwise(ends)]
-    kinds = [FACTOR_KINDS[factor.kind] for factor in factors.factors]
-    # In units of the least weight of each factor; levels of factors without one have enough.
-    exposure, limited = np.ones(factors.n_weights), False
-    for factor, rows in zip(factors.factors, places, strict=True):
-        if factor.min_weight > 0.0:
-            exposure[rows] = factor.shares * (factors.total / factor.min_weight)
-            limited = True
-    names = [factor.name for factor in factors.factors]
+    kinds, members = [FACTOR_KINDS[factor.kind] for factor in columns.factors], columns.members
+    limited = any(factor.min_weight > 0.0 for factor in columns.factors)
+    names = [factor.name for factor in columns.factors]
+    price, counts = 0.0, None
+    if isinstance(n_clusters, Price):
+        price = n_clusters.value
+    elif n_clusters is not None:
+        counts = _counts(names, n_clusters, "factor")
+    elif limited or not all(kind.moves for kind in kinds):
+        counts = np.array([rows.size for rows in members], dtype=np.intp)
+    else:
+        return Free()
     return FactorClustered(
-        list(zip(kinds, places, strict=True)),
-        factors.n_weights,
-        None if isinstance(n_clusters, Price) else _counts(names, n_clusters, "factor"),
-        price=n_clusters.value if isinstance(n_clusters, Price) else 0.0,
-        exposure=exposure,
-        min_weight=1.0 if limited else 0.0,
+        list(zip(kinds, members, strict=True)),
+        columns.n_weights,
+        counts,
+        price=price,
+        exposure=columns.exposure if limited else None,
+        min_weight=float(limited),
     )
 
 

@@ -132,9 +132,11 @@ class Search(SearchFace, FeatureCluster):
         objective = samples.divide(folds.each, self)
         method = self._method(objective.shape)
         grid = self._grid(objective)
-        grid.constraints(objective.shape[0], self._blocks())  # complains before the work begins
+        # They complain before the work begins.
+        constraints = grid.constraints(objective.shape[0], self._blocks()).values()
         if self.criterion == "cv":
-            plan = self._plan(grid, method, samples.response.loss)
+            refits = all(map(may_refit, constraints))
+            plan = self._plan(grid, method, samples.response.loss, refits=refits)
             with threadpool_limits(1):  # as in the fits, for the same bits everywhere
                 works = samples.works(folds.each, plan)
             use = by_folds(works, plan, self.n_jobs, objective)
@@ -159,8 +161,8 @@ class Search(SearchFace, FeatureCluster):
         prices = check_prices(self.prices, cast(FactorObjective, objective), factors)
         return Grid(prices, alphas, (None,), strengths=strengths)
 
-    def _plan(self, grid: Grid, method: Method, fitted: Loss) -> Plan:
-        """What is done on every fold."""
+    def _plan(self, grid: Grid, method: Method, fitted: Loss, *, refits: bool) -> Plan:
+        """What is done on every fold; groups get other values only where these may be refitted."""
         model, classes = self._as_plain(), getattr(self, "classes_", None)
         fractions = check_values(
             "relax",
@@ -169,7 +171,7 @@ class Search(SearchFace, FeatureCluster):
             "Give numbers above 0 and up to 1.",
         )
         relax = tuple(float(value) for value in fractions)
-        if self.constraint is not None and not may_refit(self.constraint):
+        if not refits:
             relax = (1.0,)  # values of groups have to stay as they are
         if isinstance(grid.n_clusters[0], Price):
             relax = (1.0,)  # alphas are tried one by one

@@ -75,9 +75,7 @@ class Entries:
         frame = self.frame(fit_intercept, loss.centred)
         shifted = self.has_offset and loss.has_identity_link
         loss = loss.with_targets(
-            self.design.map(
-                lambda a: (a.y - a.offset if shifted else a.y)[:, None], self.targets
-            ),
+            self.design.map(lambda a: (a.y - a.offset if shifted else a.y)[:, None], self.targets),
             self.design.map(lambda a: a.weights / frame.total, self.targets),
             self.design.fold,
         )
