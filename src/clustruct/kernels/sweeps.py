@@ -38,6 +38,7 @@ class CodedFactor:
     kind = cython.declare(cython.int, visibility="public")
     min_weight = cython.declare(cython.double, visibility="public")
     n_groups = cython.declare(cython.Py_ssize_t, visibility="public")
+    spread: cython.double
     segmenter: object
     # Arrays as callers see them, and as the loops do.
     arrays: dict
@@ -190,8 +191,9 @@ class CodedFactor:
     def _aim(self, alpha: cython.double, total: cython.double) -> cython.double:
         """Write the problem of this factor alone from its sums; return how the intercept moves.
 
-        ``total`` is the sum of all shares. The explained part at best, with a value for each level,
-        goes to ``centers[0]``.
+        ``total`` is the sum of all shares, infinite if there is no intercept. The value of one
+        group of all levels goes to ``centers[0]``; what more a value for each level would explain,
+        to ``spread``.
         """
         mean: cython.double = 0.0
         for level in range(self.n_levels):
@@ -199,12 +201,17 @@ class CodedFactor:
             mean += self.sums[level]
         mean /= total
         most: cython.double = 0.0
+        all_left: cython.double = 0.0
+        all_heavy: cython.double = 0.0
         for level in range(self.n_levels):
             left = self.sums[level] - self.weights[level] * mean
             self.heavy[level] = self.weights[level] + alpha
             self.goals[level] = left / self.heavy[level] if self.heavy[level] > 0.0 else 0.0
             most += left * self.goals[level]
-        self.centers[0] = 0.5 * most
+            all_left += left
+            all_heavy += self.heavy[level]
+        self.centers[0] = all_left / all_heavy if all_heavy > 0.0 else 0.0
+        self.spread = 0.5 * (most - all_left * self.centers[0])
         return mean
 
     @cython.cfunc
@@ -228,11 +235,9 @@ class CodedFactor:
         n: cython.Py_ssize_t = self.n_shared
         arrays = self.arrays
         n_groups: cython.Py_ssize_t = 1
-        # Not even a value for each level would pay for a second group, so that there is one: its
-        # value is zero, the goals' weighted mean.
-        if n == self.n_levels and (self.centers[0] <= price or most == 1):
+        # Where not even a value for each level would pay for a second group, there is one.
+        if n == self.n_levels and (self.spread <= price or most == 1):
             self.found[:] = 0
-            self.centers[0] = 0.0
         else:
             n_groups = self.segmenter.group(
                 self.kind,
@@ -268,7 +273,8 @@ def sweep(
     factors : list of CodedFactor
         The factors; their groups and values change.
     rows, shares : ndarray of float64, shape (n,)
-        Residuals times shares, changed in place, and shares, whose sum is ``total``.
+        Residuals times shares, changed in place, and shares, whose sum is ``total`` (infinite if
+        there is no intercept).
     alphas : ndarray of float64
         The ridge on the levels of each factor.
     limits : ndarray of intp

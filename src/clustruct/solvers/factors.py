@@ -97,7 +97,7 @@ class FactorModel:
             bend = loss.hessian_product(target, scores, np.ones_like(scores))[:, 0]
             least = SETTINGS.least_curvature * float(self.shares @ bend)
             self.weights = stiffness * self.shares * np.maximum(bend, least)
-        self.total = float(self.weights.sum())
+        self.total = float(self.weights.sum()) if self.response.fit_intercept else np.inf
         for factor in self.factors:
             factor.weigh(self.weights)
 
@@ -118,7 +118,9 @@ class FactorModel:
 
     def _fit_values(self) -> None:
         """Fit the values of all groups, the numeric weights and the intercept together."""
-        active = [j for j, factor in enumerate(self.factors) if factor.n_groups > 1]
+        # With an intercept, a single group has the value zero.
+        least = 2 if self.response.fit_intercept else 1
+        active = [j for j, factor in enumerate(self.factors) if factor.n_groups >= least]
         sizes = [self.factors[j].n_groups for j in active]
         ends = np.cumsum([0, *sizes, self.numeric.size])
         if not ends[-1]:
@@ -351,14 +353,12 @@ def fit_factors(
 
 def largest_price(model: FactorModel) -> float:
     """The price above which no factor comes in, from where all are out."""
-    explained = [
-        0.5 * float(heavy @ np.square(goals))
-        for goals, heavy in (
-            factor.aim(model.rows, alpha, model.total)
-            for factor, alpha in zip(model.factors, model.alphas, strict=True)
-        )
-    ]
-    return max(explained, default=0.0)
+    found = 0.0
+    for factor, alpha in zip(model.factors, model.alphas, strict=True):
+        goals, heavy = factor.aim(model.rows, alpha, model.total)
+        mean = float(heavy @ goals) / float(heavy.sum())
+        found = max(found, 0.5 * float(heavy @ np.square(goals - mean)))
+    return found
 
 
 def _halvings(model: FactorModel, last: float) -> Floats:
@@ -414,7 +414,7 @@ def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> F
     unit = objective.response.loss.noise(1, 1.0).n_parameters == 0
     noise = 1.0 / n_samples if unit else 0.5 * spread
     effects = [np.zeros(n) for n in objective.data.n_levels]
-    tau = np.full(len(effects), spread * n_samples / total / len(effects))
+    tau = np.full(len(effects), spread * n_samples / float(weights.sum()) / len(effects))
     tau = np.maximum(tau, np.finfo(np.float64).tiny)
     for _ in range(SETTINGS.n_strengths):
         before, unknown = tau.copy(), 0.0
@@ -431,7 +431,7 @@ def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> F
             noise = (float(np.sum(np.square(rows) / divisor)) + unknown) / n_samples
         if np.abs(np.log(tau / before)).max() < SETTINGS.strengths_tol:
             break
-    ridges = np.minimum(noise / tau, SETTINGS.strongest * total)
+    ridges = np.minimum(noise / tau, SETTINGS.strongest * float(weights.sum()))
     numeric = SETTINGS.numeric_ridge * objective.data.moments(objective.response.shares)[1]
     relative = np.concatenate(
         [np.repeat(ridges, objective.data.n_levels), numeric[objective.data.offsets[-1] :]]
