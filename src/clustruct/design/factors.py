@@ -34,6 +34,8 @@ class FactorDesign(LocalDesign):
     offsets (F + 1,): first column of each factor, and of the numeric columns.
     """
 
+    has_levels = True
+
     def __init__(
         self,
         codes: Sequence[Codes],

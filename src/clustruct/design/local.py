@@ -97,10 +97,12 @@ class Design(Operator):
     n_entries: stored numbers, a measure of the cost of one product.
     is_sparse: whether zeros are left out.
     on_host: whether rows are on the host, as NumPy arrays; the design is then a `LocalDesign`.
+    has_levels: whether columns are levels of factors; the design is then a `FactorDesign`.
     """
 
     n_entries: int
     is_sparse: bool = False
+    has_levels: bool = False
     on_host: bool = False
 
     def attach(self, values: Any, name: str = "rows", check: Check | None = None) -> Rows:

@@ -19,6 +19,8 @@ import numpy as np
 
 from clustruct.kernels.segments import Segmenter
 
+INFINITY = cython.declare(cython.double, float("inf"))
+
 
 @cython.cclass
 class CodedFactor:
@@ -210,7 +212,9 @@ class CodedFactor:
             most += left * self.goals[level]
             all_left += left
             all_heavy += self.heavy[level]
-        self.centers[0] = all_left / all_heavy if all_heavy > 0.0 else 0.0
+        # With an intercept nothing is left for all levels together, but for rounding.
+        alone: cython.bint = total == INFINITY and all_heavy > 0.0
+        self.centers[0] = all_left / all_heavy if alone else 0.0
         self.spread = 0.5 * (most - all_left * self.centers[0])
         return mean
 

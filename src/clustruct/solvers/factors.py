@@ -35,10 +35,9 @@ class SweepSettings:
     # Sweeps in a row before values are fitted together, and rounds of both.
     n_sweeps: int = 4
     n_rounds: int = 30
-    # A Newton step that raises the objective is repeated with twice the curvature, so many times.
-    n_stiffened: int = 8
-    # Curvature of a row below this share of the mean one counts as that much.
-    least_curvature: float = 1e-6
+    # Rows have at least this share of the curvature of the loss. A step that raises the objective
+    # is repeated with a larger share; at one, a bounded loss lies below its quadratic model.
+    curvatures: tuple[float, ...] = (1e-6, 1e-3, 1e-2, 0.1, 0.3, 1.0, 4.0, 16.0, 64.0)
     # Added to the diagonal of the joint fit, as a share of its mean: effects of two factors may be
     # confounded.
     grain: float = 1e-11
@@ -88,15 +87,15 @@ class FactorModel:
 
     # ---- The quadratic model
 
-    def expand(self, stiffness: float = 1.0) -> None:
+    def expand(self, stiffness: int = 0) -> None:
         """Expand the loss at the scores: Newton's weights and residuals of all rows."""
         loss, target, scores = self.response.loss, self.response.target, self.scores[:, None]
         self.rows = -self.shares * loss.gradient(target, scores)[:, 0]
         self.weights = self.shares
         if not loss.quadratic:
             bend = loss.hessian_product(target, scores, np.ones_like(scores))[:, 0]
-            least = SETTINGS.least_curvature * float(self.shares @ bend)
-            self.weights = stiffness * self.shares * np.maximum(bend, least)
+            least = SETTINGS.curvatures[stiffness] * loss.curvature
+            self.weights = self.shares * np.maximum(bend, least)
         self.total = float(self.weights.sum()) if self.response.fit_intercept else np.inf
         for factor in self.factors:
             factor.weigh(self.weights)
@@ -279,7 +278,7 @@ class FactorDescent:
         self._model = model
         self._price = price
         self._limits = limits
-        self._stiffness = 1.0
+        self._stiffness = 0
 
     def start(self) -> State:
         """Where the model is."""
@@ -293,20 +292,20 @@ class FactorDescent:
             model.descend(self._price, self._limits)
             return State(objective=min(model.value(self._price), state.objective), done=True)
         before = model.snapshot()
-        for _ in range(SETTINGS.n_stiffened):
+        while True:
             model.descend(self._price, self._limits)
             value = model.value(self._price)
             if value <= state.objective:
                 break
             model.restore(before)
-            self._stiffness *= 2.0
+            if self._stiffness + 1 == len(SETTINGS.curvatures):
+                return State(objective=state.objective, gain=0.0, done=True)
+            self._stiffness += 1
             model.expand(self._stiffness)
-        else:
-            return State(objective=state.objective, gain=0.0, done=True)
+        gain = gain_of(state.objective, value) if np.isfinite(state.objective) else np.inf
+        self._stiffness = max(self._stiffness - 1, 0)
         model.expand(self._stiffness)
-        if not np.isfinite(state.objective):
-            return State(objective=value)
-        return State(objective=value, gain=gain_of(state.objective, value))
+        return State(objective=value, gain=gain)
 
     def solution(self, state: State) -> Solution:
         """The weights and groups of the model."""

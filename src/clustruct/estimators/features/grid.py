@@ -213,8 +213,8 @@ def itself(outcome: FeatureOutcome) -> FeatureOutcome:
 
 def choose_objective(design: Design, response: Response, alpha: float) -> Objective:
     """By codes for factors; by the Gram matrix where it is small and pays."""
-    if isinstance(design, FactorDesign):
-        return FactorObjective(design, response, float(alpha))
+    if design.has_levels:
+        return FactorObjective(cast(FactorDesign, design), response, float(alpha))
     n, d = design.shape
     if response.loss.quadratic and gram_pays(n, d):
         return quadratic_objective(design, response, np.full(d, float(alpha)))
