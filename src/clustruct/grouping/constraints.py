@@ -34,6 +34,20 @@ class Places:
     n_nonzero: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How many groups there may be, for proofs that go through all groupings.
+
+    blocks (d,): block of each row, 0 to B - 1, inside of which rows may share; -1 for rows alone.
+    most (B,): groups of each block.
+    total: groups of all blocks together.
+    """
+
+    blocks: Labels
+    most: Labels
+    total: int
+
+
 class Constraint(Protocol):
     """A set of matrices with a few distinct rows.
 
@@ -110,6 +124,11 @@ class Clustered:
     def places(self, W: Floats) -> Places:
         """Every row may be in every group."""
         return Places(self.project(W).labels, self.n_clusters)
+
+    def limits(self, n_rows: int) -> Limits:
+        """All rows are in one block."""
+        most = min(self.n_clusters, n_rows)
+        return Limits(np.zeros(n_rows, dtype=np.intp), np.array([most], dtype=np.intp), most)
 
 
 class ScaledClustered:
@@ -225,6 +244,18 @@ class BlockClustered:
             first[rows], last[rows] = n_groups, n_groups + count
             n_groups += int(count)
         return Places(labels, n_groups, first, last)
+
+    def limits(self, n_rows: int) -> Limits:
+        """The number of groups in all blocks, or in each."""
+        blocks = np.full(n_rows, -1, dtype=np.intp)
+        for block, rows in enumerate(self._members):
+            blocks[rows] = block
+        sizes = np.array([rows.size for rows in self._members], dtype=np.intp)
+        if not isinstance(self.n_clusters, int):
+            most = np.minimum(self.n_clusters, sizes)
+            return Limits(blocks, most, int(most.sum()))
+        most = np.minimum(self.n_clusters - sizes.size + 1, sizes)
+        return Limits(blocks, most, min(self.n_clusters, int(sizes.sum())))
 
     def explained(self, P: Floats) -> float:
         """Column by column, the squared length of the projection."""
