@@ -65,21 +65,19 @@ class SplitSettings:
     """How tangents and weights are found."""
 
     # Sweeps of the semidefinite program for each choice of weights.
-    n_sweeps: int = 20
+    n_sweeps: int = 30
     # No weight falls below this share of the largest common multiple of the diagonal.
-    least_weight: float = 0.02
-    # No variance falls below this share of their mean: a row that all points agree on today may
-    # differ tomorrow.
-    least_variance: float = 0.01
+    least_weight: float = 0.3
+    # Equal variances, with which weights begin, count as so many mixtures, and later ones as at
+    # most so many: the newest mixture always has a say.
+    n_equal: int = 2
+    n_remembered: int = 8
     # How much larger than a block's own mass the term is that fixes its mean.
     fixing: float = 4.0
-    # Shares of the smallest and largest eigenvalue below which a matrix counts as singular.
+    # The least multiple of the diagonal: below it a matrix counts as singular.
     singular: float = 1e-10
-    # The distance of mixture and bound, relative to what is to be proved, that is good enough.
-    close: float = 1e-3
-    # A bound that does not gain this share of what is missing in so many steps is left as it is.
-    patience: int = 8
-    least_progress: float = 0.2
+    # Tangents for each choice of weights.
+    n_steps: int = 40
 
 
 SETTINGS = SplitSettings()
@@ -110,9 +108,10 @@ class Part:
     members: for each block the features that stand for its rows, the anchors first.
     n_anchors, least, most: for each block.
     total: groups of all blocks together.
-    weights (f,): ``d``; a row's weight is the sum over its features.
+    weights, linear (f,), level: the tangent to begin with: ``d``, ``z`` and what is left of the
+        constant, ``constant - u'R u / 2``. Those of a row are the sums over its features.
+    variances (f,), n_mixed: of rows, the mean of so many mixtures.
     points (k, f): feasible points to begin with.
-    start (f,): a ``u`` to begin with.
     """
 
     labels: Labels
@@ -122,8 +121,11 @@ class Part:
     most: tuple[int, ...]
     total: int
     weights: Floats
+    linear: Floats
+    level: float
+    variances: Floats
+    n_mixed: int
     points: Floats
-    start: Floats
 
     def together(self, block: int, row: int, other: int) -> "Part":
         """The groupings that have two rows of a block together; `other` stands for both."""
@@ -201,8 +203,11 @@ def whole(reduced: Reduced, limits: Limits, point: Floats) -> Part:
         most=tuple(limits.most.tolist()),
         total=limits.total,
         weights=np.zeros(size),
+        linear=np.zeros(size),
+        level=-np.inf,
+        variances=np.full(size, 1.0 / max(reduced.mass.sum(), 1e-300)),
+        n_mixed=SETTINGS.n_equal,
         points=point[None, reduced.features],
-        start=free,
     )
     for b, rows in enumerate(members):
         if rows:
@@ -212,23 +217,16 @@ def whole(reduced: Reduced, limits: Limits, point: Floats) -> Part:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A lower bound on a part, and what a proof continues with.
+    """A lower bound on a part: what the groupings leave of the level of a tangent.
 
     value: the bound.
-    start (r,): ``u``.
-    linear (r,): ``z`` at ``u``.
-    points (k, r), shares (k,): the mixture.
-    found: the least objective of the groupings met on the way.
-    groups (f,): the best of these groupings.
+    weights, linear (r,), level: the tangent, as in `Part`.
     """
 
     value: float
-    start: Floats
+    weights: Floats
     linear: Floats
-    points: Floats
-    shares: Floats
-    found: float
-    groups: Labels
+    level: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,157 +246,178 @@ class Choices:
 
 
 class Split:
-    """A part of the groupings, with the matrix of its rows split into ``D`` and ``R``.
+    """A part of the groupings, its matrix split into ``D`` and ``R``, and its best bound so far.
 
-    weights (r,): ``d``; empty if the matrix is singular, and then there is no split.
+    rows (r,): the features that stand for the rows, without blocks of a single row.
+    bound: the best bound.
+    found, groups (f,): the least objective of the groupings met on the way, and that grouping.
     """
 
     def __init__(self, reduced: Reduced, part: Part) -> None:
-        self.part = part
-        self._reduced = reduced
-        self.blocks = [b for b, rows in enumerate(part.members) if len(rows) > 1]
-        self.rows = np.array([i for b in self.blocks for i in part.members[b]], dtype=np.intp)
-        edges = np.cumsum([0, *(len(part.members[b]) for b in self.blocks)])
-        self._slices = [slice(*pair) for pair in pairwise(edges)]
+        self.part, self._reduced = part, reduced
+        self._blocks = [b for b, rows in enumerate(part.members) if len(rows) > 1]
+        self.rows = np.array([i for b in self._blocks for i in part.members[b]], dtype=np.intp)
+        edges = np.cumsum([0, *(len(part.members[b]) for b in self._blocks)])
+        self._slices = [slice(*pair) for pair in pairwise(edges.tolist())]
         self._total = part.total - sum(len(rows) <= 1 for rows in part.members)
-        self._mean = np.zeros((len(self.blocks), self.rows.size))  # sums over blocks
+        self._sums = np.zeros((len(self._blocks), self.rows.size))  # sums over blocks
         for place, each in enumerate(self._slices):
-            self._mean[place, each] = 1.0
+            self._sums[place, each] = 1.0
         place_of = np.full(reduced.mass.size, -1)
         place_of[self.rows] = np.arange(self.rows.size)
         S = (place_of[part.labels][:, None] == np.arange(self.rows.size)).astype(np.float64)
         self._matrix = S.T @ reduced.matrix @ S
         self._linear = S.T @ reduced.linear
         self._mass = S.T @ reduced.mass
-        self._share = self._largest_share()
-        weights = S.T @ part.weights
-        if self.rows.size and not weights.all():
-            weights = self._share * self._mass
-        self._divide(weights)
+        self._share = self._least_eigenvalue(self._matrix) if self.rows.size else 1.0
+        self._variances, self._n_mixed = part.variances[self.rows], part.n_mixed
+        self.found, self.groups = np.inf, part.labels
+        self._points, self._shares = np.zeros((0, self.rows.size)), np.zeros(0)
+        self.bound = self._first_bound(S)
 
     @property
     def is_singular(self) -> bool:
-        """Whether there is no split."""
+        """Whether there is no split: the bound is the unconstrained minimum."""
         return self._share <= SETTINGS.singular
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the part is a single grouping."""
-        return all(len(self.part.members[b]) == self.part.n_anchors[b] for b in self.blocks)
+        """Whether the part is a single grouping: the bound is its objective."""
+        return all(len(self.part.members[b]) == self.part.n_anchors[b] for b in self._blocks)
 
-    def _largest_share(self) -> float:
-        """The largest multiple of the masses with ``D(share mass) <= A``."""
-        return self._least_eigenvalue(self._matrix) if self.rows.size else 1.0
+    def _first_bound(self, S: Floats) -> Bound:
+        """The bound by the part's tangent; without one, by that at the unconstrained minimum."""
+        part, constant = self.part, self._reduced.constant
+        if not self.rows.size:
+            self.found = constant
+            return Bound(constant, self._mass, self._linear, constant)
+        if self.is_leaf:
+            self._add(self._linear, np.arange(self.rows.size))
+            return Bound(self.found, self._mass, self._linear, self.found)
+        fresh = part.level == -np.inf
+        free = linalg.pinvh(self._matrix) @ self._linear if fresh else self._linear
+        if self.is_singular:
+            least = constant - 0.5 * float(self._linear @ free)
+            return Bound(least, self._mass, self._linear, -np.inf)
+        points = part.points[:, self.rows]
+        self._points = points[[self._allows(point) for point in points]]
+        self._shares = np.zeros(len(self._points))
+        if not fresh:
+            self._divide(S.T @ part.weights)
+            return self._tangent(S.T @ part.linear, part.level)
+        self._weigh()
+        return self._tangent(*self._at(free))
 
     def _least_eigenvalue(self, matrix: Floats) -> float:
         """The least eigenvalue relative to ``D(mass)``, beside the constants of blocks."""
         roots = np.sqrt(self._mass)
         scaled = matrix / roots[:, None] / roots
-        constants = self._mean * roots
+        constants = self._sums * roots
         constants /= np.linalg.norm(constants, axis=1, keepdims=True)
         scaled += (np.trace(scaled) + 1.0) * constants.T @ constants
         return float(linalg.eigvalsh(scaled, subset_by_index=[0, 0], check_finite=False)[0])
 
     def _divide(self, weights: Floats) -> None:
-        """Set ``d``, and ``R = A - D(d)``."""
-        self.weights = weights
-        self._totals = self._mean @ weights
-        centred = self._mean * weights
-        self._D = np.diag(weights) - centred.T @ (centred / self._totals[:, None])
+        """Set ``d``, ``D(d)`` and ``R = A - D(d)``."""
+        self._weights = weights
+        shared = self._sums * weights
+        self._means = shared / shared.sum(axis=1, keepdims=True)
+        self._D = np.diag(weights) - shared.T @ self._means
         self._R = self._matrix - self._D
 
-    def reweigh(self, bound: Bound) -> None:
-        """Choose better weights for the variances in a mixture; the bound's mixture stays valid."""
-        points = (
-            bound.points
-            - (
-                self._mean.T @ (self._mean * self.weights @ bound.points.T / self._totals[:, None])
-            ).T
-        )
-        away = points - bound.shares @ points
-        variances = bound.shares @ np.square(away)
-        scale = float(variances @ self._mass)
-        if scale <= 0.0:
-            return
-        # In units of the masses, so that rows of different mass are treated alike.
-        variances = np.maximum(variances, SETTINGS.least_variance * scale / self._mass.sum())
+    def _weigh(self) -> None:
+        """Choose the best weights for the variances, and divide the matrix by them."""
         floor = SETTINGS.least_weight * self._share * self._mass
-        fixing = np.sqrt(SETTINGS.fixing / (self._mean @ self._mass))[:, None]
-        constants = fixing * self._mean * self._mass
+        fixing = np.sqrt(SETTINGS.fixing / (self._sums @ self._mass))[:, None]
+        constants = fixing * self._sums * self._mass
         matrix = self._matrix + constants.T @ constants - np.diag(floor)
-        rank = int(np.sqrt(2.0 * self.rows.size)) + 2
-        rng = np.random.default_rng(0)
-        vectors = rng.standard_normal((self.rows.size, rank))
-        vectors *= np.sqrt(variances / np.square(vectors).sum(axis=1))[:, None]
-        weights = floor + balance(matrix, vectors, variances, SETTINGS.n_sweeps)
-        before = self.weights
+        rank = int(np.sqrt(2.0 * self.rows.size)) + 2  # enough for a solution
+        vectors = np.random.default_rng(0).standard_normal((self.rows.size, rank))
+        vectors *= np.sqrt(self._variances / np.square(vectors).sum(axis=1))[:, None]
+        weights = floor + balance(matrix, vectors, self._variances, SETTINGS.n_sweeps)
         self._divide(weights)
+        # D is concave in d: what is taken from d takes at least as much from D.
         excess = max(0.0, -self._least_eigenvalue(self._R))
         weights = weights - excess * self._mass
-        self._divide(weights if (weights > 0.5 * floor).all() else before)
+        if not (weights > 0.5 * floor).all():  # far from solved
+            weights = self._share * self._mass
+        self._divide(weights)
 
-    def ascend(self, target: float, n_steps: int) -> Bound:
-        """Maximise the bound until it reaches a target, or cannot any more."""
-        part, constant = self.part, self._reduced.constant
+    def reweigh(self) -> None:
+        """Choose weights for the variances of all mixtures so far, the last one included."""
+        centred = self._points - self._points @ self._means.T @ self._sums
+        variances = self._shares @ np.square(centred - self._shares @ centred)
+        size = float(variances @ self._mass)
+        if size > 0.0:
+            share = 1.0 / (self._n_mixed + 1.0)
+            self._variances = (1.0 - share) * self._variances + share * variances / size
+            self._n_mixed = min(self._n_mixed + 1, SETTINGS.n_remembered)
+            self._weigh()
+
+    def ascend(self, target: float, close: float) -> None:
+        """Improve the bound until it reaches a target, or nearly what the weights allow.
+
+        close: how near, as a share of what is missing to the target.
+        """
+        if self.is_leaf or self.is_singular:
+            return
+        for _ in range(SETTINGS.n_steps):
+            heights, R = self._heights(), self._R
+            self._shares = least_mixture(self._points @ R @ self._points.T, heights, self._shares)
+            kept = self._shares > 0.0
+            self._points, self._shares = self._points[kept], self._shares[kept]
+            linear, level = self._at(self._shares @ self._points)
+            # The value of the mixture, which no tangent with these weights can pass.
+            most = 2.0 * self._reduced.constant - level + float(self._shares @ heights[kept])
+            tangent = self._tangent(linear, level)
+            if tangent.value > self.bound.value:
+                self.bound = tangent
+            room = target - self.bound.value
+            if most - self.bound.value <= close * room or room <= 0.0:
+                break
+
+    def _at(self, u: Floats) -> tuple[Floats, float]:
+        """``z`` and the level of the tangent at ``u``."""
+        image = self._R @ u
+        return self._linear - image, self._reduced.constant - 0.5 * float(u @ image)
+
+    def _tangent(self, linear: Floats, level: float) -> Bound:
+        """The bound by a tangent; its minimiser joins the points."""
+        explained, labels = self._oracle(linear)
+        self._add(linear, labels)
+        return Bound(level - explained, self._weights, linear, level)
+
+    def _add(self, linear: Floats, labels: Labels) -> None:
+        """Add the minimiser of a tangent problem, and the best weights of its groups."""
+        Z = (labels[:, None] == np.arange(int(labels.max()) + 1)).astype(np.float64)
+        masses = Z.T @ self._mass
+        system, right = Z.T @ self._matrix @ Z, Z.T @ self._linear
+        # The constant of each block is arbitrary: this term chooses one.
+        blocks = (self._sums @ Z) * masses / masses.sum()
+        system += np.trace(system) * blocks.T @ blocks
+        best = Z @ linalg.lstsq(system, right, check_finite=False)[0]
+        objective = self._reduced.constant + float(
+            0.5 * best @ self._matrix @ best - self._linear @ best
+        )
+        if objective < self.found:
+            self.found, self.groups = objective, self._everywhere(labels)
         if self.is_leaf:
-            found = constant
-            if self.rows.size:
-                found = self._points(self._linear, np.arange(self.rows.size))[1]
-            return Bound(found, part.start, part.start, part.points, np.ones(1), found, part.labels)
-        if self.is_singular:
-            free = linalg.pinvh(self._matrix) @ self._linear
-            value = constant - 0.5 * float(self._linear @ free)
-            return Bound(value, free, free, free[None, :], np.ones(1), np.inf, part.labels)
-        points = part.points[:, self.rows]
-        points = points[[self._allows(point) for point in points]]
-        start = part.start[self.rows]
-        best, best_start, best_linear = -np.inf, start, self._linear
-        found, groups = np.inf, part.labels
-        shares = np.zeros(0)
-        checked = -np.inf
-        for step in range(n_steps):
-            linear = self._linear - self._R @ start
-            explained, labels = self._oracle(linear)
-            value = constant - explained - 0.5 * float(start @ self._R @ start)
-            if value > best:
-                best, best_start, best_linear = value, start, linear
-            new, refitted = self._points(linear, labels)
-            if refitted < found:
-                found, groups = refitted, self._groups(labels)
-            points = np.vstack([points, new])
-            shares = np.append(shares, np.zeros(len(points) - shares.size))
-            shares = self._mix(points, shares)
-            kept = shares > 0.0
-            points, shares = points[kept], shares[kept]
-            start = shares @ points
-            mixed = constant + float(shares @ self._heights(points))
-            mixed += 0.5 * float(start @ self._R @ start)
-            room = target - best
-            # Reached; or as good as it gets; or the mixture shows that it cannot be reached.
-            if room <= 0.0 or mixed - best <= SETTINGS.close * max(room, 0.0):
-                break
-            if mixed < target and mixed - best <= 0.1 * (target - mixed):
-                break
-            if step % SETTINGS.patience == SETTINGS.patience - 1:
-                if best - checked < SETTINGS.least_progress * room:
-                    break
-                checked = best
-        return Bound(best, best_start, best_linear, points, shares, found, groups)
+            return
+        inner = Z @ ((Z.T @ linear) / (Z.T @ self._weights))
+        self._points = np.vstack([self._points, inner, best])
+        self._shares = np.append(self._shares, np.zeros(2))
 
-    def _heights(self, points: Floats) -> Floats:
+    def _heights(self) -> Floats:
         """``w'D w / 2 - c'w`` of each point."""
+        points = self._points
         return 0.5 * np.einsum("ki,ki->k", points @ self._D, points) - points @ self._linear
 
-    def _mix(self, points: Floats, shares: Floats) -> Floats:
-        """The best shares of points."""
-        return least_mixture(points @ self._R @ points.T, self._heights(points), shares)
-
-    def _explained(self, linear: Floats) -> tuple[list[Floats], list[Labels]]:
+    def _explained(self, linear: Floats, weights: Floats) -> tuple[list[Floats], list[Labels]]:
         """What each block explains by its number of groups, and the labels of its rows."""
         tables, labels = [], []
-        for b, each in zip(self.blocks, self._slices, strict=True):
+        for b, each in zip(self._blocks, self._slices, strict=True):
             table, mine = best_groups(
-                linear[each], self.weights[each], self.part.n_anchors[b], self.part.most[b]
+                linear[each], weights[each], self.part.n_anchors[b], self.part.most[b]
             )
             table[: self.part.least[b]] = -np.inf
             tables.append(table)
@@ -407,7 +426,7 @@ class Split:
 
     def _oracle(self, linear: Floats) -> tuple[float, Labels]:
         """The most that a grouping of the part explains, and its groups."""
-        tables, labels = self._explained(linear)
+        tables, labels = self._explained(linear, self._weights)
         counts = [table.size - 1 for table in tables]
         if sum(counts) > self._total:
             counts = cheapest_shares([-table[1:] for table in tables], self._total).tolist()
@@ -418,24 +437,7 @@ class Split:
             first += int(mine[count].max()) + 1
         return explained, np.concatenate(chosen)
 
-    def _points(self, linear: Floats, labels: Labels) -> tuple[Floats, float]:
-        """The minimiser of the tangent problem, the best weights of its groups, their objective."""
-        n_groups = int(labels.max()) + 1
-        Z = (labels[:, None] == np.arange(n_groups)).astype(np.float64)
-        weights = Z.T @ self.weights
-        inner = (Z.T @ linear) / weights
-        system, right = Z.T @ self._matrix @ Z, Z.T @ self._linear
-        # The constant of each block is arbitrary: its groups' values sum to zero.
-        blocks = (self._mean @ Z) * weights / weights.sum()
-        system += np.trace(system) * blocks.T @ blocks
-        values = linalg.lstsq(system, right, check_finite=False)[0]
-        refitted = values @ Z.T
-        objective = self._reduced.constant + 0.5 * float(
-            refitted @ self._matrix @ refitted - 2.0 * self._linear @ refitted
-        )
-        return np.stack([inner @ Z.T, refitted]), objective
-
-    def _groups(self, labels: Labels) -> Labels:
+    def _everywhere(self, labels: Labels) -> Labels:
         """A label for each feature from those of the rows."""
         groups = self.part.labels.copy()
         first = {}
@@ -447,7 +449,7 @@ class Split:
     def _allows(self, point: Floats) -> bool:
         """Whether a point is in the part."""
         used = 0
-        for b, each in zip(self.blocks, self._slices, strict=True):
+        for b, each in zip(self._blocks, self._slices, strict=True):
             count = np.unique(point[each]).size
             anchors = point[each][: self.part.n_anchors[b]]
             if count > self.part.most[b] or np.unique(anchors).size < anchors.size:
@@ -455,22 +457,22 @@ class Split:
             used += max(count, self.part.least[b])
         return used <= self._total
 
-    def choices(self, bound: Bound) -> list[Choices]:
-        """Bounds after one more decision, by the tangent at hand."""
-        linear = bound.linear
-        tables = self._explained(linear)[0]
-        level = self._reduced.constant - 0.5 * float(bound.start @ self._R @ bound.start)
+    def choices(self) -> list[Choices]:
+        """Bounds after one more decision, by the best tangent; none without a tangent."""
+        if self.is_leaf or self.is_singular:
+            return []
+        linear, weights, level = self.bound.linear, self.bound.weights, self.bound.level
+        tables = self._explained(linear, weights)[0]
         found = []
-        for place, (b, each) in enumerate(zip(self.blocks, self._slices, strict=True)):
+        for place, (b, each) in enumerate(zip(self._blocks, self._slices, strict=True)):
             rest = _joined(tables[:place] + tables[place + 1 :], self._total)
-            table = tables[place]
-            left = np.maximum(self._total - np.arange(table.size), -1)
+            left = np.maximum(self._total - np.arange(tables[place].size), -1)
             others = np.append(rest, -np.inf)[left]  # the last entry is for too many groups
             joined = explained_if(
-                linear[each], self.weights[each], self.part.n_anchors[b], table.size - 1
+                linear[each], weights[each], self.part.n_anchors[b], self.part.most[b]
             )
             joined[:, :, : self.part.least[b]] = -np.inf
-            by_count = table + others
+            by_count = tables[place] + others
             found.append(
                 Choices(
                     block=b,
@@ -481,8 +483,20 @@ class Split:
             )
         return found
 
-    def full(self, values: Floats) -> Floats:
-        """Numbers for features from those of rows, in the last axis; zero outside."""
+    def continued(self) -> Part:
+        """The part with the tangent, the variances and the points found, for parts of it."""
+        return replace(
+            self.part,
+            weights=self._full(self.bound.weights),
+            linear=self._full(self.bound.linear),
+            level=self.bound.level,
+            variances=self._full(self._variances),
+            n_mixed=self._n_mixed,
+            points=self._full(self._points),
+        )
+
+    def _full(self, values: Floats) -> Floats:
+        """Numbers for features from those of rows, in the last axis; zero elsewhere."""
         padded = np.zeros((*values.shape[:-1], self._reduced.mass.size))
         padded[..., self.rows] = values
         return padded

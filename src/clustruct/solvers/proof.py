@@ -33,7 +33,6 @@ from clustruct.grouping.constraints import FeatureConstraint, Limits
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.relaxations.split import (
-    Bound,
     Choices,
     Part,
     Split,
@@ -52,11 +51,11 @@ class ProofSettings:
     # relative to the objective of zero weights.
     equal: float = 1e-9
     rounding: float = 1e-13
-    # Tangents of a node, and how often the first node chooses its weights.
-    n_steps: int = 40
-    n_weighings: int = 4
-    # Up to this many rows the node's matrices are worth their time.
-    most_rows: int = 300
+    # How near the bound of a node comes to what its weights allow; see `Split.ascend`.
+    close: float = 0.1
+    # How often the first node chooses its weights, and how often the others do.
+    n_first_weighings: int = 8
+    n_weighings: int = 1
 
 
 SETTINGS = ProofSettings()
@@ -116,9 +115,7 @@ def prove(
         step = ProofStep(n_nodes, search.n_open, search.value, search.bound, seconds)
         stopped = bool(callback(step)) if callback is not None else False
         stopped = stopped or (time_limit is not None and seconds > time_limit)
-    return ProofResult(
-        search.solution, search.bound, n_nodes, not search.is_open, search.improved
-    )
+    return ProofResult(search.solution, search.bound, n_nodes, not search.is_open, search.improved)
 
 
 class _Search:
@@ -132,8 +129,10 @@ class _Search:
         self.improved = False
         part = whole(self._reduced, limits, solution.point.W[:, 0])
         self._nodes: list[tuple[float, int, Part]] = [(-np.inf, next(self._numbers), part)]
-        self._n_weighings = SETTINGS.n_weighings
-        self._least_leaf = np.inf  # of single groupings whose objective is the target's but for rounding
+        self._n_weighings = SETTINGS.n_first_weighings
+        self._least_leaf = (
+            np.inf
+        )  # of single groupings whose objective is the target's but for rounding
 
     @property
     def value(self) -> float:
@@ -163,55 +162,45 @@ class _Search:
 
     def advance(self) -> None:
         """Bound the node with the least bound, and close or divide it."""
-        before, _, part = heapq.heappop(self._nodes)
+        least, _, part = heapq.heappop(self._nodes)
         while True:
-            split, bound = self._bounded(part)
-            self._offer(bound)
-            value = max(before, bound.value)
-            if value >= self.target:
+            split = self._bounded(part)
+            least = max(least, split.bound.value)
+            if least >= self.target:
                 return
-            choices = [] if split.is_singular else split.choices(bound)
             if split.is_leaf:
-                self._least_leaf = min(self._least_leaf, value)
+                self._least_leaf = min(self._least_leaf, least)
                 return
-            part = replace(
-                part,
-                weights=split.full(split.weights),
-                points=split.full(bound.points),
-                start=split.full(bound.start),
-            )
-            decided = settle(part, choices, self.target)
+            choices, before = split.choices(), split.continued()
+            decided = settle(before, choices, self.target)
             if decided is None:
                 return
-            if decided is part:
+            if decided is before:
                 break
-            before, part = value, decided
-        for least, child in branches(part, choices, self.target):
-            heapq.heappush(self._nodes, (max(value, least), next(self._numbers), child))
+            part = decided
+        for bound, child in branches(before, choices, self.target):
+            heapq.heappush(self._nodes, (max(least, bound), next(self._numbers), child))
 
-    def _bounded(self, part: Part) -> tuple[Split, Bound]:
+    def _bounded(self, part: Part) -> Split:
         """The bound of a node, with weights that suit it."""
         split = Split(self._reduced, part)
-        bound = split.ascend(self.target, SETTINGS.n_steps)
-        weighings, self._n_weighings = self._n_weighings, 1
+        split.ascend(self.target, SETTINGS.close)
+        self._offer(split)
+        weighings, self._n_weighings = self._n_weighings, SETTINGS.n_weighings
         for _ in range(weighings):
-            if bound.value >= self.target or split.is_singular or not split.rows.size:
+            if split.bound.value >= self.target or split.is_leaf or split.is_singular:
                 break
-            self._offer(bound)
-            split.reweigh(bound)
-            part = replace(part, points=split.full(bound.points), start=split.full(bound.start))
-            split.part = part
-            again = split.ascend(self.target, SETTINGS.n_steps)
-            bound = replace(again, value=max(again.value, bound.value))
-        return split, bound
+            split.reweigh()
+            split.ascend(self.target, SETTINGS.close)
+            self._offer(split)
+        return split
 
-    def _offer(self, bound: Bound) -> None:
+    def _offer(self, split: Split) -> None:
         """Take the best grouping of a node if it is better than all before."""
-        if bound.found >= self.target:
+        if split.found >= self.target:
             return
-        labels = self._labels(bound.groups)
-        n_groups = int(labels.max()) + 1
-        point = self._objective.refit(labels, n_groups, 0.0)
+        labels = self._labels(split.groups)
+        point = self._objective.refit(labels, int(labels.max()) + 1, 0.0)
         if point.value < self.target:
             self.solution, self.improved = Solution(point, labels), True
 
@@ -252,9 +241,7 @@ def settle(part: Part, choices: list[Choices], target: float) -> Part | None:
     return part
 
 
-def branches(
-    part: Part, choices: list[Choices], target: float
-) -> Iterator[tuple[float, Part]]:
+def branches(part: Part, choices: list[Choices], target: float) -> Iterator[tuple[float, Part]]:
     """The parts that the most telling decision leaves, with their bounds."""
     best, decision = -np.inf, None
     for each in choices:
