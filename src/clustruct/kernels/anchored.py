@@ -73,6 +73,7 @@ def explained_if(
     weights: cython.double[::1],
     n_anchors: cython.Py_ssize_t,
     most: cython.Py_ssize_t,
+    rows: cython.Py_ssize_t[::1],
 ):
     """What is explained if one free row joins an anchor, or becomes one.
 
@@ -80,21 +81,22 @@ def explained_if(
     ----------
     linear, weights, n_anchors, most
         As for `best_groups`.
+    rows : ndarray of intp, shape (r,)
+        The free rows to try.
 
     Returns
     -------
-    ndarray of float64, shape (m - n_anchors, n_anchors + 1, most + 1)
-        What at most ``k`` groups explain, for each free row and each anchor that it joins; the
+    ndarray of float64, shape (r, n_anchors + 1, most + 1)
+        What at most ``k`` groups explain, for each of these rows and each anchor that it joins; the
         last entry is for one more anchor.
     """
-    n_free: cython.Py_ssize_t = linear.shape[0] - n_anchors
-    explained_array = np.full((n_free, n_anchors + 1, most + 1), NEVER)
+    explained_array = np.full((rows.shape[0], n_anchors + 1, most + 1), NEVER)
     explained: cython.double[:, :, ::1] = explained_array
     program: _Program = _Program(linear, weights, n_anchors, most)
     with cython.nogil:
-        for row in range(n_free):
+        for row in range(rows.shape[0]):
             for anchor in range(n_anchors + 1):
-                program._read(row, anchor)
+                program._read(rows[row], anchor)
                 program._fill()
                 for k in range(1, most + 1):
                     program._answer(k, explained[row, anchor])
@@ -146,9 +148,8 @@ class _Program:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _read(self, row: cython.Py_ssize_t, anchor: cython.Py_ssize_t) -> cython.void:
-        """Sort the rows in; the free row of that number, if any, joins an anchor or becomes one."""
-        taken: cython.Py_ssize_t = self.n_given + row if row >= 0 else -1
+    def _read(self, taken: cython.Py_ssize_t, anchor: cython.Py_ssize_t) -> cython.void:
+        """Sort the rows in; a free row, unless it is -1, joins an anchor or becomes one."""
         self.n_free = 0
         self.n_anchors = 0
         for place in range(self.order.shape[0]):

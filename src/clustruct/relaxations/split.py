@@ -78,6 +78,10 @@ class SplitSettings:
     singular: float = 1e-10
     # Tangents for each choice of weights.
     n_steps: int = 40
+    # Steps of the dynamic programs that bound the decisions about a block, and the least number of
+    # rows that are tried.
+    most_steps: int = 10**7
+    least_tried: int = 4
 
 
 SETTINGS = SplitSettings()
@@ -234,12 +238,14 @@ class Choices:
     """Lower bounds after one more decision about a block.
 
     block: its number.
-    joined (m, a + 1): for each free row the bounds if it joins an anchor; the last entry is for a
+    rows (m,): places of free rows among the members of the block.
+    joined (m, a + 1): for each of them the bounds if it joins an anchor; the last entry is for a
         row that is apart from all of them.
     at_most, at_least (most + 1,): the bounds if the block has at most, or at least, so many groups.
     """
 
     block: int
+    rows: Labels
     joined: Floats
     at_most: Floats
     at_least: Floats
@@ -468,20 +474,30 @@ class Split:
             rest = _joined(tables[:place] + tables[place + 1 :], self._total)
             left = np.maximum(self._total - np.arange(tables[place].size), -1)
             others = np.append(rest, -np.inf)[left]  # the last entry is for too many groups
+            rows = self._tried(b, each)
             joined = explained_if(
-                linear[each], weights[each], self.part.n_anchors[b], self.part.most[b]
+                linear[each], weights[each], self.part.n_anchors[b], self.part.most[b], rows
             )
             joined[:, :, : self.part.least[b]] = -np.inf
             by_count = tables[place] + others
             found.append(
                 Choices(
                     block=b,
+                    rows=rows,
                     joined=level - (joined + others).max(axis=2),
                     at_most=level - np.maximum.accumulate(by_count),
                     at_least=level - np.maximum.accumulate(by_count[::-1])[::-1],
                 )
             )
         return found
+
+    def _tried(self, block: int, each: slice) -> Labels:
+        """The free rows of a block to decide on: all, or those that the mixtures differ on most."""
+        n_anchors, size = self.part.n_anchors[block], each.stop - each.start
+        steps = size**2 * (n_anchors + 1) ** 2 * self.part.most[block]
+        count = max(SETTINGS.least_tried, SETTINGS.most_steps // steps)
+        spread = (self._variances * self._mass)[each][n_anchors:]
+        return n_anchors + np.sort(np.argsort(-spread, kind="stable")[:count])
 
     def continued(self) -> Part:
         """The part with the tangent, the variances and the points found, for parts of it."""

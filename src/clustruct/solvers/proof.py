@@ -228,14 +228,14 @@ def settle(part: Part, choices: list[Choices], target: float) -> Part | None:
             if most == 1:
                 continue
         anchors = part.members[b][: part.n_anchors[b]]
-        free = part.members[b][part.n_anchors[b] :]
+        rows = [part.members[b][place] for place in each.rows]
         new = None
         for row in np.flatnonzero(possible.sum(axis=1) == 1):
             answer = int(possible[row].argmax())
             if answer < len(anchors):
-                part = part.together(b, free[row], anchors[answer])
+                part = part.together(b, rows[row], anchors[answer])
             elif new is None:  # two rows apart from all anchors need not be apart from each other
-                new = free[row]
+                new = rows[row]
         if new is not None:
             part = part.apart(b, new)
     return part
@@ -264,7 +264,7 @@ def branches(part: Part, choices: list[Choices], target: float) -> Iterator[tupl
         return
     for answer, bound in enumerate(each.joined[row]):
         if bound < target:
-            yield float(bound), _decided(part, b, part.n_anchors[b] + row, answer)
+            yield float(bound), _decided(part, b, int(each.rows[row]), answer)
 
 
 def _plain_branches(part: Part) -> Iterator[tuple[float, Part]]:
