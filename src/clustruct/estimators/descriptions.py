@@ -23,6 +23,9 @@ alpha : float
 loss : {"squared", "huber"} or Loss
     Half the squared residual; the Huber loss, which is linear beyond `huber_delta`; or an object
     that defines another loss.
+prove : bool
+    Whether to prove by branch and bound that no other grouping has a lower objective, for squared
+    loss; a better one that is found on the way is taken. See Notes of the regressor.
 huber_delta : float
     Residual at which the Huber loss turns linear, in the units of ``y``.
 class_weight : dict or "balanced"

@@ -1,14 +1,14 @@
-r"""A lower bound of squared loss over all groupings, from a split of its matrix.
+"""A lower bound of squared loss over all groupings, from a split of its matrix.
 
-**The problem.** Minimise ``f(w) = w'A w / 2 - c'w + constant`` with ``A = G + diag(penalties)`` over
-all ``w`` with few distinct values, in all or inside of blocks. Whatever the groups are, adding a
-constant to all weights of a block stays in the set, and so does changing a weight that is alone.
+**The problem.** Minimise ``f(w) = w'A w / 2 - c'w + constant``, where ``A = G + diag(penalties)``,
+over all ``w`` with few distinct values, in all or inside of blocks. Whatever the groups are, adding
+a constant to all weights of a block stays in the set, and so does changing a weight that is alone.
 Minimising over these directions ``T`` first leaves a function of the same form with
 
     A <- A - A T (T'A T)^+ T'A,    c <- c - A T (T'A T)^+ T'c,
 
-which no longer depends on them: ``A T = 0``. For a one-hot factor with an intercept, that takes care
-of the direction in which the factor alone cannot be told from the intercept.
+which no longer depends on them: ``A T = 0``. For a one-hot factor with an intercept, that takes
+care of the direction in which the factor cannot be told from the intercept.
 
 **The split.** For positive weights ``d`` let ``D(d)`` be the matrix of the quadratic form
 
@@ -21,9 +21,9 @@ tangents: ``w'R w / 2 >= u'R w - u'R u / 2`` for every ``u``. So for every ``u``
 
 and ``z`` sums to zero in each block, as ``A T = 0`` and ``D T = 0``. What is left to minimise over
 the groupings has no cross terms: it is a weighted one-dimensional k-means of ``z_i / d_i`` in each
-block (`clustruct.kernels.anchored`), and the groups are shared out among the blocks exactly. If the
-levels of one factor are all that there is, ``D = A`` where the ridge is the same share of every
-level; then the bound is the optimum.
+block (`clustruct.kernels.anchored`), and the groups are shared out among the blocks exactly. With
+the levels of a single factor ``A`` is ``D`` itself if there is no ridge, and nearly so if there is:
+then the bound is the optimum.
 
 **The best tangent.** The bound is concave in ``u``. Its dual is to minimise over mixtures of
 feasible points ``w_k`` with shares ``l_k``
@@ -31,33 +31,32 @@ feasible points ``w_k`` with shares ``l_k``
     sum_k l_k (w_k'D w_k / 2 - c'w_k) + u'R u / 2,    u = sum_k l_k w_k,
 
 and the minimisers of the k-means problem at ``u`` are the points to add: simplicial decomposition.
-For the groups of each such point its best weights are added, too. If the k-means problem at the best
-weights of some groups has these very groups as its solution, the bound is exact.
+For the groups of each such point the best weights are added, too. If the k-means problem at the
+best weights of some groups has these very groups as its solution, the bound is exact.
 
-**The best weights.** The value of a mixture is ``f(u)`` plus half of ``sum_i d_i v_i``, where ``v_i``
-is the variance of ``w_i`` in the mixture. So ``d`` should maximise ``sum_i d_i v_i`` under
-``D(d) <= A``: a semidefinite program (`clustruct.kernels.minorant`). With a term that fixes the mean
-of each block, ``A + rho h h'``, it is the largest diagonal matrix below a given one; the answer is
-corrected by its smallest eigenvalue, so that ``D(d) <= A`` holds up to rounding. Weights and mixture
-are improved in turn.
+**The best weights.** The value of a mixture is ``f(u)`` plus half of ``sum_i d_i v_i``, where
+``v_i`` is the variance of ``w_i`` in the mixture. So ``d`` should maximise ``sum_i d_i v_i`` under
+``D(d) <= A``: a semidefinite program (`clustruct.kernels.minorant`). With a term that fixes the
+mean of each block, ``A + rho h h'``, it asks for the largest diagonal matrix below a given one; the
+answer is corrected by its smallest eigenvalue, so that ``D(d) <= A`` holds up to rounding. Weights
+and mixture are the two sides of a saddle point. Each side's best answer to the other's last one
+would go in circles, so weights answer the mean variances of all mixtures so far (fictitious play).
 
-**Parts of the set.** A proof divides the groupings: rows that are known to be together are merged,
-which adds up their columns and keeps everything above true; rows that are known to be apart are
-*anchors*; a block has at least and at most so many groups. A `Part` holds what is known.
+**Parts of the set.** Merging rows adds up their columns and their weights, and keeps everything
+above true. So the tangent of a part bounds each part of it as well.
 """
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 from scipy import linalg
 
 from clustruct._typing import Floats, Labels
-from clustruct.grouping.constraints import Limits, cheapest_shares
+from clustruct.grouping.constraints import cheapest_shares
 from clustruct.kernels.anchored import best_groups, explained_if
 from clustruct.kernels.minorant import balance
-from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.relaxations.parts import Part, Reduced
 
 
 @dataclass(frozen=True)
@@ -68,9 +67,7 @@ class SplitSettings:
     n_sweeps: int = 30
     # No weight falls below this share of the largest common multiple of the diagonal.
     least_weight: float = 0.3
-    # Equal variances, with which weights begin, count as so many mixtures, and later ones as at
-    # most so many: the newest mixture always has a say.
-    n_equal: int = 2
+    # Earlier mixtures count as at most so many: the newest one always has a say in the variances.
     n_remembered: int = 8
     # How much larger than a block's own mass the term is that fixes its mean.
     fixing: float = 4.0
@@ -85,138 +82,6 @@ class SplitSettings:
 
 
 SETTINGS = SplitSettings()
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Reduced:
-    """Squared loss without the directions that every grouping contains.
-
-    features (f,): the features that are in a block of two or more.
-    matrix (f, f), linear (f,): ``A`` and ``c`` of these.
-    mass (f,): the diagonal of ``A``, from which weights begin.
-    """
-
-    features: Labels
-    matrix: Floats
-    linear: Floats
-    constant: float
-    mass: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A part of all groupings: what is together, what is apart, and how many groups there are.
-
-    labels (f,): the feature that stands for the row of each feature.
-    members: for each block the features that stand for its rows, the anchors first.
-    n_anchors, least, most: for each block.
-    total: groups of all blocks together.
-    weights, linear (f,), level: the tangent to begin with: ``d``, ``z`` and what is left of the
-        constant, ``constant - u'R u / 2``. Those of a row are the sums over its features.
-    variances (f,), n_mixed: of rows, the mean of so many mixtures.
-    points (k, f): feasible points to begin with.
-    """
-
-    labels: Labels
-    members: tuple[tuple[int, ...], ...]
-    n_anchors: tuple[int, ...]
-    least: tuple[int, ...]
-    most: tuple[int, ...]
-    total: int
-    weights: Floats
-    linear: Floats
-    level: float
-    variances: Floats
-    n_mixed: int
-    points: Floats
-
-    def together(self, block: int, row: int, other: int) -> "Part":
-        """The groupings that have two rows of a block together; `other` stands for both."""
-        labels = np.where(self.labels == row, other, self.labels)
-        members = tuple(i for i in self.members[block] if i != row)
-        return replace(self, labels=labels, members=_with(self.members, block, members))
-
-    def apart(self, block: int, row: int) -> "Part":
-        """The groupings that have a row apart from all anchors: it is one more of them."""
-        count = self.n_anchors[block]
-        rest = tuple(i for i in self.members[block] if i != row)
-        members = (*rest[:count], row, *rest[count:])
-        return replace(
-            self,
-            members=_with(self.members, block, members),
-            n_anchors=_with(self.n_anchors, block, count + 1),
-            least=_with(self.least, block, max(self.least[block], count + 1)),
-        )
-
-    def counted(self, block: int, least: int, most: int) -> "Part":
-        """The groupings that have so many groups in a block."""
-        most = min(most, len(self.members[block]))
-        part = replace(
-            self, least=_with(self.least, block, least), most=_with(self.most, block, most)
-        )
-        if most == 1:
-            first, *others = self.members[block]
-            for row in others:
-                part = part.together(block, row, first)
-        return part
-
-
-def _with(entries: tuple[T, ...], place: int, entry: T) -> tuple[T, ...]:
-    """The same entries but for one."""
-    return (*entries[:place], entry, *entries[place + 1 :])
-
-
-def reduce_problem(objective: QuadraticObjective, limits: Limits) -> Reduced:
-    """Minimise over what no grouping restricts, and keep the features that are left."""
-    matrix = objective.gram + np.diag(objective.penalties)
-    linear, constant = objective.moment[:, 0], objective.constant
-    n_blocks = limits.most.size
-    sizes = np.bincount(limits.blocks[limits.blocks >= 0], minlength=n_blocks)
-    alone = np.flatnonzero(limits.blocks < 0)
-    T = np.zeros((linear.size, n_blocks + alone.size))
-    inside = np.flatnonzero(limits.blocks >= 0)
-    T[inside, limits.blocks[inside]] = 1.0
-    T[alone, n_blocks + np.arange(alone.size)] = 1.0
-    across = matrix @ T
-    inverse = linalg.pinvh(T.T @ across)
-    along = T.T @ linear
-    constant -= 0.5 * float(along @ inverse @ along)
-    linear = linear - across @ (inverse @ along)
-    matrix = matrix - across @ inverse @ across.T
-    kept = inside[sizes[limits.blocks[inside]] > 1]
-    mass = np.diagonal(objective.gram)[kept] + objective.penalties[kept]
-    # A constant column has no mass; any positive one will do.
-    mass = np.maximum(mass, SETTINGS.singular * mass.max(initial=1e-300))
-    return Reduced(kept, matrix[np.ix_(kept, kept)], linear[kept], constant, mass)
-
-
-def whole(reduced: Reduced, limits: Limits, point: Floats) -> Part:
-    """All groupings, to begin at the unconstrained minimum and with a feasible point."""
-    blocks = limits.blocks[reduced.features]
-    size = blocks.size
-    free = linalg.pinvh(reduced.matrix) @ reduced.linear if size else np.zeros(0)
-    # The first anchor of a block is the row that is farthest from the mean: others will differ.
-    order = np.argsort(-reduced.mass * np.square(free), kind="stable")
-    members = tuple(tuple(order[blocks[order] == b].tolist()) for b in range(limits.most.size))
-    part = Part(
-        labels=np.arange(size),
-        members=members,
-        n_anchors=tuple(int(len(rows) > 0) for rows in members),
-        least=(1,) * len(members),
-        most=tuple(limits.most.tolist()),
-        total=limits.total,
-        weights=np.zeros(size),
-        linear=np.zeros(size),
-        level=-np.inf,
-        variances=np.full(size, 1.0 / max(reduced.mass.sum(), 1e-300)),
-        n_mixed=SETTINGS.n_equal,
-        points=point[None, reduced.features],
-    )
-    for b, rows in enumerate(members):
-        if rows:
-            part = part.counted(b, 1, part.most[b])
-    return part
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,7 +311,7 @@ class Split:
     def _everywhere(self, labels: Labels) -> Labels:
         """A label for each feature from those of the rows."""
         groups = self.part.labels.copy()
-        first = {}
+        first: dict[int, int] = {}
         for row, label in zip(self.rows.tolist(), labels.tolist(), strict=True):
             first.setdefault(label, row)
             groups[self.part.labels == row] = first[label]
@@ -533,8 +398,8 @@ def _joined(tables: list[Floats], total: int) -> Floats:
 def least_mixture(matrix: Floats, heights: Floats, shares: Floats) -> Floats:
     """Minimise ``h'l + l'H l / 2`` over shares ``l`` that sum to one, from given ones.
 
-    Wolfe's active sets: the best point of the plane through the points in use, as far as shares stay
-    positive; then the point that promises most is added.
+    Wolfe's active sets: the best point of the plane through the points in use, as far as shares
+    stay positive; then the point that promises most is added.
     """
     n = heights.size
     if not shares.any():

@@ -1,8 +1,8 @@
 """Branch and bound over all groupings: a proof that none is better than a given one.
 
 A node is a `Part` of the groupings. Its lower bound comes from `clustruct.relaxations.split`; where
-it reaches the objective of the best point known, the part holds nothing better. Otherwise a decision
-divides it:
+it reaches the objective of the best point known, the part holds nothing better. Otherwise a
+decision divides it:
 
 - a free row joins one of the anchors of its block (the two are merged, and the problem shrinks), or
   is apart from all of them and becomes an anchor itself. Each grouping of the part is in exactly
@@ -21,26 +21,22 @@ that of all groupings, rises with each.
 
 import heapq
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
-from clustruct._typing import Floats, Labels
-from clustruct.grouping.constraints import FeatureConstraint, Limits
-from clustruct.objectives.linear import Point
+from clustruct._typing import Labels
+from clustruct.grouping.constraints import Limits
+from clustruct.kernels.reassign import descend
 from clustruct.objectives.quadratic import QuadraticObjective
-from clustruct.relaxations.split import (
-    Choices,
-    Part,
-    Split,
-    reduce_problem,
-    whole,
-)
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.search.partition_problem import PartitionProblem
+from clustruct.relaxations.parts import Part, reduce_problem, whole
+from clustruct.relaxations.split import Choices, Split
+from clustruct.results import Iteration
+from clustruct.solvers.driver import Budget, Callback, Run, Solution, State, drive
+from clustruct.solvers.search.partition_problem import MAX_SWEEPS
 
 
 @dataclass(frozen=True)
@@ -56,113 +52,110 @@ class ProofSettings:
     # How often the first node chooses its weights, and how often the others do.
     n_first_weighings: int = 8
     n_weighings: int = 1
+    # New weights that gain less than this share of what is missing are the last ones.
+    least_gain: float = 0.05
 
 
 SETTINGS = ProofSettings()
 
 
-class ProofStep(NamedTuple):
-    """The state of a proof after a node."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProofState(State):
+    """A proof after some nodes; `gain` and `step` are the relative gap.
 
-    n_nodes: int
-    n_open: int
-    objective: float
-    bound: float
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class ProofResult:
-    """What a proof came to.
-
-    solution: the best grouping known: the given one, or a better one.
+    solution: the best grouping known.
     bound: a lower bound of the objective of all groupings.
-    n_nodes: nodes that were bounded.
-    closed: whether no open node is left.
-    improved: whether the solution is better than the given one.
+    n_open: nodes that are left.
     """
 
     solution: Solution
     bound: float
-    n_nodes: int
-    closed: bool
-    improved: bool
+    n_open: int
 
 
 def prove(
     objective: QuadraticObjective,
-    constraint: FeatureConstraint,
+    limits: Limits,
     solution: Solution,
     *,
     max_nodes: int,
     time_limit: float | None = None,
-    callback: Callable[[ProofStep], bool | None] | None = None,
-) -> ProofResult:
+    callback: Callback | None = None,
+) -> Run[ProofState]:
     """Prove that no grouping is better than a solution, or find one that is.
 
+    The run has converged if no grouping is left to look at.
+
     objective: of one output.
-    constraint: with `limits`.
     time_limit: seconds; None for no limit.
     callback: called after each node; returns True to stop.
     """
-    search = _Search(objective, constraint.limits(objective.shape[0]), solution)
-    begin, n_nodes = time.perf_counter(), 0
-    stopped = False
-    while search.is_open and n_nodes < max_nodes and not stopped:
-        search.advance()
-        n_nodes += 1
-        seconds = time.perf_counter() - begin
-        step = ProofStep(n_nodes, search.n_open, search.value, search.bound, seconds)
-        stopped = bool(callback(step)) if callback is not None else False
-        stopped = stopped or (time_limit is not None and seconds > time_limit)
-    return ProofResult(search.solution, search.bound, n_nodes, not search.is_open, search.improved)
+    begin = time.perf_counter()
+
+    def monitor(iteration: Iteration) -> bool:
+        stopped = callback is not None and bool(callback(iteration))
+        late = time_limit is not None and time.perf_counter() - begin > time_limit
+        return stopped or late
+
+    proof = Proof(objective, limits, solution)
+    return drive(proof, Budget(max_nodes, 0.0, monitor, quiet=True))
 
 
-class _Search:
-    """The open nodes and the best grouping so far."""
+class Proof:
+    """The open nodes and the best grouping so far, as a solver whose steps are nodes."""
+
+    name = "proof"
 
     def __init__(self, objective: QuadraticObjective, limits: Limits, solution: Solution) -> None:
-        self._objective, self._limits = objective, limits
+        self._objective, self._blocks = objective, limits.blocks
+        self._normal = np.ascontiguousarray(objective.gram + np.diag(objective.penalties))
+        self._moment = np.ascontiguousarray(objective.moment)
+        self._seen: set[bytes] = set()  # groupings that have been offered
         self._reduced = reduce_problem(objective, limits)
-        self._numbers = count()
-        self.solution = solution
-        self.improved = False
+        self._numbers = count()  # equal bounds are taken in the order of their nodes
+        self._best = solution
         part = whole(self._reduced, limits, solution.point.W[:, 0])
         self._nodes: list[tuple[float, int, Part]] = [(-np.inf, next(self._numbers), part)]
         self._n_weighings = SETTINGS.n_first_weighings
-        self._least_leaf = (
-            np.inf
-        )  # of single groupings whose objective is the target's but for rounding
+        self._least_leaf = np.inf  # of groupings that only rounding makes better than the best
 
-    @property
-    def value(self) -> float:
-        """The least objective known."""
-        return self.solution.point.value
+    def start(self) -> ProofState:
+        """Nothing is proved yet."""
+        return self._state()
+
+    def advance(self, state: ProofState) -> ProofState:
+        """Bound the node with the least bound, and close or divide it."""
+        self._examine(*heapq.heappop(self._nodes))
+        return self._state()
+
+    def solution(self, state: ProofState) -> Solution:
+        """The best grouping known."""
+        return state.solution
+
+    def _state(self) -> ProofState:
+        """The state after the nodes so far."""
+        value = self._best.point.value
+        least = self._nodes[0][0] if self._nodes else np.inf
+        bound = max(min(self.target, least, self._least_leaf), self._objective.least)
+        gap = (value - bound) / value if value > 0.0 else 0.0
+        return ProofState(
+            objective=value,
+            step=gap,
+            gain=gap if gap > 0.0 else np.inf,
+            done=least >= self.target,
+            solution=self._best,
+            bound=bound,
+            n_open=len(self._nodes),
+        )
 
     @property
     def target(self) -> float:
         """The bound at which a node is closed."""
-        return self.value - SETTINGS.equal * self.value - SETTINGS.rounding * self._objective.scale
+        value = self._best.point.value
+        return value - SETTINGS.equal * value - SETTINGS.rounding * self._objective.scale
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a node may hold a better grouping."""
-        return bool(self._nodes) and self._nodes[0][0] < self.target
-
-    @property
-    def n_open(self) -> int:
-        """Number of nodes that may hold a better grouping, up to those closed by a better value."""
-        return len(self._nodes)
-
-    @property
-    def bound(self) -> float:
-        """A lower bound for all groupings."""
-        least = self._nodes[0][0] if self._nodes else np.inf
-        return max(min(self.target, least, self._least_leaf), self._objective.least)
-
-    def advance(self) -> None:
-        """Bound the node with the least bound, and close or divide it."""
-        least, _, part = heapq.heappop(self._nodes)
+    def _examine(self, least: float, number: int, part: Part) -> None:
+        """Bound a node, decide what can be decided, and divide the rest."""
         while True:
             split = self._bounded(part)
             least = max(least, split.bound.value)
@@ -190,27 +183,45 @@ class _Search:
         for _ in range(weighings):
             if split.bound.value >= self.target or split.is_leaf or split.is_singular:
                 break
+            before = split.bound.value
             split.reweigh()
             split.ascend(self.target, SETTINGS.close)
             self._offer(split)
+            if split.bound.value - before < SETTINGS.least_gain * (self.target - before):
+                break
         return split
 
     def _offer(self, split: Split) -> None:
-        """Take the best grouping of a node if it is better than all before."""
-        if split.found >= self.target:
-            return
+        """Improve the best grouping of a node by single moves, and take it if it is the best."""
         labels = self._labels(split.groups)
-        point = self._objective.refit(labels, int(labels.max()) + 1, 0.0)
+        key = labels.tobytes()
+        if not np.isfinite(split.found) or key in self._seen:
+            return
+        self._seen.add(key)
+        n_groups = int(labels.max()) + 1
+        first, last = self._ranges(labels, n_groups)
+        moved = labels[None, :].copy()
+        descend(self._normal, self._moment, first, last, n_groups, -1, moved, MAX_SWEEPS)
+        point = self._objective.refit(moved[0], n_groups, 0.0)
         if point.value < self.target:
-            self.solution, self.improved = Solution(point, labels), True
+            self._best = Solution(point, moved[0])
 
     def _labels(self, groups: Labels) -> Labels:
-        """Groups of all features; those outside of the reduced problem are alone."""
-        d = self._objective.shape[0]
-        everywhere = d + np.arange(d)
-        everywhere[self._reduced.features] = groups
-        labels: Labels = np.unique(everywhere, return_inverse=True)[1].reshape(-1).astype(np.intp)
-        return labels
+        """Groups of all features, those of a block side by side; features outside are alone."""
+        everywhere = np.arange(self._objective.shape[0])
+        everywhere[self._reduced.features] = self._reduced.features[groups]
+        _, labels = np.unique(np.stack([self._blocks, everywhere]), axis=1, return_inverse=True)
+        return labels.reshape(-1).astype(np.intp)
+
+    def _ranges(self, labels: Labels, n_groups: int) -> tuple[Labels, Labels]:
+        """The first group where each feature may be, and the one after the last."""
+        first, last = labels.copy(), labels + 1
+        block_of = np.empty(n_groups, dtype=np.intp)
+        block_of[labels] = self._blocks
+        inside = self._blocks >= 0
+        first[inside] = np.searchsorted(block_of, self._blocks[inside])
+        last[inside] = np.searchsorted(block_of, self._blocks[inside], side="right")
+        return first, last
 
 
 def settle(part: Part, choices: list[Choices], target: float) -> Part | None:
@@ -243,31 +254,35 @@ def settle(part: Part, choices: list[Choices], target: float) -> Part | None:
 
 def branches(part: Part, choices: list[Choices], target: float) -> Iterator[tuple[float, Part]]:
     """The parts that the most telling decision leaves, with their bounds."""
-    best, decision = -np.inf, None
+    best, divide = -np.inf, partial(_without_tangent, part)
     for each in choices:
-        ordered = np.sort(np.minimum(each.joined, target), axis=1)
-        if ordered.shape[0] and ordered[:, 1].max() > best:
-            best = float(ordered[:, 1].max())
-            decision = (each, int(ordered[:, 1].argmax()), None)
+        second = np.sort(np.minimum(each.joined, target), axis=1)[:, 1]
+        if second.size and second.max() > best:
+            best = float(second.max())
+            divide = partial(_by_row, part, each, int(second.argmax()), target)
         for most in range(part.least[each.block], part.most[each.block]):
-            second = min(max(each.at_most[most], each.at_least[most + 1]), target)
-            if second > best:
-                best, decision = second, (each, None, most)
-    if decision is None:  # without a tangent all rows are alike
-        yield from _plain_branches(part)
-        return
-    each, row, most = decision
-    b = each.block
-    if row is None:
-        yield float(each.at_most[most]), part.counted(b, part.least[b], most)
-        yield float(each.at_least[most + 1]), part.counted(b, most + 1, part.most[b])
-        return
-    for answer, bound in enumerate(each.joined[row]):
+            dearer = min(max(each.at_most[most], each.at_least[most + 1]), target)
+            if dearer > best:
+                best = dearer
+                divide = partial(_by_count, part, each, most)
+    return divide()
+
+
+def _by_row(part: Part, each: Choices, row: int, target: float) -> Iterator[tuple[float, Part]]:
+    """The parts for the possible decisions about a row."""
+    for answer, bound in enumerate(each.joined[row].tolist()):
         if bound < target:
-            yield float(bound), _decided(part, b, int(each.rows[row]), answer)
+            yield bound, _decided(part, each.block, int(each.rows[row]), answer)
 
 
-def _plain_branches(part: Part) -> Iterator[tuple[float, Part]]:
+def _by_count(part: Part, each: Choices, most: int) -> Iterator[tuple[float, Part]]:
+    """The parts with at most so many groups in a block, and with more."""
+    b = each.block
+    yield float(each.at_most[most]), part.counted(b, part.least[b], most)
+    yield float(each.at_least[most + 1]), part.counted(b, most + 1, part.most[b])
+
+
+def _without_tangent(part: Part) -> Iterator[tuple[float, Part]]:
     """The parts for the first free row of the largest block that has one."""
     blocks = [b for b, rows in enumerate(part.members) if len(rows) > part.n_anchors[b]]
     b = max(blocks, key=lambda block: len(part.members[block]))

@@ -31,7 +31,7 @@ from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.solvers.driver import Solution
-from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
+from clustruct.solvers.features import OPTIONS, PROOF_OPTIONS, RECIPES, FeatureOutcome
 
 
 @fields_are_parameters
@@ -46,6 +46,7 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     constraint: Any = None  # a `Constraint`; one without `places` is not searched
     init: str | ArrayLike = "auto"
     n_jobs: int | None = field(default=None, init=False)  # of searches only
+    prove = False  # a parameter of regressors
 
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), Mapping, None],
@@ -90,7 +91,14 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     def _method(self, shape: tuple[int, int]) -> Method:
         """How to fit weights of that shape."""
         start = check_start(self.init, shape)
-        return Method(solver=self.solver, start=start, **self._solving(OPTIONS))
+        if not self.prove:
+            return Method(solver=self.solver, start=start, **self._solving(OPTIONS))
+        known = {solver: (*names, *PROOF_OPTIONS) for solver, names in OPTIONS.items()}
+        solving = self._solving(known)
+        given = solving.pop("options")
+        options = {name: value for name, value in given.items() if name not in PROOF_OPTIONS}
+        proof = {name: value for name, value in given.items() if name in PROOF_OPTIONS}
+        return Method(solver=self.solver, start=start, options=options, proof=proof, **solving)
 
     def _set_outcome(self, outcome: FeatureOutcome) -> None:
         """All attributes of a fitted model."""

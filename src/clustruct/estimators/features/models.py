@@ -60,6 +60,11 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     with ``"pg"``. ``"soft"`` searches from many starts, for up to two thousand
     features. ``"auto"`` tries what suits the problem and keeps the best.
 
+    With `prove` the groups found are where branch and bound begins. It stops when no grouping can
+    be better, when `callback` returns True, or after ``max_nodes`` nodes (1000) or ``time_limit``
+    seconds (no limit), which are options of every solver then. Nodes are iterations of the solver
+    "proof" for `verbose` and `callback`; their step is the relative gap.
+
     Examples
     --------
     >>> import clustruct as cs
@@ -74,8 +79,10 @@ class FeatureClusterRegressor(RegressorMixin, FeatureCluster):
     _: KW_ONLY
     loss: str | Loss = "squared"
     huber_delta: float = 1.35
+    prove: bool = False
 
     _constraints: ClassVar[Constraints] = {
+        "prove": ["boolean"],
         "loss": [StrOptions(set(NUMBER_LOSSES)), Loss],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
