@@ -9,7 +9,7 @@ from clustruct.kernels import COMPILED
 CODE = """
 import json
 import numpy as np
-from clustruct.kernels import COMPILED, kmeans1d, penalised, reassign, sparse1d
+from clustruct.kernels import COMPILED, anchored, kmeans1d, minorant, penalised, reassign, sparse1d
 
 def bits(*results):
     return [r.tolist() if r.dtype.kind == "i" else [x.hex() for x in r.tolist()]
@@ -45,6 +45,13 @@ for n_nonzero in (-1, 12):
     found[f"descent, {n_nonzero}"] = bits(reassign.descend(*problem, labels, 50), *labels)
     reassign.anneal(*problem, wandering, np.geomspace(9.0, 0.01, 40), rng.random((40, 30)))
     found[f"annealing, {n_nonzero}"] = bits(wandering)
+linear, weights = rng.standard_normal(20), rng.uniform(0.1, 2.0, 20)
+explained, labels = anchored.best_groups(linear, weights, 2, 5)
+found["anchored"] = bits(explained, labels)
+tried = anchored.explained_if(linear, weights, 2, 5, np.arange(2, 20, 3))
+found["decisions"] = bits(tried.ravel())
+vectors = rng.standard_normal((30, 8))
+found["minorant"] = bits(minorant.balance(problem[0], vectors, np.ones(30), 5), vectors.ravel())
 print(json.dumps(found))
 """
 
@@ -57,6 +64,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 70
+    assert len(compiled) == 73
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

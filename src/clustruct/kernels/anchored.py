@@ -58,12 +58,10 @@ def best_groups(
         program._fill()
         for k in range(1, most + 1):
             program._answer(k, explained)
-            if explained[k] == NEVER:
-                continue
             if k > 1 and explained[k] <= explained[k - 1]:
                 explained[k] = explained[k - 1]
                 labels[k, :] = labels[k - 1, :]
-            else:
+            elif explained[k] > NEVER:
                 program._trace(k, labels[k])
     return explained_array, labels_array
 

@@ -16,8 +16,6 @@ from clustruct.objectives.quadratic import QuadraticObjective
 
 # Equal variances, with which weights begin, count as so many mixtures.
 N_EQUAL = 2
-# A column without mass, such as a constant one, gets this share of the largest mass.
-LEAST_MASS = 1e-10
 
 T = TypeVar("T")
 
@@ -26,7 +24,7 @@ T = TypeVar("T")
 class Reduced:
     """Squared loss without the directions that every grouping contains.
 
-    features (f,): the features that are in a block of two or more.
+    features (f,): the features that are in a block of two or more and have a curvature.
     matrix (f, f), linear (f,): ``A`` and ``c`` of these.
     mass (f,): the diagonal of ``A``, from which weights begin.
     """
@@ -102,11 +100,13 @@ def _with(entries: tuple[T, ...], place: int, entry: T) -> tuple[T, ...]:
 
 
 def reduce_problem(objective: QuadraticObjective, limits: Limits) -> Reduced:
-    """Minimise over what no grouping restricts, and keep the features that are left."""
+    """Minimise over what no grouping restricts, and keep the features that are left.
+
+    A column of zeros without ridge, such as a level without samples, costs nothing in any group.
+    """
     matrix = objective.gram + np.diag(objective.penalties)
     linear, constant = objective.moment[:, 0], objective.constant
     n_blocks = limits.most.size
-    sizes = np.bincount(limits.blocks[limits.blocks >= 0], minlength=n_blocks)
     alone = np.flatnonzero(limits.blocks < 0)
     T = np.zeros((linear.size, n_blocks + alone.size))
     inside = np.flatnonzero(limits.blocks >= 0)
@@ -118,11 +118,11 @@ def reduce_problem(objective: QuadraticObjective, limits: Limits) -> Reduced:
     constant -= 0.5 * float(along @ inverse @ along)
     linear = linear - across @ (inverse @ along)
     matrix = matrix - across @ inverse @ across.T
-    kept = inside[sizes[limits.blocks[inside]] > 1]
-    mass = np.diagonal(objective.gram)[kept] + objective.penalties[kept]
-    # A constant column has no mass; any positive one will do.
-    mass = np.maximum(mass, LEAST_MASS * mass.max(initial=1e-300))
-    return Reduced(kept, matrix[np.ix_(kept, kept)], linear[kept], constant, mass)
+    mass = objective.curvatures()
+    kept = inside[mass[inside] > 0.0]
+    sizes = np.bincount(limits.blocks[kept], minlength=n_blocks)
+    kept = kept[sizes[limits.blocks[kept]] > 1]
+    return Reduced(kept, matrix[np.ix_(kept, kept)], linear[kept], constant, mass[kept])
 
 
 def whole(reduced: Reduced, limits: Limits, point: Floats) -> Part:

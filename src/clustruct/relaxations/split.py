@@ -216,6 +216,8 @@ class Split:
 
     def reweigh(self) -> None:
         """Choose weights for the variances of all mixtures so far, the last one included."""
+        if self.is_leaf or self.is_singular:
+            return
         centred = self._points - self._points @ self._means.T @ self._sums
         variances = self._shares @ np.square(centred - self._shares @ centred)
         size = float(variances @ self._mass)

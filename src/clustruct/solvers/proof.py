@@ -112,12 +112,17 @@ class Proof:
         self._moment = np.ascontiguousarray(objective.moment)
         self._seen: set[bytes] = set()  # groupings that have been offered
         self._reduced = reduce_problem(objective, limits)
+        # Features of blocks that are not in the reduced problem, and for each block a feature that
+        # they may join.
+        self._spare = limits.blocks >= 0
+        self._spare[self._reduced.features] = False
+        order = np.argsort(self._spare, kind="stable")
+        self._first = [order[limits.blocks[order] == b][0] for b in range(limits.most.size)]
         self._numbers = count()  # equal bounds are taken in the order of their nodes
         self._best = solution
         part = whole(self._reduced, limits, solution.point.W[:, 0])
         self._nodes: list[tuple[float, int, Part]] = [(-np.inf, next(self._numbers), part)]
         self._n_weighings = SETTINGS.n_first_weighings
-        self._least_leaf = np.inf  # of groupings that only rounding makes better than the best
 
     def start(self) -> ProofState:
         """Nothing is proved yet."""
@@ -136,7 +141,7 @@ class Proof:
         """The state after the nodes so far."""
         value = self._best.point.value
         least = self._nodes[0][0] if self._nodes else np.inf
-        bound = max(min(self.target, least, self._least_leaf), self._objective.least)
+        bound = max(min(self.target, least), self._objective.least)
         gap = (value - bound) / value if value > 0.0 else 0.0
         return ProofState(
             objective=value,
@@ -159,10 +164,7 @@ class Proof:
         while True:
             split = self._bounded(part)
             least = max(least, split.bound.value)
-            if least >= self.target:
-                return
-            if split.is_leaf:
-                self._least_leaf = min(self._least_leaf, least)
+            if least >= self.target or split.is_leaf:  # a leaf has been offered
                 return
             choices, before = split.choices(), split.continued()
             decided = settle(before, choices, self.target)
@@ -202,16 +204,25 @@ class Proof:
         first, last = self._ranges(labels, n_groups)
         moved = labels[None, :].copy()
         descend(self._normal, self._moment, first, last, n_groups, -1, moved, MAX_SWEEPS)
-        point = self._objective.refit(moved[0], n_groups, 0.0)
-        if point.value < self.target:
-            self._best = Solution(point, moved[0])
+        for offered in (labels, moved[0]):
+            point = self._objective.refit(offered, n_groups, 0.0)
+            if point.value < self.target:
+                self._best = Solution(point, offered)
 
     def _labels(self, groups: Labels) -> Labels:
-        """Groups of all features, those of a block side by side; features outside are alone."""
+        """Groups of all features, those of a block side by side.
+
+        Features outside of blocks are alone; those that cost nothing join another of their block.
+        """
+        features = self._reduced.features
         everywhere = np.arange(self._objective.shape[0])
-        everywhere[self._reduced.features] = self._reduced.features[groups]
-        _, labels = np.unique(np.stack([self._blocks, everywhere]), axis=1, return_inverse=True)
-        return labels.reshape(-1).astype(np.intp)
+        for block in range(int(self._blocks.max(initial=-1)) + 1):
+            everywhere[self._blocks == block] = self._first[block]
+        everywhere[features] = features[groups]
+        # The feature that stands for the first one of the block need not be that one.
+        everywhere = np.where(self._spare, everywhere[everywhere], everywhere)
+        found = np.unique(np.stack([self._blocks, everywhere]), axis=1, return_inverse=True)
+        return found[1].reshape(-1).astype(np.intp)
 
     def _ranges(self, labels: Labels, n_groups: int) -> tuple[Labels, Labels]:
         """The first group where each feature may be, and the one after the last."""
