@@ -105,7 +105,9 @@ def test_contract(solver, kind, form, limits):
     assert certificate.objective == point.value
     assert 0.0 <= certificate.lower_bound <= point.value
     assert certificate.gap >= 0.0
-    assert certificate.source in ("unconstrained", "residual", "conditional gradient")
+    sources = ("unconstrained", "residual", "conditional gradient", "tangent")
+    assert certificate.source in sources
+    assert certificate.lower_bound >= outcome.by_duality.lower_bound
 
     # The same again, to the last bit.
     again = solve(feature_problem(getattr(made, form), constraint, **options), name)

@@ -58,9 +58,9 @@ class FeatureSettings:
     # Largest number of features for which a certificate looks for the best tangent. Nodes are
     # limited by the square of this second number over that of the features: a single factor
     # seldom takes more than a few.
-    most_certified: int = 200
-    one_node: int = 150
-    most_nodes: int = 32
+    most_certified: int = 80
+    one_node: int = 100
+    most_nodes: int = 8
 
 
 SETTINGS = FeatureSettings()
@@ -214,8 +214,8 @@ def provable(problem: FeatureProblem) -> tuple[QuadraticObjective, Limits] | Non
         raise ValueError("prove=True works with loss='squared' only. Leave prove False.")
     if limits is None:
         raise ValueError(
-            "prove=True works for one output and for groups of all features or inside of blocks: "
-            f"here are {problem.objective.shape[1]} outputs and the constraint "
+            "prove=True works for one output, and for groups of all features or inside of blocks, "
+            f"not for {problem.objective.shape[1]} outputs with the constraint "
             f"{type(problem.constraint).__name__}. Fit outputs one by one, leave n_nonzero and "
             "constraint None, or leave prove False."
         )
