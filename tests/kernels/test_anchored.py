@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.anchored import best_groups, explained_if
+from clustruct.kernels.anchored import MOST_APART, best_groups, explained_if
 from tests.brute_force import groupings
 
 
@@ -28,14 +28,15 @@ def most_explained(linear, weights, n_anchors, most):
 def case(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 7))
-    linear, weights = 3.0 * rng.standard_normal(m), rng.uniform(0.2, 3.0, m)
+    weights = 10.0 ** rng.uniform(-2.0, 1.0, m)
+    linear = weights * rng.standard_normal(m)
     if seed % 3 == 0:  # ties
         linear, weights = np.round(linear), np.ones(m)
-    n_anchors = int(rng.integers(0, m + 1))
+    n_anchors = int(rng.integers(0, min(m, MOST_APART - 1) + 1))
     return linear, weights, n_anchors, max(1, n_anchors, int(rng.integers(1, m + 1)))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(150))
 def test_best_groups_explain_as_much_as_any(seed):
     linear, weights, n_anchors, most = case(seed)
     explained, labels = best_groups(linear, weights, n_anchors, most)
@@ -48,7 +49,7 @@ def test_best_groups_explain_as_much_as_any(seed):
             assert labels[k].max() < k
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(80))
 def test_a_decision_is_that_of_the_problem_it_leaves(seed):
     linear, weights, n_anchors, most = case(seed)
     free = np.arange(n_anchors, linear.size)
@@ -68,3 +69,13 @@ def test_a_decision_is_that_of_the_problem_it_leaves(seed):
             np.testing.assert_allclose(mine[n_anchors], expected, rtol=1e-12)
         else:
             assert (mine[n_anchors] == -np.inf).all()
+
+
+def test_more_anchors_give_an_upper_bound():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        weights = 10.0 ** rng.uniform(-2.0, 1.0, 7)
+        linear = weights * rng.standard_normal(7)
+        explained = best_groups(linear, weights, 6, 7)[0]
+        for k in (6, 7):
+            assert explained[k] >= most_explained(linear, weights, 6, k) - 1e-12

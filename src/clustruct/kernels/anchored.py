@@ -8,20 +8,21 @@ to choose the groups that explain most: a weighted one-dimensional k-means of ``
 
 The first rows may be *anchors*: no two of them may be in one group. All other rows are free.
 
-**Order.** Take the best groups and their values. If two anchors ``i`` and ``j`` with
-``z_i / d_i < z_j / d_j`` had values in the other order, exchanging these values would explain more,
-and every free row would still find a group of either value. So the values of the anchors' groups
-are in the order of the anchors. A free row is in the group whose value is nearest to its own
-``z / d``: the free rows of a group follow each other in that order. Hence a dynamic program over
-``(groups, anchors, free rows)`` so far: the next group holds the next free rows and either the next
-anchor or none, with the prefix sums of the free rows at hand. That is ``O(K a m^2)`` for ``K``
-groups, ``a`` anchors and ``m`` free rows.
+**Order.** Given the values of the groups, a free row is in the group whose value is nearest to its
+own ``z / d``. So the free rows of a group follow each other in the order of ``z / d``. Anchors are
+in no such order: of two that are forced apart, the lighter one gives way. Hence a dynamic program
+over ``(groups, set of anchors, free rows)`` so far: the next group holds the next free rows and one
+more anchor or none, with the prefix sums of the free rows at hand. That is ``O(K a 2^a m^2)`` for
+``K`` groups, ``a`` anchors and ``m`` free rows. Only the first `MOST_APART` anchors are kept apart,
+and the others are taken as free rows: what is explained is then an upper bound.
 """
 
 import cython
 import numpy as np
 
 NEVER = cython.declare(cython.double, -float("inf"))
+# Anchors that are kept apart; each doubles the time.
+MOST_APART = 5
 
 
 def best_groups(
@@ -109,20 +110,24 @@ class _Program:
 
     linear: cython.double[::1]
     weights: cython.double[::1]
+    order: cython.Py_ssize_t[::1]
     most: cython.Py_ssize_t
     n_given: cython.Py_ssize_t
-    # The free rows in order, with prefix sums of both numbers; the anchors in order, likewise.
+    n_apart: cython.Py_ssize_t
+    # The free rows in order, with their numbers and prefix sums of these; the anchors likewise.
     free: cython.Py_ssize_t[::1]
-    anchors: cython.Py_ssize_t[::1]
-    order: cython.Py_ssize_t[::1]
-    sums: cython.double[::1]
+    totals: cython.double[::1]
     masses: cython.double[::1]
-    anchor_sums: cython.double[::1]
+    sums: cython.double[::1]
+    weighed: cython.double[::1]
+    anchor_totals: cython.double[::1]
     anchor_masses: cython.double[::1]
     n_free: cython.Py_ssize_t
     n_anchors: cython.Py_ssize_t
-    # What ``k`` groups with ``a`` anchors explain of the first ``j`` free rows, and where the last
-    # of these groups begins: at ``2 i``, or at ``2 i + 1`` if it has an anchor.
+    # Number of anchors in each set of them.
+    sizes: cython.Py_ssize_t[::1]
+    # What ``k`` groups with a set of anchors explain of the first ``j`` free rows, and where the
+    # last of these groups begins and its anchor: ``i (n_apart + 1) + a + 1``, with 0 for no anchor.
     best: cython.double[:, :, ::1]
     begins: cython.Py_ssize_t[:, :, ::1]
 
@@ -132,41 +137,54 @@ class _Program:
         self.weights = weights
         self.most = most
         self.n_given = n_anchors
+        self.n_apart = min(n_anchors + 1, MOST_APART)
         ratios = np.asarray(linear) / np.asarray(weights)
         self.order = np.argsort(ratios, kind="stable").astype(np.intp)
         self.free = np.empty(m, dtype=np.intp)
-        self.anchors = np.empty(n_anchors + 1, dtype=np.intp)
+        self.totals = np.empty(m)
+        self.masses = np.empty(m)
         self.sums = np.zeros(m + 1)
-        self.masses = np.zeros(m + 1)
-        self.anchor_sums = np.empty(n_anchors + 1)
-        self.anchor_masses = np.empty(n_anchors + 1)
-        self.best = np.empty((most + 1, n_anchors + 2, m + 1))
-        self.begins = np.zeros((most + 1, n_anchors + 2, m + 1), dtype=np.intp)
+        self.weighed = np.zeros(m + 1)
+        self.anchor_totals = np.empty(self.n_apart)
+        self.anchor_masses = np.empty(self.n_apart)
+        n_sets = 1 << self.n_apart
+        self.sizes = np.array([bin(s).count("1") for s in range(n_sets)], dtype=np.intp)
+        self.best = np.empty((most + 1, n_sets, m + 1))
+        self.begins = np.zeros((most + 1, n_sets, m + 1), dtype=np.intp)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _read(self, taken: cython.Py_ssize_t, anchor: cython.Py_ssize_t) -> cython.void:
         """Sort the rows in; a free row, unless it is -1, joins an anchor or becomes one."""
+        total: cython.double
+        mass: cython.double
         self.n_free = 0
-        self.n_anchors = 0
+        self.n_anchors = min(self.n_given, self.n_apart)
+        if taken >= 0 and anchor == self.n_given:
+            self.n_anchors = min(self.n_given + 1, self.n_apart)
         for place in range(self.order.shape[0]):
             i = self.order[place]
+            total = self.linear[i]
+            mass = self.weights[i]
             if i == taken:
-                if anchor == self.n_given:
-                    self._insert(i, self.linear[i], self.weights[i])
+                if anchor < self.n_given:
+                    continue
+                i = self.n_given
             elif i >= self.n_given:
-                j = self.n_free
-                self.free[j] = i
-                self.sums[j + 1] = self.sums[j] + self.linear[i]
-                self.masses[j + 1] = self.masses[j] + self.weights[i]
-                self.n_free = j + 1
+                self._insert(i, total, mass)
+                continue
             elif taken >= 0 and i == anchor:
-                self._insert(
-                    i, self.linear[i] + self.linear[taken], self.weights[i] + self.weights[taken]
-                )
+                total += self.linear[taken]
+                mass += self.weights[taken]
+            if i < self.n_apart:
+                self.anchor_totals[i] = total
+                self.anchor_masses[i] = mass
             else:
-                self._insert(i, self.linear[i], self.weights[i])
+                self._insert(self.order[place], total, mass)
+        for j in range(self.n_free):
+            self.sums[j + 1] = self.sums[j] + self.totals[j]
+            self.weighed[j + 1] = self.weighed[j] + self.masses[j]
 
     @cython.cfunc
     @cython.nogil
@@ -174,34 +192,44 @@ class _Program:
     def _insert(
         self, i: cython.Py_ssize_t, total: cython.double, mass: cython.double
     ) -> cython.void:
-        """Insert an anchor in the order of its ratio."""
-        place: cython.Py_ssize_t = self.n_anchors
-        while place > 0 and (
-            self.anchor_sums[place - 1] * mass > total * self.anchor_masses[place - 1]
-        ):
-            self.anchors[place] = self.anchors[place - 1]
-            self.anchor_sums[place] = self.anchor_sums[place - 1]
-            self.anchor_masses[place] = self.anchor_masses[place - 1]
+        """Insert a free row in the order of its ratio."""
+        place: cython.Py_ssize_t = self.n_free
+        while place > 0 and self.totals[place - 1] * mass > total * self.masses[place - 1]:
+            self.free[place] = self.free[place - 1]
+            self.totals[place] = self.totals[place - 1]
+            self.masses[place] = self.masses[place - 1]
             place -= 1
-        self.anchors[place] = i
-        self.anchor_sums[place] = total
-        self.anchor_masses[place] = mass
-        self.n_anchors += 1
+        self.free[place] = i
+        self.totals[place] = total
+        self.masses[place] = mass
+        self.n_free += 1
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _fill(self) -> cython.void:
         """Fill the tables, but for states from which not all anchors can find a group."""
+        bit: cython.Py_ssize_t
         self.best[:, :, :] = NEVER
         self.best[0, 0, 0] = 0.0
         for k in range(1, self.most + 1):
-            low = max(0, self.n_anchors - (self.most - k))
-            for a in range(low, min(k, self.n_anchors) + 1):
-                if a < k:
-                    self._extend(k, a, 0, 0.0, 0.0)
-                if a > 0:
-                    self._extend(k, a, 1, self.anchor_sums[a - 1], self.anchor_masses[a - 1])
+            for chosen in range(1 << self.n_anchors):
+                size = self.sizes[chosen]
+                if size > k or self.n_anchors - size > self.most - k:
+                    continue
+                if size < k:
+                    self._extend(k, chosen, chosen, 0, 0.0, 0.0)
+                for a in range(self.n_anchors):
+                    bit = 1 << a
+                    if chosen & bit:
+                        self._extend(
+                            k,
+                            chosen,
+                            chosen - bit,
+                            a + 1,
+                            self.anchor_totals[a],
+                            self.anchor_masses[a],
+                        )
 
     @cython.cfunc
     @cython.nogil
@@ -209,46 +237,46 @@ class _Program:
     def _extend(
         self,
         k: cython.Py_ssize_t,
-        a: cython.Py_ssize_t,
-        anchored: cython.Py_ssize_t,
+        chosen: cython.Py_ssize_t,
+        before: cython.Py_ssize_t,
+        number: cython.Py_ssize_t,
         total: cython.double,
         mass: cython.double,
     ) -> cython.void:
-        """Add a group, of free rows and of an anchor with the given sums if it has one."""
+        """Add a group, of free rows and of an anchor with the given sums if it has a number."""
+        anchored: cython.Py_ssize_t = 1 if number > 0 else 0
         for j in range(1 - anchored, self.n_free + 1):
             for i in range(j + anchored):
-                before = self.best[k - 1, a - anchored, i]
-                if before == NEVER:
+                known = self.best[k - 1, before, i]
+                if known == NEVER:
                     continue
                 z = self.sums[j] - self.sums[i] + total
-                value = before + 0.5 * z * z / (self.masses[j] - self.masses[i] + mass)
-                if value > self.best[k, a, j]:
-                    self.best[k, a, j] = value
-                    self.begins[k, a, j] = 2 * i + anchored
+                value = known + 0.5 * z * z / (self.weighed[j] - self.weighed[i] + mass)
+                if value > self.best[k, chosen, j]:
+                    self.best[k, chosen, j] = value
+                    self.begins[k, chosen, j] = i * (self.n_apart + 1) + number
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _answer(self, k: cython.Py_ssize_t, explained: cython.double[::1]) -> cython.void:
         """Write what ``k`` groups explain of all rows."""
-        explained[k] = NEVER
-        if k >= self.n_anchors:
-            explained[k] = self.best[k, self.n_anchors, self.n_free]
+        explained[k] = self.best[k, (1 << self.n_anchors) - 1, self.n_free]
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _trace(self, k: cython.Py_ssize_t, labels: cython.Py_ssize_t[::1]) -> cython.void:
         """Write the labels of ``k`` groups."""
-        a: cython.Py_ssize_t = self.n_anchors
+        chosen: cython.Py_ssize_t = (1 << self.n_anchors) - 1
         j: cython.Py_ssize_t = self.n_free
         while k > 0:
-            begin = self.begins[k, a, j]
+            begin = self.begins[k, chosen, j] // (self.n_apart + 1)
+            number = self.begins[k, chosen, j] - begin * (self.n_apart + 1)
             k -= 1
-            if begin % 2 == 1:
-                a -= 1
-                labels[self.anchors[a]] = k
-            begin = begin // 2
+            if number > 0:
+                labels[number - 1] = k
+                chosen -= 1 << (number - 1)
             for place in range(begin, j):
                 labels[self.free[place]] = k
             j = begin

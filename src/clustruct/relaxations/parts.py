@@ -12,7 +12,7 @@ from scipy import linalg
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Limits
-from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.objectives.quadratic import QuadraticObjective, inverse_roots
 
 # Equal variances, with which weights begin, count as so many mixtures.
 N_EQUAL = 2
@@ -99,6 +99,13 @@ def _with(entries: tuple[T, ...], place: int, entry: T) -> tuple[T, ...]:
     return (*entries[:place], entry, *entries[place + 1 :])
 
 
+def scaled_inverse(matrix: Floats) -> Floats:
+    """A generalised inverse; columns in small units are not taken for dependent ones."""
+    scale = inverse_roots(np.diagonal(matrix))
+    inverse: Floats = linalg.pinvh(scale[:, None] * matrix * scale)
+    return scale[:, None] * inverse * scale
+
+
 def reduce_problem(objective: QuadraticObjective, limits: Limits) -> Reduced:
     """Minimise over what no grouping restricts, and keep the features that are left.
 
@@ -113,7 +120,7 @@ def reduce_problem(objective: QuadraticObjective, limits: Limits) -> Reduced:
     T[inside, limits.blocks[inside]] = 1.0
     T[alone, n_blocks + np.arange(alone.size)] = 1.0
     across = matrix @ T
-    inverse = linalg.pinvh(T.T @ across)
+    inverse = scaled_inverse(T.T @ across)
     along = T.T @ linear
     constant -= 0.5 * float(along @ inverse @ along)
     linear = linear - across @ (inverse @ along)
@@ -126,12 +133,11 @@ def reduce_problem(objective: QuadraticObjective, limits: Limits) -> Reduced:
 
 
 def whole(reduced: Reduced, limits: Limits, point: Floats) -> Part:
-    """All groupings, to begin at the unconstrained minimum and with a feasible point."""
+    """All groupings, to begin with a feasible point."""
     blocks = limits.blocks[reduced.features]
     size = blocks.size
-    free = linalg.pinvh(reduced.matrix) @ reduced.linear if size else np.zeros(0)
-    # The first anchor of a block is the row that is farthest from the mean: others will differ.
-    order = np.argsort(-reduced.mass * np.square(free), kind="stable")
+    # The first anchor of a block is the row that explains most by itself: others will differ.
+    order = np.argsort(-np.square(reduced.linear) / reduced.mass, kind="stable")
     members = tuple(tuple(order[blocks[order] == b].tolist()) for b in range(limits.most.size))
     part = Part(
         labels=np.arange(size),

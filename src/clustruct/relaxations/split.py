@@ -54,7 +54,7 @@ from scipy import linalg
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import cheapest_shares
-from clustruct.kernels.anchored import best_groups, explained_if
+from clustruct.kernels.anchored import MOST_APART, best_groups, explained_if
 from clustruct.kernels.minorant import balance
 from clustruct.relaxations.parts import Part, Reduced
 
@@ -166,7 +166,7 @@ class Split:
             self._add(self._linear, np.arange(self.rows.size))
             return Bound(self.found, self._mass, self._linear, self.found)
         fresh = part.level == -np.inf
-        free = linalg.pinvh(self._matrix) @ self._linear if fresh else self._linear
+        free = self._free_minimum() if fresh else self._linear
         if self.is_singular:
             least = constant - 0.5 * float(self._linear @ free)
             return Bound(least, self._mass, self._linear, -np.inf)
@@ -179,14 +179,25 @@ class Split:
         self._weigh()
         return self._tangent(*self._at(free))
 
-    def _least_eigenvalue(self, matrix: Floats) -> float:
-        """The least eigenvalue relative to ``D(mass)``, beside the constants of blocks."""
+    def _scaled(self, matrix: Floats) -> tuple[Floats, Floats]:
+        """A matrix relative to ``D(mass)``, with the constants of blocks fixed, and the roots."""
         roots = np.sqrt(self._mass)
         scaled = matrix / roots[:, None] / roots
         constants = self._sums * roots
         constants /= np.linalg.norm(constants, axis=1, keepdims=True)
         scaled += (np.trace(scaled) + 1.0) * constants.T @ constants
+        return scaled, roots
+
+    def _least_eigenvalue(self, matrix: Floats) -> float:
+        """The least eigenvalue relative to ``D(mass)``, beside the constants of blocks."""
+        scaled = self._scaled(matrix)[0]
         return float(linalg.eigvalsh(scaled, subset_by_index=[0, 0], check_finite=False)[0])
+
+    def _free_minimum(self) -> Floats:
+        """Where the objective is least without groups."""
+        scaled, roots = self._scaled(self._matrix)
+        free: Floats = linalg.pinvh(scaled) @ (self._linear / roots) / roots
+        return free
 
     def _divide(self, weights: Floats) -> None:
         """Set ``d``, ``D(d)`` and ``R = A - D(d)``."""
@@ -361,7 +372,7 @@ class Split:
     def _tried(self, block: int, each: slice) -> Labels:
         """The free rows of a block to decide on: all, or those that the mixtures differ on most."""
         n_anchors, size = self.part.n_anchors[block], each.stop - each.start
-        steps = size**2 * (n_anchors + 1) ** 2 * self.part.most[block]
+        steps = size**2 * (n_anchors + 1) * self.part.most[block] * 2 ** min(n_anchors, MOST_APART)
         count = max(SETTINGS.least_tried, SETTINGS.most_steps // steps)
         spread = (self._variances * self._mass)[each][n_anchors:]
         return n_anchors + np.sort(np.argsort(-spread, kind="stable")[:count])
