@@ -7,8 +7,9 @@ import pytest
 
 import clustruct as cs
 from clustruct.grouping.constraints import BlockClustered, Clustered
-from clustruct.solvers.driver import Solution
-from clustruct.solvers.proof import prove
+from clustruct.solvers import proof
+from clustruct.solvers.driver import Budget, Solution, drive
+from clustruct.solvers.proof import Proof, prove
 from tests.solvers.proofs import draw, factors, quadratic_of, start_of
 
 
@@ -35,6 +36,28 @@ def test_small_problems_are_solved(seed):
     for max_nodes in (1, 2, 4):
         early = proof_of(made.objective, made.constraint, max_nodes=max_nodes)
         assert early.state.bound <= made.optimum + slack
+
+
+class Stubborn(Proof):
+    """A proof that keeps the worst grouping until a leaf is better: no wrong decision is hidden."""
+
+    def _offer(self, split):
+        if split.is_leaf:
+            super()._offer(split)
+
+
+@pytest.mark.parametrize("seed", [*range(200, 320), 1064, 1264, 1814])
+def test_parts_are_never_dropped_by_mistake(seed, monkeypatch):
+    made = draw(seed)
+    monkeypatch.setattr(proof, "descend", lambda *arguments: None)
+    worst = np.array(max(made.groupings, key=made.value))
+    point = made.objective.refit(worst, int(worst.max()) + 1, 0.0)
+    limits = made.constraint.limits(made.objective.shape[0])
+    budget = Budget(10_000, 0.0, lambda iteration: False, quiet=True)
+    run = drive(Stubborn(made.objective, limits, Solution(point, worst)), budget)
+    slack = 1e-8 * max(made.optimum, 1e-4 * made.objective.constant)
+    assert run.converged
+    assert run.solution.point.value == pytest.approx(made.optimum, abs=slack)
 
 
 def test_a_bad_start_is_left_for_the_optimum():

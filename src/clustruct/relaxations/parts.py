@@ -63,6 +63,12 @@ class Part:
     n_mixed: int
     points: Floats
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no grouping is left: there would have to be more groups than there may be."""
+        too_many = any(least > most for least, most in zip(self.least, self.most, strict=True))
+        return too_many or sum(self.least) > self.total
+
     def together(self, block: int, row: int, other: int) -> "Part":
         """The groupings that have two rows of a block together; `other` stands for both."""
         labels = np.where(self.labels == row, other, self.labels)

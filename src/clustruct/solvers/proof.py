@@ -161,7 +161,7 @@ class Proof:
 
     def _examine(self, least: float, number: int, part: Part) -> None:
         """Bound a node, decide what can be decided, and divide the rest."""
-        while True:
+        while not part.is_empty:
             split = self._bounded(part)
             least = max(least, split.bound.value)
             if least >= self.target or split.is_leaf:  # a leaf has been offered
@@ -171,10 +171,10 @@ class Proof:
             if decided is None:
                 return
             if decided is before:
-                break
+                for bound, child in branches(before, choices, self.target):
+                    heapq.heappush(self._nodes, (max(least, bound), next(self._numbers), child))
+                return
             part = decided
-        for bound, child in branches(before, choices, self.target):
-            heapq.heappush(self._nodes, (max(least, bound), next(self._numbers), child))
 
     def _bounded(self, part: Part) -> Split:
         """The bound of a node, with weights that suit it."""
@@ -298,9 +298,7 @@ def _without_tangent(part: Part) -> Iterator[tuple[float, Part]]:
     blocks = [b for b, rows in enumerate(part.members) if len(rows) > part.n_anchors[b]]
     b = max(blocks, key=lambda block: len(part.members[block]))
     for answer in range(part.n_anchors[b] + 1):
-        child = _decided(part, b, part.n_anchors[b], answer)
-        if child.n_anchors[b] <= child.most[b] and sum(child.least) <= child.total:
-            yield -np.inf, child
+        yield -np.inf, _decided(part, b, part.n_anchors[b], answer)
 
 
 def _decided(part: Part, block: int, place: int, answer: int) -> Part:
