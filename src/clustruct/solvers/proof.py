@@ -141,13 +141,15 @@ class Proof:
         """The state after the nodes so far."""
         value = self._best.point.value
         least = self._nodes[0][0] if self._nodes else np.inf
-        bound = max(min(self.target, least), self._objective.least)
+        done = least >= self.target
+        # Closed up to rounding is closed.
+        bound = value if done else max(least, self._objective.least)
         gap = (value - bound) / value if value > 0.0 else 0.0
         return ProofState(
             objective=value,
             step=gap,
             gain=gap if gap > 0.0 else np.inf,
-            done=least >= self.target,
+            done=done,
             solution=self._best,
             bound=bound,
             n_open=len(self._nodes),
