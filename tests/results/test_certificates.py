@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import clustruct as cs
 from clustruct.results.solving import ROUNDING, relative_gaps
 
-BEST = "best possible"
+BEST = "Proved optimal"
 
 
 @pytest.mark.parametrize("objective", [np.nan, np.inf, -np.inf])

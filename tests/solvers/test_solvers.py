@@ -341,7 +341,7 @@ def test_both_hulls_lead_to_the_same_answer(monkeypatch):
         for form in (made.by_gram, made.by_rows):
             found.append(solve(feature_problem(form, Clustered(3), tol=1e-4), "cg"))
     values = [outcome.solution.point.value for outcome in found]
-    bounds = [outcome.certificate.lower_bound for outcome in found]
+    bounds = [outcome.by_duality.lower_bound for outcome in found]
     np.testing.assert_allclose(values, values[0], rtol=1e-9)
     np.testing.assert_allclose(bounds, bounds[0], rtol=1e-2)
 

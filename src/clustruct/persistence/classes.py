@@ -72,7 +72,13 @@ _FOREIGN = {
 }
 _MODULES = {**_OWN, **_FOREIGN}
 # Parameters that estimators have gained, with the value that older files stand for.
-_ADDED = {"constraint": None, "criterion": "cv", "rule": "fewest", "scoring": None}
+_ADDED = {
+    "constraint": None,
+    "criterion": "cv",
+    "prove": False,
+    "rule": "fewest",
+    "scoring": None,
+}
 # Settings that would have a model write or read files, with the only value that is let in.
 _HARMLESS: Mapping[str, Any] = {"memory": None, "input": "content"}
 
