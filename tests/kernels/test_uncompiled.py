@@ -9,7 +9,9 @@ from clustruct.kernels import COMPILED
 CODE = """
 import json
 import numpy as np
-from clustruct.kernels import COMPILED, kmeans1d, penalised, reassign, segments, sparse1d
+from clustruct.kernels import (
+    COMPILED, anchored, kmeans1d, minorant, penalised, reassign, segments, sparse1d, sweeps
+)
 
 def bits(*results):
     return [r.tolist() if r.dtype.kind == "i" else [x.hex() for x in r.tolist()]
@@ -57,6 +59,23 @@ for n_nonzero in (-1, 12):
     found[f"descent, {n_nonzero}"] = bits(reassign.descend(*problem, labels, 50), *labels)
     reassign.anneal(*problem, wandering, np.geomspace(9.0, 0.01, 40), rng.random((40, 30)))
     found[f"annealing, {n_nonzero}"] = bits(wandering)
+linear, weights = rng.standard_normal(20), rng.uniform(0.1, 2.0, 20)
+explained, labels = anchored.best_groups(linear, weights, 2, 5)
+found["anchored"] = bits(explained, labels)
+tried = anchored.explained_if(linear, weights, 2, 5, np.arange(2, 20, 3))
+found["decisions"] = bits(tried.ravel())
+vectors = rng.standard_normal((30, 8))
+found["minorant"] = bits(minorant.balance(problem[0], vectors, np.ones(30), 5), vectors.ravel())
+factors = []
+for size, dtype in ((6, np.uint8), (9, np.uint16), (4, np.int32)):
+    codes = rng.integers(0, size, 80).astype(dtype)
+    factors.append(sweeps.CodedFactor(codes, size, size, 0, np.ones(size), 0.0))
+shares, rows = np.full(80, 1 / 80), rng.standard_normal(80) / 80
+for factor in factors:
+    factor.weigh(shares)
+for _ in range(3):
+    sweeps.sweep(factors, rows, shares, np.full(3, 1e-3), np.array([6, 9, 4]), 0.01, 1.0)
+found["sweeps"] = bits(rows, *(factor.array("values") for factor in factors))
 print(json.dumps(found))
 """
 
@@ -69,6 +88,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 160
+    assert len(compiled) == 164
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import clustruct as cs
 from clustruct.results.solving import ROUNDING, relative_gaps
 
-BEST = "best possible"
+BEST = "Proved optimal"
 
 
 @pytest.mark.parametrize("objective", [np.nan, np.inf, -np.inf])
@@ -73,7 +73,7 @@ def test_only_a_gap_of_zero_is_called_the_best_possible(objective, gap):
 @pytest.mark.parametrize(
     ("lower_bound", "words"),
     [
-        (2.0, "The best possible grouping: no other can lower the training objective."),
+        (2.0, "Proved optimal: no other grouping can lower the training objective."),
         (1.992, "No other grouping can lower the training objective by more than 0.4 %."),
         (1.7, "No other grouping can lower the training objective by more than 15 %."),
         (0.3, "No other grouping can lower the training objective by more than 85 %, which leaves"),

@@ -105,7 +105,9 @@ def test_contract(solver, kind, form, limits):
     assert certificate.objective == point.value
     assert 0.0 <= certificate.lower_bound <= point.value
     assert certificate.gap >= 0.0
-    assert certificate.source in ("unconstrained", "residual", "conditional gradient")
+    sources = ("unconstrained", "residual", "conditional gradient", "tangent")
+    assert certificate.source in sources
+    assert certificate.lower_bound >= outcome.by_duality.lower_bound
 
     # The same again, to the last bit.
     again = solve(feature_problem(getattr(made, form), constraint, **options), name)
@@ -339,7 +341,7 @@ def test_both_hulls_lead_to_the_same_answer(monkeypatch):
         for form in (made.by_gram, made.by_rows):
             found.append(solve(feature_problem(form, Clustered(3), tol=1e-4), "cg"))
     values = [outcome.solution.point.value for outcome in found]
-    bounds = [outcome.certificate.lower_bound for outcome in found]
+    bounds = [outcome.by_duality.lower_bound for outcome in found]
     np.testing.assert_allclose(values, values[0], rtol=1e-9)
     np.testing.assert_allclose(bounds, bounds[0], rtol=1e-2)
 

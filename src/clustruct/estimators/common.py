@@ -140,6 +140,7 @@ class NumberLosses:
 # Values that the options of solvers may have, whichever solver has them.
 OPTION_VALUES: Mapping[str, list[Any]] = {
     "longest": [Interval(Real, 0, None, closed="neither")],
+    "max_nodes": [Interval(Integral, 1, None, closed="left")],
     "n_annealed": [Interval(Integral, 0, None, closed="left")],
     "n_repeats": [Interval(Integral, 0, None, closed="left")],
     "n_sweeps": [Interval(Integral, 0, None, closed="left")],
@@ -150,6 +151,7 @@ OPTION_VALUES: Mapping[str, list[Any]] = {
     "shortest": [Interval(Real, 0, 1, closed="neither")],
     "shrink": [Interval(Real, 0, 1, closed="neither")],
     "step": [StrOptions({"classic", "line_search"})],
+    "time_limit": [Interval(Real, 0, None, closed="neither"), None],
 }
 
 

@@ -25,6 +25,9 @@ loss : {"squared", "huber", "poisson", "gamma", "tweedie", "quantile"} or Loss
     deviance of counts ("poisson"), of positive amounts ("gamma") or of amounts that may be zero
     ("tweedie"), with the logarithm as link; the pinball loss of a quantile; or an object that
     defines another loss.
+prove : bool
+    Whether to prove by branch and bound that no other grouping has a lower objective, for squared
+    loss; a better one that is found on the way is taken. See Notes of the regressor.
 huber_delta : float
     Residual at which the Huber loss turns linear, in the units of ``y``.
 tweedie_power : float

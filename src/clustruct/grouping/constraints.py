@@ -36,6 +36,20 @@ class Places:
     n_nonzero: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How many groups there may be, for proofs that go through all groupings.
+
+    blocks (d,): block of each row, 0 to B - 1, inside of which rows may share; -1 for rows alone.
+    most (B,): groups of each block.
+    total: groups of all blocks together.
+    """
+
+    blocks: Labels
+    most: Labels
+    total: int
+
+
 class Constraint(Protocol):
     """A set of matrices with a few distinct rows.
 
@@ -112,6 +126,11 @@ class Clustered:
     def places(self, W: Floats) -> Places:
         """Every row may be in every group."""
         return Places(self.project(W).labels, self.n_clusters)
+
+    def limits(self, n_rows: int) -> Limits:
+        """All rows are in one block."""
+        most = min(self.n_clusters, n_rows)
+        return Limits(np.zeros(n_rows, dtype=np.intp), np.array([most], dtype=np.intp), most)
 
 
 class ScaledClustered:
@@ -258,6 +277,21 @@ class FactorClustered:
             last[rows] = n_groups + count if moves else labels[rows] + 1
             n_groups += count
         return Places(labels, n_groups, first, last)
+
+    def limits(self, n_rows: int) -> Limits | None:
+        """The number of groups in all factors, or in each; None if there is more to keep to."""
+        nominal = all(self._moves(factor) for factor, _ in self._factors)
+        if not nominal or self.n_clusters is None:
+            return None
+        blocks = np.full(n_rows, -1, dtype=np.intp)
+        for block, (_, rows) in enumerate(self._factors):
+            blocks[rows] = block
+        sizes = np.array([rows.size for _, rows in self._factors], dtype=np.intp)
+        if not isinstance(self.n_clusters, int):
+            most = np.minimum(self.n_clusters, sizes)
+            return Limits(blocks, most, int(most.sum()))
+        most = np.minimum(self.n_clusters - sizes.size + 1, sizes)
+        return Limits(blocks, most, min(self.n_clusters, int(sizes.sum())))
 
     def explained(self, P: Floats) -> float:
         """Column by column, the squared length of the projection.

@@ -85,6 +85,7 @@ _ADDED = {
     "factors": None,
     "price": None,
     "prices": "auto",
+    "prove": False,
     "rule": "fewest",
     "scoring": None,
     "tweedie_power": 1.5,

@@ -48,8 +48,9 @@ class Certificate:
         or the objective is 0.
     source : str
         Origin of the bound: ``"unconstrained"`` (the problem without groups), ``"residual"``
-        (duality at the fit), ``"conditional gradient"`` (the convex relaxation) or ``"least
-        loss"`` (over all scores, 0 for most losses).
+        (duality at the fit), ``"conditional gradient"`` (the convex relaxation), ``"tangent"``
+        (the best tangent of squared loss), ``"proof"`` (branch and bound) or ``"least loss"`` (over
+        all scores, 0 for most losses).
 
     Examples
     --------
@@ -115,7 +116,7 @@ class Certificate:
     def in_words(self) -> str:
         """The certificate as a sentence."""
         if self.relative_gap <= ROUNDING:
-            return "The best possible grouping: no other can lower the training objective."
+            return "Proved optimal: no other grouping can lower the training objective."
         if self.proves_little:
             return "It is not proved how much another grouping could lower the training objective."
         most = f"No other grouping can lower the training objective by more than {self._amount}"

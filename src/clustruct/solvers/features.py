@@ -11,11 +11,17 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 
 from clustruct._typing import Floats, Labels
-from clustruct.grouping.constraints import FactorClustered, FeatureConstraint, Free, Places
+from clustruct.grouping.constraints import (
+    FactorClustered,
+    FeatureConstraint,
+    Free,
+    Limits,
+    Places,
+)
 from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
-from clustruct.objectives.quadratic import QuadraticObjective
+from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.relaxations.features import factor_of
 from clustruct.results import Certificate, Iteration, Status
 from clustruct.solvers.conditional_gradient import ConditionalGradient
@@ -33,6 +39,7 @@ from clustruct.solvers.driver import (
 from clustruct.solvers.factors import FactorModel, fit_factors
 from clustruct.solvers.greedy import Greedy
 from clustruct.solvers.projected_gradient import ProjectedGradient
+from clustruct.solvers.proof import prove
 from clustruct.solvers.search.soft import Effort, Soft
 
 T = TypeVar("T")
@@ -56,6 +63,12 @@ class FeatureSettings:
     most_modelled: int = 300
     # Up to this many combinations of features, groups and outputs the search has its full effort.
     easy_moves: int = 500
+    # Largest number of features for which a certificate looks for the best tangent. Nodes are
+    # limited by the square of this second number over that of the features: a single factor
+    # seldom takes more than a few.
+    most_certified: int = 80
+    one_node: int = 100
+    most_nodes: int = 8
 
 
 SETTINGS = FeatureSettings()
@@ -88,6 +101,7 @@ class FeatureProblem:
     options: options of the solver, see `OPTIONS`.
     known_minimum: the unconstrained minimum, if a neighbouring problem has found it already.
     model: of factors, as the fit at a larger price has left it.
+    proof: the options of a proof that is wanted, see `PROOF_OPTIONS`; None for no proof.
     """
 
     objective: QuadraticObjective | FeatureObjective
@@ -99,6 +113,7 @@ class FeatureProblem:
     options: Mapping[str, Any] = field(default_factory=dict)
     known_minimum: Point | None = None
     model: FactorModel | None = None
+    proof: Mapping[str, Any] | None = None
 
     @once
     def minimum(self) -> Point:
@@ -129,6 +144,7 @@ class FeatureOutcome:
     """The best solution, with the trace of the solver that found it.
 
     bound: the best lower bound that a solver found on its way.
+    proved: the lower bound of a proof.
     """
 
     solution: Solution
@@ -136,10 +152,11 @@ class FeatureOutcome:
     status: Status
     problem: FeatureProblem
     bound: float
+    proved: float = -np.inf
 
     @once
-    def certificate(self) -> Certificate:
-        """The best lower bound, computed on first use: a grid search does not need it."""
+    def by_duality(self) -> Certificate:
+        """The best lower bound by duality, on first use: a grid search does not need it."""
         problem, point = self.problem, self.solution.point
         priced: Callable[[Labels], float] | None = getattr(problem.constraint, "surcharge", None)
         value = point.value + (0.0 if priced is None else priced(self.solution.labels))
@@ -147,8 +164,29 @@ class FeatureOutcome:
             "unconstrained": problem.free_bound,
             "residual": problem.bound_at(point),
             "conditional gradient": self.bound,
+            "proof": self.proved,
         }
         return certify(value, bounds, lambda: problem.objective.scale)
+
+    @once
+    def certificate(self) -> Certificate:
+        """The best lower bound, with the best tangent where it is cheap and leaves something."""
+        plain, problem, point = self.by_duality, self.problem, self.solution.point
+        limits, size = limits_of(problem), problem.objective.shape[0]
+        if (
+            limits is None
+            or plain.relative_gap == 0.0
+            or np.isfinite(self.proved)
+            or size > SETTINGS.most_certified
+        ):
+            return plain
+        objective = with_gram(problem.objective)
+        if objective is None:
+            return plain
+        n_nodes = min(SETTINGS.most_nodes, max(1, (SETTINGS.one_node // size) ** 2))
+        bound = prove(objective, limits, self.solution, max_nodes=n_nodes).state.bound
+        bounds = {plain.source: plain.lower_bound, "tangent": bound}
+        return certify(point.value, bounds, lambda: objective.scale)
 
 
 def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
@@ -156,13 +194,62 @@ def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
 
     solver: a key of `RECIPES`.
     """
-    if isinstance(problem.constraint, Free):
-        attempts = [_free(problem, solver)]
-    else:
-        attempts = RECIPES[solver](problem)
-    best = min(attempts, key=lambda attempt: attempt.solution.point.value)
-    bound = max(attempt.bound for attempt in attempts)
-    return FeatureOutcome(best.solution, best.trace, status_of(attempts, best), problem, bound)
+    wanted = provable(problem)
+    free = isinstance(problem.constraint, Free)
+    attempts = [_free(problem, solver)] if free else RECIPES[solver](problem)
+    bound, proved = max(attempt.bound for attempt in attempts), -np.inf
+    if wanted is not None:
+        attempts.append(_prove(problem, *wanted, best_attempt(attempts).solution))
+        proved = attempts[-1].bound
+    best = best_attempt(attempts)
+    status = status_of(attempts, best)
+    return FeatureOutcome(best.solution, best.trace, status, problem, bound, proved)
+
+
+def best_attempt(attempts: list[Attempt]) -> Attempt:
+    """The attempt with the least objective, the first among equals."""
+    return min(attempts, key=lambda attempt: attempt.solution.point.value)
+
+
+def limits_of(problem: FeatureProblem) -> Limits | None:
+    """How many groups there may be; None where branch and bound does not know the constraint."""
+    limits: Callable[[int], Limits | None] | None = getattr(problem.constraint, "limits", None)
+    n_features, n_outputs = problem.objective.shape
+    return None if limits is None or n_outputs > 1 else limits(n_features)
+
+
+def provable(problem: FeatureProblem) -> tuple[QuadraticObjective, Limits] | None:
+    """What a proof goes by; None if none is wanted or needed, an error if it cannot be had."""
+    if problem.proof is None or isinstance(problem.constraint, Free):
+        return None
+    limits = limits_of(problem)
+    if not problem.objective.quadratic:
+        raise ValueError("prove=True works with loss='squared' only. Leave prove False.")
+    if limits is None:
+        raise ValueError(
+            "prove=True works for one output, and for groups of all features or inside of blocks, "
+            f"not for {problem.objective.shape[1]} outputs with the constraint "
+            f"{type(problem.constraint).__name__}. Fit outputs one by one, leave n_nonzero and "
+            "constraint None, or leave prove False."
+        )
+    objective = with_gram(problem.objective)
+    if objective is None:
+        raise ValueError(
+            f"prove=True needs a Gram matrix, and {problem.objective.shape[0]} features are too "
+            "many for one with so few samples. Select features first, or leave prove False."
+        )
+    return objective, limits
+
+
+def with_gram(objective: QuadraticObjective | FeatureObjective) -> QuadraticObjective | None:
+    """The objective by its Gram matrix; None if it has none, or one that is too large."""
+    if isinstance(objective, QuadraticObjective):
+        return objective
+    if not (isinstance(objective, FactorObjective) and objective.quadratic):
+        return None
+    if objective.shape[0] > SETTINGS.most_searched:
+        return None
+    return quadratic_objective(objective.data, objective.response, objective.penalties)
 
 
 def free_minimum(
@@ -191,7 +278,7 @@ def relaxed(outcome: FeatureOutcome, factor: float) -> FeatureOutcome:
         objective=objective.with_alpha(factor * objective.alpha),
         known_minimum=None,
     )
-    return replace(outcome, solution=solution, problem=problem, bound=-np.inf)
+    return replace(outcome, solution=solution, problem=problem, bound=-np.inf, proved=-np.inf)
 
 
 def relaxed_solutions(outcome: FeatureOutcome, factors: Sequence[float]) -> list[Solution]:
@@ -275,7 +362,7 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
     if _is_swept(problem):
         return _bcd(problem)
     attempts = _pg(problem)
-    best = min(attempts, key=lambda attempt: attempt.solution.point.value).solution.point
+    best = best_attempt(attempts).solution.point
     least = problem.objective.least
     size = best.value - least if np.isfinite(least) else abs(best.value)
     room = best.value - problem.free_bound > SETTINGS.close * size
@@ -308,6 +395,21 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "cgpg": ("step", "refit", "longest", "shortest", "shrink"),
     "soft": ("n_turns", "n_annealed", "n_sweeps", "n_repeats"),
 }
+
+
+# Those of a proof, whatever the solver, and how many nodes it takes if they do not say it.
+PROOF_OPTIONS = ("max_nodes", "time_limit")
+MAX_NODES = 1000
+
+
+def _prove(
+    problem: FeatureProblem, objective: QuadraticObjective, limits: Limits, solution: Solution
+) -> Attempt:
+    """Branch and bound from a solution."""
+    options = {"max_nodes": MAX_NODES, **(problem.proof or {})}
+    run = prove(objective, limits, solution, callback=problem.budget.monitor, **options)
+    left = "no grouping is left" if run.converged else f"gap of {100 * run.state.gain:.2g} % left"
+    return Attempt("proof", (run,), run.state.bound, left)
 
 
 def _descend(problem: FeatureProblem, start: Floats, options: Mapping[str, Any]) -> Run[Any]:

@@ -50,7 +50,7 @@ from clustruct.results import FeatureGroup, FeatureGroups
 from clustruct.results.scores import Price
 from clustruct.solvers.driver import Solution
 from clustruct.solvers.factors import with_strengths
-from clustruct.solvers.features import OPTIONS, RECIPES, FeatureOutcome
+from clustruct.solvers.features import OPTIONS, PROOF_OPTIONS, RECIPES, FeatureOutcome
 
 
 @fields_are_parameters
@@ -68,6 +68,7 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     factors: Mapping[str, str | Factor] | None = None
     init: str | ArrayLike = "auto"
     n_jobs: int | None = field(default=None, init=False)  # of searches only
+    prove = False  # a parameter of regressors
 
     factors_: ClassVar[FactorColumns | None] = None  # of models fitted to numbers, also old ones
     _constraints: ClassVar[Constraints] = {
@@ -159,7 +160,14 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
     def _method(self, shape: tuple[int, int]) -> Method:
         """How to fit weights of that shape."""
         start = check_start(self.init, shape)
-        return Method(solver=self.solver, start=start, **self._solving(OPTIONS))
+        if not self.prove:
+            return Method(solver=self.solver, start=start, **self._solving(OPTIONS))
+        known = {solver: (*names, *PROOF_OPTIONS) for solver, names in OPTIONS.items()}
+        solving = self._solving(known)
+        given = solving.pop("options")
+        options = {name: value for name, value in given.items() if name not in PROOF_OPTIONS}
+        proof = {name: value for name, value in given.items() if name in PROOF_OPTIONS}
+        return Method(solver=self.solver, start=start, options=options, proof=proof, **solving)
 
     def _set_outcome(self, outcome: FeatureOutcome) -> None:
         """All attributes of a fitted model."""

@@ -112,6 +112,8 @@ class Method:
     """How each fit is made: all that is not on the grid.
 
     Every fit draws its random starts anew from the seed, so that none depends on the others.
+
+    proof: options of a proof after the fit; None for no proof.
     """
 
     solver: str
@@ -120,12 +122,13 @@ class Method:
     n_starts: int | None
     seed: int
     options: Mapping[str, Any]
+    proof: Mapping[str, Any] | None = None
 
     def quietly(self, solver: str) -> "Method":
-        """The same by a given solver, without reports of single fits."""
+        """The same by a given solver, without reports of single fits and without proofs."""
         budget = replace(self.budget, monitor=lambda iteration: None, quiet=True)
         options = self.options if solver == self.solver else {}
-        return replace(self, solver=solver, budget=budget, options=options)
+        return replace(self, solver=solver, budget=budget, options=options, proof=None)
 
     def fit(
         self,
@@ -145,6 +148,7 @@ class Method:
             options=self.options,
             known_minimum=known_minimum,
             model=model,
+            proof=self.proof,
         )
         return solve(problem, self.solver)
 

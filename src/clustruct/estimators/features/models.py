@@ -60,6 +60,11 @@ class FeatureClusterRegressor(RegressorMixin, NumberLosses, FeatureCluster):
     with ``"pg"``. ``"soft"`` searches from many starts, for up to two thousand
     features. ``"auto"`` tries what suits the problem and keeps the best.
 
+    With `prove` the groups found are where branch and bound begins. It stops when no grouping can
+    be better, when `callback` returns True, or after ``max_nodes`` nodes (1000) or ``time_limit``
+    seconds (no limit), which are options of every solver then. Nodes are iterations of the solver
+    "proof" for `verbose` and `callback`; their step is the relative gap.
+
     Examples
     --------
     >>> import clustruct as cs
@@ -71,7 +76,11 @@ class FeatureClusterRegressor(RegressorMixin, NumberLosses, FeatureCluster):
     (200, 3)
     """
 
+    _: KW_ONLY
+    prove: bool = False
+
     score = FeatureCluster.score  # takes an offset
+    _constraints: ClassVar[Constraints] = {"prove": ["boolean"]}
 
     def _respond(self, samples: Samples) -> Response:
         """Target, loss and weights of samples."""

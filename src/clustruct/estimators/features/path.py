@@ -126,6 +126,6 @@ def _fields(single: bool, outcome: FeatureOutcome) -> tuple[Any, ...]:
         point.intercept[0] if single else point.intercept,
         ordered_groups(outcome.solution)[0],
         point.value,
-        outcome.certificate.lower_bound,
+        outcome.by_duality.lower_bound,
         outcome.status.converged,
     )

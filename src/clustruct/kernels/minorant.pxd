@@ -1,0 +1,1 @@
+from libc.math cimport sqrt
