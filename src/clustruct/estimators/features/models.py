@@ -58,7 +58,8 @@ class FeatureClusterRegressor(RegressorMixin, NumberLosses, FeatureCluster):
     ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation,
     for squared loss (option ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it
     with ``"pg"``. ``"soft"`` searches from many starts, for up to two thousand
-    features. ``"auto"`` tries what suits the problem and keeps the best.
+    features. ``"bcd"`` is block coordinate descent over factors. ``"auto"`` tries what suits the
+    problem and keeps the best.
 
     With `prove` the groups found are where branch and bound begins. It stops when no grouping can
     be better, when `callback` returns True, or after ``max_nodes`` nodes (1000) or ``time_limit``
