@@ -45,7 +45,7 @@ def complaint(call):
         return str(error)
 
 numbers = frame[list("abcdef")]
-print(complaint(lambda: cs.FeatureClusterRegressor(3).fit(frame.drop(columns="y"), frame["y"])))
+print(complaint(lambda: cs.SampleClusterRegressor(2).fit(frame.drop(columns="y"), frame["y"])))
 print(complaint(lambda: cs.FeatureClusterRegressor(0).fit(numbers, frame["y"])))
 odd = cs.FeatureClusterRegressor(2, random_state=np.random.RandomState(0)).fit(numbers, frame["y"])
 print(complaint(lambda: cs.save(odd, "m")))

@@ -12,7 +12,7 @@ from clustruct.losses.intercept import best_intercept, least_mean, mean_hessian
 from clustruct.losses.log_link import GammaLoss, PoissonLoss, TweedieLoss
 from clustruct.losses.logistic import LogisticLoss, MultinomialLoss
 from clustruct.losses.noise import Noise
-from clustruct.losses.offset import join_offset, with_offset
+from clustruct.losses.offset import join_offset, with_offset, without_offset
 from clustruct.losses.quantile import QuantileLoss
 from clustruct.losses.squared import SquaredLoss
 
@@ -40,6 +40,7 @@ __all__ = [
     "loss_of",
     "mean_hessian",
     "with_offset",
+    "without_offset",
 ]
 
 # A family is a file of this room: all that it defines is known by name, but for losses on codes,

@@ -16,13 +16,18 @@ from clustruct.arrays import cast as as_type
 from clustruct.losses.base import Loss, Measure, Target
 from clustruct.losses.intercept import at_once, best_intercept, mean_hessian
 
-__all__ = ["join_offset", "with_offset"]
+__all__ = ["join_offset", "with_offset", "without_offset"]
 
 
 def with_offset(loss: Loss) -> Loss:
     """The same loss for targets that `join_offset` has joined with offsets."""
     stand_in = _Shifted(loss) if loss.quadratic else _Offset(loss)
     return cast("Loss", stand_in)  # it passes on all that does not depend on targets
+
+
+def without_offset(loss: Loss) -> Loss:
+    """The loss that a stand-in with offsets stands for, or the loss itself."""
+    return loss.inner if isinstance(loss, _StandIn) else loss
 
 
 def join_offset(loss: Loss, target: Target, offset: Floats) -> Target:

@@ -21,7 +21,7 @@ from clustruct.estimators import intake
 from clustruct.estimators.common import Constraints, NumberLosses, fields_are_parameters
 from clustruct.estimators.offsets import beside_offset
 from clustruct.estimators.samples.base import SampleCluster
-from clustruct.losses import CLASS_LOSSES, Loss, loss_of
+from clustruct.losses import CLASS_LOSSES, Loss, loss_of, without_offset
 from clustruct.objectives.linear import Response
 
 
@@ -109,7 +109,7 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
         self._single = len(samples.targets.shape) == 1
         loss = loss_of(self)
         response = intake.number_response(samples, loss, fit_intercept=self.fit_intercept)
-        self._loss_of_fit = response.loss
+        self._loss_of_fit = without_offset(response.loss)
         return response
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
