@@ -433,6 +433,58 @@ def test_values_in_an_order_are_not_relaxed():
     assert (np.diff(search.coef_[:24]) >= 0.0).all()
 
 
+# ---- Prices and proofs
+
+
+def test_a_search_finds_the_planted_groups_by_their_price():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(0, 10, 900).astype(str) for name in "abc"})
+    y = frame["a"].astype(int) // 4 + 0.4 * rng.standard_normal(900)
+    search = FeatureClusterRegressorCV(random_state=0, rule="one_se").fit(frame, y)
+    counts = [np.unique(search.labels_[10 * f : 10 * f + 10]).size for f in range(3)]
+    assert counts == [3, 1, 1]
+    assert search.best_params_.keys() == {"price", "alpha", "n_nonzero", "relax"}
+    again = FeatureClusterRegressor(price=search.best_params_["price"], alpha="auto")
+    np.testing.assert_array_equal(again.fit(frame, y).labels_, search.labels_)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_targets_that_do_not_vary(loss, value):
+    frame, _ = policies(60)
+    target = np.full(60, value)
+    for model in (
+        FeatureClusterRegressorCV(loss=loss, cv=2, random_state=0),
+        FeatureClusterRegressor(price=0.1, alpha="auto", loss=loss),
+    ):
+        predicted = model.fit(frame, target).predict(frame)
+        np.testing.assert_allclose(predicted, value, atol=1e-6)
+
+
+def test_few_rows_and_columns_that_do_not_vary():
+    frame, y = policies(5)
+    frame["power"] = 1.0
+    model = FeatureClusterRegressorCV(cv=2, random_state=0).fit(frame, y)
+    assert np.isfinite(model.predict(frame)).all()
+
+
+def test_groups_of_factors_are_proved():
+    frame, y = policies(200)
+    counts = {"city": 3, "fuel": 2, "fleet": 1}
+    # From a poor start, so that the proof finds the groups.
+    model = FeatureClusterRegressor(counts, alpha=ALPHA, prove=True, solver="greedy")
+    model.fit(frame, y)
+    assert model.certificate_.relative_gap == 0.0
+    best = FeatureClusterRegressor(counts, alpha=ALPHA).fit(frame, y)
+    assert model.objective_ <= best.objective_ * (1.0 + 1e-9)
+
+
+def test_a_price_is_for_one_output():
+    frame, y = policies(60)
+    with pytest.raises(ValueError, match="price for each group needs"):
+        FeatureClusterClassifier(price=0.1).fit(frame, targets("multinomial", y))
+
+
 # ---- What fitted models can do
 
 

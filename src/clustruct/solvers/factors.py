@@ -41,9 +41,13 @@ class SweepSettings:
     # Added to the diagonal of the joint fit, as a share of its mean: effects of two factors may be
     # confounded.
     grain: float = 1e-11
+    # A loss that bends no more than this has no minimum.
+    no_curvature: float = 1e-25
     # Iterations of empirical Bayes, and the relative change of a variance that ends them.
     n_strengths: int = 50
     strengths_tol: float = 1e-2
+    # Where targets do not vary, nor does anything else: this stands for nothing.
+    least_variance: float = 1e-200
     # No ridge is larger than this many times the curvature of all rows.
     strongest: float = 1e3
     # The ridge on numeric columns beside these, as a share of their variances: next to none.
@@ -139,7 +143,7 @@ class FactorModel:
             slope = slope - mass * (left / self.total)
         diagonal = np.diag_indices_from(normal)
         normal[diagonal] += ridge
-        normal[diagonal] += SETTINGS.grain * normal[diagonal].mean()
+        normal[diagonal] += SETTINGS.grain * float(normal[diagonal].mean()) or 1.0
         move = cho_solve(cho_factor(normal, lower=True), slope - ridge * held)
         if self._monotone and self._breaks_order(active, parts, held + move):
             return
@@ -303,9 +307,11 @@ class FactorDescent:
             self._stiffness += 1
             model.expand(self._stiffness)
         gain = gain_of(state.objective, value) if np.isfinite(state.objective) else np.inf
+        # If counts are all zero, the loss would fall for ever.
+        gone = self._objective.response.loss.curvature <= SETTINGS.no_curvature
         self._stiffness = max(self._stiffness - 1, 0)
         model.expand(self._stiffness)
-        return State(objective=value, gain=gain)
+        return State(objective=value, gain=gain, done=gone)
 
     def solution(self, state: State) -> Solution:
         """The weights and groups of the model."""
@@ -413,8 +419,9 @@ def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> F
     unit = objective.response.loss.noise(1, 1.0).n_parameters == 0
     noise = 1.0 / n_samples if unit else 0.5 * spread
     effects = [np.zeros(n) for n in objective.data.n_levels]
+    noise = max(noise, SETTINGS.least_variance)
     tau = np.full(len(effects), spread * n_samples / float(weights.sum()) / len(effects))
-    tau = np.maximum(tau, np.finfo(np.float64).tiny)
+    tau = np.maximum(tau, SETTINGS.least_variance)
     for _ in range(SETTINGS.n_strengths):
         before, unknown = tau.copy(), 0.0
         for j, factor in enumerate(model.factors):
@@ -424,10 +431,12 @@ def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> F
             variances = noise / (mass + alpha)
             found = (sums - mass * mean) / (mass + alpha)
             factor.shift(rows, weights, mean + found - effects[j])
-            effects[j], tau[j] = found, float(np.mean(np.square(found) + variances))
+            effects[j] = found
+            tau[j] = max(float(np.mean(np.square(found) + variances)), SETTINGS.least_variance)
             unknown += float(mass @ variances)
         if not unit:
             noise = (float(np.sum(np.square(rows) / divisor)) + unknown) / n_samples
+            noise = max(noise, SETTINGS.least_variance)
         if np.abs(np.log(tau / before)).max() < SETTINGS.strengths_tol:
             break
     ridges = np.minimum(noise / tau, SETTINGS.strongest * float(weights.sum()))

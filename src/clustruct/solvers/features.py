@@ -202,8 +202,11 @@ def solve(problem: FeatureProblem, solver: str) -> FeatureOutcome:
         attempts.append(_prove(problem, *wanted, best_attempt(attempts).solution))
         proved = attempts[-1].bound
     best = best_attempt(attempts)
-    status = status_of(attempts, best)
-    return FeatureOutcome(best.solution, best.trace, status, problem, bound, proved)
+    status, solution = status_of(attempts, best), best.solution
+    if wanted is not None and wanted[0] is not problem.objective:
+        # The proof went by the Gram matrix, and slopes are those of the rows.
+        solution = replace(solution, point=problem.objective.at(solution.point.W))
+    return FeatureOutcome(solution, best.trace, status, problem, bound, proved)
 
 
 def best_attempt(attempts: list[Attempt]) -> Attempt:
@@ -227,10 +230,10 @@ def provable(problem: FeatureProblem) -> tuple[QuadraticObjective, Limits] | Non
         raise ValueError("prove=True works with loss='squared' only. Leave prove False.")
     if limits is None:
         raise ValueError(
-            "prove=True works for one output, and for groups of all features or inside of blocks, "
-            f"not for {problem.objective.shape[1]} outputs with the constraint "
-            f"{type(problem.constraint).__name__}. Fit outputs one by one, leave n_nonzero and "
-            "constraint None, or leave prove False."
+            "prove=True works for one output, and for a number of groups of all features, inside "
+            f"of blocks or of nominal factors, not for {problem.objective.shape[1]} outputs with "
+            f"the constraint {type(problem.constraint).__name__}. Fit outputs one by one, leave "
+            "n_nonzero, price, min_weight and constraint out, or leave prove False."
         )
     objective = with_gram(problem.objective)
     if objective is None:

@@ -34,6 +34,7 @@ from clustruct.estimators.features.grid import (
     Method,
     choose_constraint,
     choose_objective,
+    require_one_output,
 )
 from clustruct.estimators.intake import (
     Samples,
@@ -112,6 +113,8 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         )
         method = self._method((design.shape[1], response.n_outputs))
         objective = self._with_ridge(choose_objective(design, response, 0.0), constraint)
+        if self.price is not None:
+            require_one_output(objective)
         self._set_outcome(method.fit(objective, constraint))
         self._follow(design)
         self.has_offset_ = offset is not None

@@ -194,13 +194,9 @@ def _fit_prices(
     finish: Callable[[FeatureOutcome], T],
 ) -> Iterator[tuple[Place, T]]:
     """Fit at all prices, from the largest down, each fit beginning where the one before ended."""
-    if not (isinstance(objective, FactorObjective) and objective.n_outputs == 1):
-        raise ValueError(
-            "A price for each group needs a data frame with columns of categories and one output "
-            "(regression, or two classes). Give n_clusters instead."
-        )
+    there = require_one_output(objective)
     first = next(iter(constraints.values()))
-    there = with_strengths(objective, first) if grid.strengths else objective
+    there = with_strengths(there, first) if grid.strengths else there
     prices = np.array([count.value for count in grid.n_clusters if isinstance(count, Price)])
     for a in np.argsort(-grid.alphas, kind="stable"):
         here = there.with_alpha(float(grid.alphas[a]))
@@ -208,6 +204,16 @@ def _fit_prices(
         for q in np.argsort(-prices, kind="stable"):
             outcome = method.fit(here, constraints[int(q), 0], model=model)
             yield (int(q), int(a), 0), finish(outcome)
+
+
+def require_one_output(objective: Objective) -> FactorObjective:
+    """The objective, if groups of its factors may have a price."""
+    if isinstance(objective, FactorObjective) and objective.n_outputs == 1:
+        return objective
+    raise ValueError(
+        "A price for each group needs a data frame with columns of categories and one output "
+        "(regression, or two classes). Give n_clusters instead."
+    )
 
 
 def itself(outcome: FeatureOutcome) -> FeatureOutcome:
