@@ -143,7 +143,8 @@ class FactorModel:
             slope = slope - mass * (left / self.total)
         diagonal = np.diag_indices_from(normal)
         normal[diagonal] += ridge
-        normal[diagonal] += SETTINGS.grain * float(normal[diagonal].mean()) or 1.0
+        grain = SETTINGS.grain * float(normal[diagonal].mean())
+        normal[diagonal] += grain if grain > 0.0 else 1.0
         move = cho_solve(cho_factor(normal, lower=True), slope - ridge * held)
         if self._monotone and self._breaks_order(active, parts, held + move):
             return
@@ -388,14 +389,14 @@ def _shares(model: FactorModel, total: int, descend: Any, quiet: Budget) -> Labe
         kept = model.snapshot()
     model.restore(kept)
     model.expand()
-    best: tuple[float, Labels] | None = None
+    least, best = np.inf, most
     for _ in range(SETTINGS.n_shares):
         shares = cheapest_shares(model.costs(1 + total - len(model.factors)), total)
-        run = descend(0.0, shares, quiet)
-        if best is not None and not run.state.objective < best[0]:
+        value = descend(0.0, shares, quiet).state.objective
+        if not value < least:
             break
-        best = run.state.objective, shares
-    return best[1] if best is not None else shares
+        least, best = value, shares
+    return best
 
 
 # ---- The ridge of each factor
