@@ -8,9 +8,10 @@ from clustruct import cli
 
 
 @pytest.fixture(autouse=True)
-def without_boosting(monkeypatch):
-    """Boosting takes longer than all else; the journeys and the tests of reports have it."""
+def quick_rivals(monkeypatch):
+    """Rivals take longer than all else; the journeys and the tests of reports have all of them."""
     monkeypatch.setattr("clustruct.reporting.comparing.rivals.MOST_BOOSTED", 0)
+    monkeypatch.setattr("clustruct.reporting.comparing.rivals.EXPONENTS", np.array([-1.0, -3.0]))
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ pytest.importorskip("dask")
 N = 120
 WAYS = ("no", "yes")
 QUICK = ("--alpha", "0.01", "--nonzero", "all", "--clusters", "12")
+# Where nobody asks how well the table is predicted, nothing is held out.
+ALL_ROWS = ("--test-size", "0")
 DAYS = pd.date_range("2001-01-03", periods=N, freq="37D")
 
 
@@ -446,15 +448,15 @@ def test_counts_are_numbers_and_a_question(values, both_ways):
     rng = np.random.default_rng(0)
     y = rng.choice(values, N)
     frame = pd.DataFrame({"a": y + rng.normal(size=N), "b": rng.normal(size=N), "y": y})
-    found = both_ways(frame)
+    found = both_ways(frame, *ALL_ROWS)
     assert found["target"]["kind"] == "regression"
     assert "--classification takes them for classes" in found["target"]["question"]
     (remark,) = found["remarks"]
     assert found["target"]["question"] in remark
-    found = both_ways(frame, "--classification")
+    found = both_ways(frame, "--classification", *ALL_ROWS)
     assert found["target"]["kind"] == "classification"
     assert found["remarks"] == []
-    found = both_ways(frame, "--regression")
+    found = both_ways(frame, "--regression", *ALL_ROWS)
     assert found["remarks"] == []
 
 
@@ -470,7 +472,7 @@ def test_a_class_of_one_row_is_left_out(both_ways, clustruct):
     frame["y"] = np.where(frame["a"] > 0, "yes", "no")
     frame.loc[[5, 50], "y"] = ["maybe", "perhaps"]
     frame.loc[[7, 9, 11], "y"] = None
-    found = both_ways(frame)
+    found = both_ways(frame, *ALL_ROWS)
     assert (found["rows_read"], found["rows"]) == (N, N - 5)
     assert found["rows_left_out"] == [
         {"rows": 3, "reason": "the target is missing"},

@@ -312,7 +312,7 @@ def test_same_seed_same_bits(n_threads, solver, outputs):
     X, y = noisy(12, 80, 15, outputs)
     bits = set()
     with threadpool_limits(n_threads):
-        for _ in range(3):
+        for _ in range(2):
             model = FeatureClusterRegressor(3, solver=solver, n_init=3, random_state=5, tol=1e-3)
             bits.add(fitted_bits(model, X, y))
         generator = np.random.RandomState(5)
