@@ -123,6 +123,18 @@ def test_rivals_of_frames_are_fitted_and_boosting_is_among_them(tariff, monkeypa
         assert one.loss < 0.9 * found.constant.loss
 
 
+def test_units_of_numbers_do_not_matter_to_the_ridge(tariff):
+    _, X, y, offset = tariff
+    coarse = X.assign(km=1e4 * X["km"])
+    losses = []
+    for frame in (X, coarse):
+        same = cs.FeatureClusterRegressor(20, loss="poisson", factors={"age": "ordinal"})
+        train, test = (Data(frame[p], y[p], offset=offset[p]) for p in (slice(450), slice(450, N)))
+        same.fit(train.X, train.y, offset=train.offset)
+        losses.append(compare(same, train, test, seed=0).rival.loss)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
 # ---- Sums over held-out rows.
 
 

@@ -139,8 +139,10 @@ def _add_features(page: Page, model: Any, data: Data, wording: Wording) -> None:
     if page.groups_name == "Groups":
         page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
     factors = inspection.factors_of(model)
-    thing = "feature" if factors is None else "level"
-    page.cards.append((f"{levels.labels.size:,}", plural_word(levels.labels.size, thing)))
+    size, thing = levels.labels.size, "feature"
+    if factors is not None:
+        size, thing = size - len(factors.numeric), "level"
+    page.cards.append((f"{size:,}", plural_word(size, thing)))
     if levels.n_zero:
         page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
     if factors is not None:

@@ -46,16 +46,15 @@ def _features(estimator: Any) -> Subject:
     labels = np.asarray(estimator.labels_)
     n_groups = int(np.unique(labels[labels >= 0]).size)
     factors = factors_of(estimator)
-    thing, feature = "features", "feature"
+    things, feature = f"{d:,} features", "feature"
     if factors is not None:
-        thing = f"levels of {plural(len(factors.factors), 'factor')}"
-        feature = "level"
-        if factors.numeric:
-            thing += f" and {plural(len(factors.numeric), 'number')}"
-    summary = f"{d:,} {thing} were reduced to {plural(count, 'shared weight')}"
+        p, feature = len(factors.numeric), "level"
+        things = f"{plural(d - p, 'level')} of {plural(len(factors.factors), 'factor')}"
+        things += f" and {plural(p, 'number')}" if p else ""
+    summary = f"{things} were reduced to {plural(count, 'shared weight')}"
     name = f"Grouped {feature}s: {plural(count, 'weight')}"
     if count == d > 1:
-        summary = f"{d:,} {thing}, every one with its own weight"
+        summary = f"{things}, every one with its own weight"
         name = f"This model: every {feature} has its own weight"
 
     def words(judged: int | None) -> Words:
@@ -76,7 +75,7 @@ def _features(estimator: Any) -> Subject:
 
     return Subject(
         n_groups,
-        f"{d:,} {thing} in {plural(n_groups, 'group')}",
+        f"{things} in {plural(n_groups, 'group')}",
         f"{summary}, fitted to {{n:,}} samples.",
         name,
         f"{{}}, a weight for every {feature}",

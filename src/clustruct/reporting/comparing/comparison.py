@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from clustruct.inspection import factors_of, final_estimator, kind_of
 from clustruct.losses import Loss, loss_of
-from clustruct.reporting.comparing.encoding import as_codes, as_matrix
+from clustruct.reporting.comparing.encoding import as_codes, as_matrix, on_one_scale
 from clustruct.reporting.comparing.rivals import fit_rivals
 from clustruct.reporting.comparing.samples import (
     MOST_CODED_ROWS,
@@ -141,6 +141,8 @@ def compare(
         if kind_of(model) == "tasks" and train.y.ndim == 2:
             seen, held = long(seen, estimator.tasks_), long(held, estimator.tasks_)
         ready = replace(held, X=as_matrix(model, held.X))
+        scaled = on_one_scale(model, seen.X, ready.X)
+        seen, ready = replace(seen, X=scaled[0]), replace(ready, X=scaled[1])
         # Boosting takes longest, and proves nothing where it sees fewer rows than the model did.
         boost = n_fitted in (None, train.n)
         codes = as_codes(model, train.X, test.X) if boost else None
