@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from clustruct._typing import Floats
+from clustruct.figures.factors import lift_figure
 from clustruct.figures.fits import calibration_figure
 from clustruct.figures.groups import comparison_figure
 from clustruct.figures.marks import Figure
@@ -38,7 +39,7 @@ def losses_removed(found: Comparison) -> Figure:
     For numbers that is R² up to the mean of the training rows; with probabilities it is the share
     of the log loss.
     """
-    constant = next(entry for entry in found.entries if entry.role == "constant").loss or 1.0
+    constant = found.constant.loss or 1.0
     same = [entry for entry in found.entries if len(entry.scores) >= len(found.mine.scores)]
     return comparison_figure(
         [(e.name, 1.0 - e.loss / constant, e.ours) for e in same if e.role != "constant"]
@@ -73,6 +74,15 @@ def calibration_of(found: Comparison) -> Figure | None:
     if means[-1] - means[0] < LEAST_SPREAD:
         return None
     return calibration_figure(means, shares, counts, what)
+
+
+def lift_of(found: Comparison, rates: bool) -> Figure | None:
+    """Observed and predicted means by tenths of the exposure; None where rows are not ranked."""
+    curve = found.mine.ranking
+    if curve is None or found.truth.size < FEWEST or curve.exposure.size < 3:
+        return None
+    name = "target for each unit of exposure" if rates else "mean of the target"
+    return lift_figure(*curve.lift(), name)
 
 
 def _bins(chance: Floats, happened: NDArray[np.bool_]) -> tuple[Floats, Floats, list[int]]:
