@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
+from sklearn.linear_model import Ridge
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_limits
 
 from clustruct import Factor, FeatureClusterRegressor, FeatureClusterRegressorCV
@@ -55,9 +58,13 @@ STEPS = {
 STEP_SEEDS, STEP_ROWS = 50, 1500
 KINDS = {"nominal": Nominal(), "ordinal": Ordinal(), "increasing": Monotone(), "cyclic": Cyclic()}
 N_EXACT, EXACT_LEVELS = 1000, range(2, 7)
+# Two factors of so many levels with effects of their own, or of four groups; rows for each level.
+OWN_TRUTHS = ("own effects", "4 groups")
+OWN_LEVELS, OWN_ROWS, OWN_SEEDS = 200, (5, 20, 100), 6
 PEER = "ClusterLearn"
 # Ours by cross-validation on the training rows alone, and with the validation rows of the peer.
 CV, CHOSEN = "clustruct, 5 folds", "clustruct, validation rows"
+RIDGE = "one-hot ridge"
 
 Record = dict[str, Any]
 
@@ -259,6 +266,31 @@ def _pdmr(name: str, seed: int) -> Record:
     }  # fmt: skip
 
 
+def _own(truth: str, n_rows: int, seed: int) -> Record:
+    """Error of the expected values, in parts of their variance, against a one-hot ridge."""
+    rng = np.random.default_rng(seed)
+    n, shape = OWN_LEVELS * n_rows, (2, OWN_LEVELS)
+    own = truth == "own effects"
+    effects = rng.normal(0, 1, shape) if own else rng.choice([-1.5, -0.5, 0.5, 1.5], shape)
+    codes = rng.integers(0, OWN_LEVELS, (n + 20_000, 2))
+    mean = effects[[0, 1], codes].sum(axis=1)
+    y = mean[:n] + 2 * rng.standard_normal(n)
+    X = pd.DataFrame({name: codes[:, j].astype(str) for j, name in enumerate("ab")})
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(X[:n])
+    folds = KFold(5, shuffle=True, random_state=0)
+    ridge = GridSearchCV(
+        Ridge(solver="sparse_cg"), {"alpha": np.geomspace(0.3, 300, 10)}, cv=folds
+    ).fit(encoder.transform(X[:n]), y)
+    model = FeatureClusterRegressorCV(random_state=0).fit(X[:n], y)
+    found = {CV: model.predict(X[n:]), RIDGE: ridge.predict(encoder.transform(X[n:]))}
+    errors = {
+        name: float(np.mean((predicted - mean[n:]) ** 2) / mean[n:].var())
+        for name, predicted in found.items()
+    }
+    about = {"problem": "own", "truth": truth, "rows": n_rows, "seed": seed}
+    return {**about, "error": errors, "groups": int(model.n_clusters_)}
+
+
 def _steps(kind: str, seed: int) -> Record:
     """Whether the groups of a factor are those that were planted, by folds and by eBIC."""
     rng = np.random.default_rng([seed, list(STEPS).index(kind)])
@@ -347,6 +379,9 @@ def measure(options: Options) -> list[Record]:
             print(f"factors: figure, n = {n}", file=sys.stderr)
         records += [_pdmr(name, seed) for name in PDMR for seed in range(PDMR_SEEDS)[:few]]
         print("factors: pdmr", file=sys.stderr)
+        for truth, n_rows in product(OWN_TRUTHS, OWN_ROWS):
+            records += [_own(truth, n_rows, seed) for seed in range(OWN_SEEDS)[:few]]
+        print("factors: own effects", file=sys.stderr)
         records += [_steps(kind, seed) for kind in STEPS for seed in range(STEP_SEEDS)[:few]]
         print("factors: steps", file=sys.stderr)
         records += [_exact(kind, 100 if options.quick else N_EXACT) for kind in KINDS]
@@ -389,6 +424,14 @@ def table(records: list[Record]) -> Table:
             apart = f"mean only {bare:.2f}; true dimension {mine[0]['truth']}"
             row = [f"PDMR, {setting}", CV, text, apart, f"{freedom:.1f}", f"{seconds:.2f}"]
             rows.append(row)
+    for truth, n_rows in product(OWN_TRUTHS, OWN_ROWS):
+        mine = [r for r in records if r.get("truth") == truth and r["rows"] == n_rows]
+        if mine:
+            ours, theirs = (_values(mine, "error", name) for name in (CV, RIDGE))
+            apart = f"ridge {theirs.mean():.3f}; {differences(ours, theirs)}"
+            groups = np.mean([r["groups"] for r in mine])
+            text = f"error {ours.mean():.3f}"
+            rows.append([f"{truth}, {n_rows} rows each", CV, text, apart, f"{groups:.1f}", ""])
     for kind in STEPS:
         mine = [r["exact"] for r in records if r["problem"] == "steps" and r["kind"] == kind]
         for way in ("folds", "ebic"):
@@ -397,7 +440,7 @@ def table(records: list[Record]) -> Table:
     for record in (r for r in records if r["problem"] == "exact"):
         text = f"{record['hits']} of {record['cases']}"
         rows.append(["best groups", record["kind"], text, "against all groups", "", ""])
-    header = ["problem", "method", "found", "R2 - ClusterLearn's", "levels", "seconds"]
+    header = ["problem", "method", "found", "beside (R2: - ClusterLearn's)", "levels", "seconds"]
     notes = [f"PDMR: {PUBLISHED}."]
     if not any(PEER in r.get("r2", {}) for r in records):
         notes.append("ClusterLearn is not in the folder that CLUSTRUCT_PEERS names.")
