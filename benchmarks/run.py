@@ -13,6 +13,7 @@ from typing import Any
 import choosing
 import costs
 import experts
+import factors
 import growth
 import growth_picture
 import imports
@@ -24,6 +25,7 @@ import recovery
 import reviews
 import scale
 import sparse_projection
+import tariffs
 import tasks
 import terrains
 import threads
@@ -44,6 +46,8 @@ SECTIONS: dict[str, Any] = {
     "costs": costs,
     "tasks": tasks,
     "terrains": terrains,
+    "tariffs": tariffs,
+    "factors": factors,
 }
 # Sections whose records tell how time grows with size.
 GROWING = {"growth": "Features", "experts": "Samples", "tasks": "Tasks"}

@@ -1,5 +1,6 @@
 """The documentation names every public name, and its code runs as it stands."""
 
+import os
 import re
 from itertools import product
 from pathlib import Path
@@ -78,6 +79,19 @@ def test_code_runs(page, tmp_path, monkeypatch):
     data = cs.datasets.make_experts(200, 4, 3, random_state=0)
     model = cs.FeatureClusterRegressor(2)
     run_page(page, cs=cs, X=data.X, y=data.y, model=model, n_numeric=2)
+
+
+@pytest.mark.slow
+def test_code_of_tariffs_runs():
+    folder = Path(os.environ.get("CLUSTRUCT_DATA", "."))
+    for name in ("beMTPL97.csv.xz", "bike.csv.xz", "rent.csv"):
+        if not (folder / name).exists():
+            pytest.skip(f"{name} is not in the folder that CLUSTRUCT_DATA names")
+    found = run_page("tariffs")
+    assert found["tariff"].n_clusters_ <= 40
+    assert found["deviances"]["tariff"] < found["deviances"]["one rate for all"]
+    bonus = found["groups_of"]("bm")["relativity"]
+    assert bonus.is_monotonic_increasing
 
 
 @pytest.fixture(scope="module")

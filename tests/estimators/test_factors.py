@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 import clustruct as cs
 from clustruct import FeatureClusterClassifier, FeatureClusterRegressor, FeatureClusterRegressorCV
 from clustruct.design import FactorDesign
+from clustruct.estimators.features import search
 from clustruct.inspection import feature_names, levels_of, most_groups
 from tests.estimators.policies import EFFECTS, policies
 
@@ -565,3 +566,18 @@ def test_copies_and_pipelines(tmp_path):
     assert found.fit(frame, y).best_params_ == {"n_clusters": 7}
     # A fit to numbers forgets the factors.
     assert model.set_params(factors=None).fit(frame[["power", "age"]], y).factors_ is None
+
+
+def test_fits_that_are_only_scored_choose_as_exact_ones_do(monkeypatch):
+    """Their tolerance is larger than that of the final fit; nearly all scores stay as they are."""
+    frame, y = policies()
+    counts = np.random.default_rng(0).poisson(np.exp(0.5 * y))
+    settings = {"loss": "poisson", "cv": 3, "random_state": 0}
+    quick = FeatureClusterRegressorCV(**settings).fit(frame, counts)
+    monkeypatch.setattr(search, "FACTOR_TOL", 0.0)
+    exact = FeatureClusterRegressorCV(**settings).fit(frame, counts)
+    scores = [each.cv_results_["mean_test_score"] for each in (quick, exact)]
+    assert not np.array_equal(*scores)
+    assert np.isclose(*scores, rtol=1e-4).mean() > 0.9
+    assert quick.best_index_ == exact.best_index_
+    np.testing.assert_array_equal(quick.coef_, exact.coef_)

@@ -130,6 +130,10 @@ class Method:
         options = self.options if solver == self.solver else {}
         return replace(self, solver=solver, budget=budget, options=options, proof=None)
 
+    def within(self, tol: float) -> "Method":
+        """The same with a tolerance of at least `tol`."""
+        return replace(self, budget=replace(self.budget, tol=max(self.budget.tol, tol)))
+
     def fit(
         self,
         objective: Objective,
