@@ -46,6 +46,8 @@ if TYPE_CHECKING:
         GateScore,
         Iteration,
         Projection,
+        Relativities,
+        Relativity,
         SearchResult,
         Segmentation1D,
         Status,
@@ -75,8 +77,8 @@ _HOMES = {
         "persistence.model_files": "save load",
         "reporting.build": "report",
         "results": "Certificate Clustering1D CountSelection ExpertGroup ExpertGroups FeatureGroup "
-        "FeatureGroups FeaturePath GateScore Iteration Projection SearchResult Segmentation1D "
-        "Status TaskGroup TaskGroups TaskSelection",
+        "FeatureGroups FeaturePath GateScore Iteration Projection Relativities Relativity "
+        "SearchResult Segmentation1D Status TaskGroup TaskGroups TaskSelection",
     }.items()
     for name in names.split()
 }
@@ -107,6 +109,8 @@ __all__ = [
     "FeatureGroup",
     "FeatureGroups",
     "FeaturePath",
+    "Relativity",
+    "Relativities",
     "SearchResult",
     "GateScore",
     "CountSelection",

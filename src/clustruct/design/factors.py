@@ -77,9 +77,7 @@ class FactorDesign(LocalDesign):
     def moments(self, shares: Floats) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column."""
         total, means, variances = float(shares.sum()), [], []
-        for (first, last), sums in zip(
-            self._columns(), self._tallies(shares[:, None]), strict=True
-        ):
+        for (first, last), sums in zip(self._columns(), self.tallies(shares[:, None]), strict=True):
             mine, none, expected = sums[:-1, 0], sums[-1, 0], self.expected[first:last]
             mean = mine + none * expected
             # Of rows of the level, of rows without level, and of all others, where it is zero.
@@ -133,7 +131,7 @@ class FactorDesign(LocalDesign):
         """First column of each factor, and the one after its last."""
         return pairwise(self.offsets.tolist())
 
-    def _tallies(self, rows: Floats) -> Iterator[Floats]:
+    def tallies(self, rows: Floats) -> Iterator[Floats]:
         """Sums of rows for each level of each factor, then for rows without level."""
         for codes, n in zip(self.codes, self.n_levels, strict=True):
             sums = np.zeros((n + 1, rows.shape[1]))
@@ -143,7 +141,7 @@ class FactorDesign(LocalDesign):
     def _level_sums(self, rows: Floats) -> Floats:
         """``X' R`` for the columns of levels."""
         sums = np.empty((self.offsets[-1], rows.shape[1]))
-        for (first, last), tally in zip(self._columns(), self._tallies(rows), strict=True):
+        for (first, last), tally in zip(self._columns(), self.tallies(rows), strict=True):
             sums[first:last] = _shared_out(tally, self.expected[first:last])
         return sums
 

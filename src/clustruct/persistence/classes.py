@@ -40,8 +40,8 @@ _OWN = {
         "results.scores": "Price",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
-            "GateScore Iteration Projection SearchResult Segmentation1D Status TaskGroup "
-            "TaskSelection"
+            "GateScore Iteration Projection Relativity SearchResult Segmentation1D Status "
+            "TaskGroup TaskSelection"
         ),
     }.items()
     for name in names.split()
@@ -203,7 +203,9 @@ def _n_weights(factors: Any) -> int:
         for factor in factors.factors:
             n_bins = len(factor.levels) - (None in factor.levels)
             good = factor.edges is None or factor.edges.shape in ((n_bins - 1,), (0,))
-            if not good or factor.shares.shape != (len(factor.levels),):
+            known = (factor.shares, factor.exposure, factor.observed)
+            shapes = {each.shape for each in known if each is not None}
+            if not good or shapes != {(len(factor.levels),)}:
                 raise ValueError("shapes differ")
         return int(factors.n_weights)
     except (AttributeError, TypeError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
 from clustruct.results.projections import Clustering1D, Projection, Segmentation1D
+from clustruct.results.relativities import Relativities, Relativity
 from clustruct.results.samples import CountSelection, ExpertGroup, ExpertGroups, GateScore
 from clustruct.results.solving import Certificate, Iteration, Status
 from clustruct.results.tasks import TaskGroup, TaskGroups, TaskSelection
@@ -18,6 +19,8 @@ __all__ = [
     "GateScore",
     "Iteration",
     "Projection",
+    "Relativities",
+    "Relativity",
     "SearchResult",
     "Segmentation1D",
     "Status",

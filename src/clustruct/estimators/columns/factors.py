@@ -21,6 +21,7 @@ from clustruct.estimators.columns.frames import (
     numbers_of,
     types_of,
 )
+from clustruct.results.relativities import shown_level
 
 Codes = NDArray[np.integer]
 
@@ -101,6 +102,9 @@ class FactorLevels:
     shares (n_levels,): share of each level in the weight of the samples.
     place: number of the column.
     edges: where bins begin, but for the first; None if there are no bins.
+    exposure (n_levels,): exposure of each level in training, see `Relativity`; None with several
+        outputs and in models of older files.
+    observed (n_levels,): weighted sum of the training targets of each level, likewise.
     """
 
     name: str
@@ -110,11 +114,13 @@ class FactorLevels:
     shares: Floats
     edges: Floats | None = None
     min_weight: float = 0.0
+    exposure: Floats | None = None
+    observed: Floats | None = None
 
     @property
     def names(self) -> list[str]:
         """Names of the levels, such as "postcode: 1000"."""
-        return [f"{self.name}: {_shown(level)}" for level in self.levels]
+        return [f"{self.name}: {shown_level(level)}" for level in self.levels]
 
     def codes(self, column: Column) -> Codes:
         """The level of each row of new data, the number of levels where it is unknown."""
@@ -239,6 +245,15 @@ class FactorColumns:
         codes = [codes for _, codes in kept]
         sizes = [len(each.levels) for each in learnt.factors]
         return learnt, FactorDesign(codes, sizes, design.numeric)
+
+    def tallied(self, design: FactorDesign, exposure: Floats, observed: Floats) -> "FactorColumns":
+        """The factors with sums over the training rows for each level."""
+        sums = design.tallies(np.column_stack([exposure, observed]))
+        factors = (
+            replace(each, exposure=mine[:-1, 0], observed=mine[:-1, 1])
+            for each, mine in zip(self.factors, sums, strict=True)
+        )
+        return replace(self, factors=tuple(factors))
 
 
 # ---- Which columns are factors
@@ -413,16 +428,9 @@ def _edges(values: Floats, weights: Floats, bins: int | Sequence[float]) -> Floa
     return edges[found[1:] - 1]
 
 
-def _shown(level: Any) -> str:
-    """A level in words; numbers without needless digits."""
-    if level is None:
-        return "missing"
-    return f"{level:.10g}" if isinstance(level, float) else str(level)
-
-
 def _bin_names(edges: Floats) -> tuple[str, ...]:
     """Bins in words, such as "< 25", "25 to 40" and ">= 40"."""
-    shown = [_shown(edge) for edge in edges]
+    shown = [shown_level(edge) for edge in edges]
     if not shown:
         return ("all",)
     inner = [f"{first} to {last}" for first, last in pairwise(shown)]

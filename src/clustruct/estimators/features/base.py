@@ -36,6 +36,7 @@ from clustruct.estimators.features.grid import (
     choose_objective,
     require_one_output,
 )
+from clustruct.estimators.features.relativities import relativities_of, with_training
 from clustruct.estimators.intake import (
     Samples,
     apply_model,
@@ -47,7 +48,7 @@ from clustruct.estimators.offsets import shifted
 from clustruct.estimators.search.scoring import predicting_with
 from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
-from clustruct.results import FeatureGroup, FeatureGroups
+from clustruct.results import FeatureGroup, FeatureGroups, Relativities
 from clustruct.results.scores import Price
 from clustruct.solvers.driver import Solution
 from clustruct.solvers.factors import with_strengths
@@ -116,6 +117,7 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         if self.price is not None:
             require_one_output(objective)
         self._set_outcome(method.fit(objective, constraint))
+        self._tally(samples)
         self._follow(design)
         self.has_offset_ = offset is not None
         return self
@@ -149,6 +151,11 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         learnt, design = self.factors_.settled(design, weights, total, self.factors)
         self.factors_ = learnt  # type: ignore[misc]
         return design
+
+    def _tally(self, samples: Samples) -> None:
+        """The factors keep exposure and targets of their levels in training."""
+        if self.factors_ is not None and self._weights.shape[1] == 1:
+            self.factors_ = with_training(self, samples)  # type: ignore[misc]
 
     def _blocks(self) -> Blocks:
         """Where weights may be shared."""
@@ -280,6 +287,43 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         if self.factors_ is None:
             return names_of_features(self)
         return np.array(self.factors_.weight_names, dtype=object)
+
+    @documented((ARGUMENTS,))
+    def relativities(
+        self,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        reference: str | Mapping[str, Any] | None = None,
+    ) -> Relativities:
+        """The levels of factors as a tariff: exposure, effect and relativity of each.
+
+        Parameters
+        ----------
+        X : data frame of shape (n_samples, n_features), default=None
+            Rows, such as held-out ones, whose exposure, targets and predictions are added up for
+            each level. None stands for exposure and targets of the training rows.
+        y : array-like of shape (n_samples,), default=None
+            Targets of these rows; without, only exposure and predictions are added up.
+        reference : mapping from factors to levels, "mean" or None, default=None
+            Levels whose relativity is 1, or 0 where relativities are added; factors that are not
+            named, and None, take the level with the most exposure in training. A number stands for
+            its bin. "mean" takes the mean effect, weighted by the exposure in training.
+
+        Returns
+        -------
+        Relativities
+            A list of `Relativity`, one for each level and numeric column, with the base value.
+
+        Raises
+        ------
+        ValueError
+            If the model has no factors, or several outputs.
+        """
+        check_is_fitted(self)
+        return relativities_of(self, X, y, offset, sample_weight, reference)
 
     def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.

@@ -151,7 +151,8 @@ class LocalSamples:
 
     def divide(self, folds: Sequence[Fold], model: Any) -> Objective:
         """The objective of all samples, for a model."""
-        self.response = model._respond(weigh(self.design, self.y, self.weights, self.offset))
+        self.all = weigh(self.design, self.y, self.weights, self.offset)
+        self.response = model._respond(self.all)
         return choose_objective(self.design, self.response, 0.0)
 
     def works(self, folds: Sequence[Fold], plan: Plan) -> "list[FoldWork]":
@@ -225,7 +226,7 @@ class PlacedSamples:
     def __init__(
         self, design: Design, targets: Rows, sample_weight: Any, offset: Rows | None
     ) -> None:
-        self._samples = weigh(design, targets, sample_weight, offset)
+        self.all = weigh(design, targets, sample_weight, offset)
         self.design = design
         self.n_rows = design.shape[0]
         self.y = design.gather(targets)
@@ -233,15 +234,15 @@ class PlacedSamples:
         self.weights: Floats | None = None
         self.weight = float(self.n_rows)
         if sample_weight is not None:
-            shares = design.gather(self._samples.shares)
+            shares = design.gather(self.all.shares)
             self.kept = np.flatnonzero(shares)
-            self.y, self.weights = self.y[self.kept], self._samples.total * shares[self.kept]
+            self.y, self.weights = self.y[self.kept], self.all.total * shares[self.kept]
             self.weight = float(self.weights.sum())
 
     @cached_property
     def offset(self) -> Floats | None:
         """That of the samples of positive weight, on the host."""
-        offset = self._samples.offset
+        offset = self.all.offset
         return None if offset is None else self.design.gather(offset)[self.kept]
 
     def fold(self, number: int, train: Indices, test: Indices) -> Fold:
@@ -256,7 +257,7 @@ class PlacedSamples:
     def divide(self, folds: Sequence[Fold], model: Any) -> Objective:
         """The objective of all samples, for a model; sums over folds are kept if they suffice."""
         self.sums: FoldSums | None = None
-        self.response = model._respond(self._samples)
+        self.response = model._respond(self.all)
         n_fitted = min((int(np.count_nonzero(fold.train)) for fold in folds), default=0)
         if folds and _sums_suffice(model, self.response, n_fitted, self.design.shape[1]):
             self.sums = FoldSums.of(self.design, self.response, folds)
@@ -284,14 +285,14 @@ class PlacedSamples:
     def weigh(self, counts: Counts) -> tuple[Rows, float]:
         """The shares of some rows, and their sum."""
         design = self.design
-        weighed = design.map(lambda s, c: s * c, self._samples.shares, design.attach(counts))
+        weighed = design.map(lambda s, c: s * c, self.all.shares, design.attach(counts))
         return weighed, float(design.fold(np.sum, weighed))
 
     def respond(self, model: Any, counts: Counts) -> Response:
         """Target, loss and weights of some rows."""
         weighed, total = self.weigh(counts)
         shares = self.design.map(lambda s: s / total, weighed)
-        response: Response = model._respond(self._samples._replace(shares=shares))
+        response: Response = model._respond(self.all._replace(shares=shares))
         return response
 
 

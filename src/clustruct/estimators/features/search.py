@@ -145,6 +145,7 @@ class Search(SearchFace, FeatureCluster):
         rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
         found = run_search(use, rule, self.max_iter, self.verbose)
         self._refit(objective, found, grid, method)
+        self._tally(samples.all)
         self._follow(samples.design)
         self.has_offset_ = offset is not None
         return self

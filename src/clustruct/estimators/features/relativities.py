@@ -1,0 +1,297 @@
+"""Relativities of a fitted model: effects of levels, and sums over the rows that have them.
+
+With weights ``w`` of the levels of factor ``f``, shares ``p`` of its levels in the training weight
+and effects ``e_fl = w_fl - sum_m p_fm w_fm``, the score of a row of levels ``l_f`` and numbers
+``x_j`` is
+
+    z = b + sum_f sum_m p_fm w_fm + sum_f e_f,l_f + sum_j w_j x_j
+      = (b + sum_f sum_m p_fm w_fm + sum_f r_f) + sum_f (e_f,l_f - r_f) + sum_j w_j x_j
+
+for any reference effects ``r_f``. The first bracket is the base value, the differences are
+relativities; for a log link or for odds the exponentials of these.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from clustruct._typing import Floats
+from clustruct.design import FactorDesign
+from clustruct.estimators.columns.factors import FactorColumns, FactorLevels
+from clustruct.estimators.intake import Samples, place_matrix, validate, weigh
+from clustruct.estimators.offsets import attach_offset
+from clustruct.losses import loss_of
+from clustruct.results import Relativities, Relativity
+from clustruct.results.relativities import PER_UNIT, UNKNOWN
+
+MEAN = "mean"
+
+
+class Scale(NamedTuple):
+    """What relativities are on: a name, and whether they multiply."""
+
+    name: str
+    multiplies: bool
+
+    def back(self, scores: Any) -> Any:
+        """Differences of scores on this scale."""
+        return np.exp(scores) if self.multiplies else scores
+
+
+class Sums(NamedTuple):
+    """Sums over rows for the levels of a factor, the last entry for rows of unknown levels.
+
+    None where nothing is known.
+    """
+
+    exposure: Floats | None = None
+    observed: Floats | None = None
+    fitted: Floats | None = None
+
+    def row(self, place: int) -> dict[str, float | None]:
+        """The sums of a level, and their means."""
+        sums = {
+            name: None if mine is None else float(mine[place])
+            for name, mine in self._asdict().items()
+        }
+        exposure = sums["exposure"]
+        means = {
+            f"{name}_mean": sums[name] / exposure if exposure and sums[name] is not None else None  # type: ignore[operator]
+            for name in ("observed", "fitted")
+        }
+        return {**sums, **means}
+
+
+def relativities_of(
+    model: Any, X: Any, y: Any, offset: Any, sample_weight: Any, reference: Any
+) -> Relativities:
+    """The table of a fitted model, with sums over given rows or over the training rows."""
+    columns = require_factors(model, "relativities")
+    if X is not None:
+        sums = _sums_of_rows(model, X, y, offset, sample_weight)
+    else:
+        given = {"y": y, "offset": offset, "sample_weight": sample_weight}
+        if extra := [name for name, value in given.items() if value is not None]:
+            raise ValueError(
+                f"{extra[0]} was given without X. Give the rows that it belongs to as X, or leave "
+                "it None for the training rows."
+            )
+        sums = [Sums(each.exposure, each.observed) for each in columns.factors]
+    references = _check_reference(columns, reference)
+    scale, rows, base = scale_of(model), [], float(model._offset[0])
+    chosen: dict[str, Any] = {}
+    for factor, mine, (weights, labels) in zip(
+        columns.factors, sums, _parts(columns, model), strict=True
+    ):
+        mean = float(factor.shares @ weights)
+        place = references[factor.name]
+        at = float(_importance(factor) @ weights if place is None else weights[place])
+        if place is not None:
+            chosen[factor.name] = factor.levels[place]
+        base += at
+        rows += _level_rows(factor, weights - mean, at - mean, labels, mine, scale)
+    rows += _numeric_rows(columns, model, sums[0], scale)
+    return Relativities(
+        rows,
+        base=float(scale.back(base)),
+        multiplies=scale.multiplies,
+        scale=scale.name,
+        references=chosen,
+    )
+
+
+def require_factors(model: Any, what: str) -> FactorColumns:
+    """The factors of a model with one output; a complaint if it has none."""
+    columns: FactorColumns | None = model.factors_
+    if columns is None:
+        raise ValueError(
+            f"{what} needs a model of factors, and this one was fitted to numbers alone. Fit a "
+            "data frame with columns of categories, or name columns in categorical_features or "
+            "factors."
+        )
+    if model._weights.shape[1] > 1:
+        raise ValueError(
+            f"{what} needs one output, and this model has {model._weights.shape[1]}. Fit a model "
+            "for each output, or for each class against the others."
+        )
+    return columns
+
+
+def scale_of(model: Any) -> Scale:
+    """The scale of relativities: predictions, odds of the second class, or scores."""
+    loss = loss_of(model)
+    if is_classifier(model):
+        return Scale(loss.class_scale, loss.class_scale == "odds")
+    return Scale("prediction", True) if loss.has_log_link else Scale(loss.number_scale, False)
+
+
+# ---- Sums over rows
+
+
+def with_training(model: Any, samples: Samples) -> FactorColumns:
+    """The factors of a model, with exposure and targets of their levels in the training rows."""
+    columns: FactorColumns = model.factors_
+    weights = samples.total * samples.shares
+    observed = weights * _values(model, samples.targets)
+    design = cast(FactorDesign, samples.design)
+    return columns.tallied(design, _exposure(model, weights, samples.offset), observed)
+
+
+def _sums_of_rows(model: Any, X: Any, y: Any, offset: Any, sample_weight: Any) -> list[Sums]:
+    """Sums over given rows, for each factor; without targets there is nothing observed."""
+    if y is None:
+        design = place_matrix(model, X)
+        targets = np.ones(design.shape[0])
+    else:
+        design, targets = validate(model, X, y, reset=False)
+    samples = weigh(design, targets, sample_weight, attach_offset(design, offset))
+    weights = samples.shares * samples.total
+    parts = {"exposure": _exposure(model, weights, samples.offset)}
+    if y is not None:
+        parts["observed"] = weights * _values(model, samples.targets)
+    predicted = _predicted(model, samples.design, samples.offset)
+    if predicted is not None:
+        parts["fitted"] = weights * predicted
+    placed = cast(FactorDesign, samples.design)
+    return [
+        Sums(**dict(zip(parts, sums.T, strict=True)))
+        for sums in placed.tallies(np.column_stack(list(parts.values())))
+    ]
+
+
+def _exposure(model: Any, weights: Floats, offset: Floats | None) -> Floats:
+    """Weights of rows, times the exponential of the offset where it multiplies predictions."""
+    if offset is None or is_classifier(model) or not loss_of(model).has_log_link:
+        return weights
+    return weights * np.exp(offset.reshape(-1))
+
+
+def _values(model: Any, targets: NDArray[Any]) -> Floats:
+    """Targets as numbers: for two classes, one for the second."""
+    if not is_classifier(model):
+        return targets.astype(np.float64, copy=False).reshape(-1)
+    if unknown := set(np.unique(targets).tolist()) - set(model.classes_.tolist()):
+        raise ValueError(
+            f"y holds {unknown.pop()!r}, which is no class of the model. Its classes are "
+            f"{model.classes_.tolist()!r}."
+        )
+    return (targets == model.classes_[1]).astype(np.float64)
+
+
+def _predicted(model: Any, design: Any, offset: Floats | None) -> Floats | None:
+    """Predictions, for two classes the probability of the second; None if it is not known."""
+    loss, scores = loss_of(model), model._scores(design, offset)
+    if not is_classifier(model):
+        predictions: Floats = loss.predictions(scores)[:, 0]
+        return predictions
+    if not loss.gives_probabilities:
+        return None
+    probabilities: Floats = loss.with_classes(2).probabilities(scores)[:, 1]
+    return probabilities
+
+
+# ---- References and rows
+
+
+def _importance(factor: FactorLevels) -> Floats:
+    """Share of each level in the training exposure; in the weight for models of older files."""
+    known = factor.shares if factor.exposure is None else factor.exposure
+    return known / known.sum()
+
+
+def _check_reference(columns: FactorColumns, reference: Any) -> dict[str, int | None]:
+    """The number of the reference level of each factor; None for the mean effect."""
+    if isinstance(reference, str) and reference == MEAN:
+        return {factor.name: None for factor in columns.factors}
+    most: dict[str, int | None] = {
+        factor.name: int(_importance(factor).argmax()) for factor in columns.factors
+    }
+    if reference is None:
+        return most
+    if not isinstance(reference, Mapping):
+        raise ValueError(
+            f"reference={reference!r:.80} is no choice of levels. Give a mapping from factors to "
+            "levels, 'mean', or None for the levels with the most exposure."
+        )
+    factors = {factor.name: factor for factor in columns.factors}
+    for name, level in reference.items():
+        if name not in factors:
+            raise ValueError(
+                f"reference has {name!r}, which is no factor. Choose from {list(factors)!r:.200}."
+            )
+        most[name] = _place_of(factors[name], level)
+    return most
+
+
+def _place_of(factor: FactorLevels, level: Any) -> int:
+    """Number of a level; numbers are found in bins."""
+    if isinstance(level, float) and np.isnan(level):
+        level = None
+    if level in factor.levels:
+        return factor.levels.index(level)
+    if factor.edges is not None and isinstance(level, Real):
+        return int(factor.edges.searchsorted(float(level), side="right"))
+    raise ValueError(
+        f"reference[{factor.name!r}] is {level!r:.80}, which is none of its levels. They are "
+        f"{list(factor.levels)!r:.200}."
+    )
+
+
+def _parts(columns: FactorColumns, model: Any) -> Iterator[tuple[Floats, Sequence[int]]]:
+    """Weights and groups of the levels of each factor."""
+    first = 0
+    for factor in columns.factors:
+        mine = slice(first, first + len(factor.levels))
+        yield model._weights[mine, 0], model.labels_[mine].tolist()
+        first = mine.stop
+
+
+def _level_rows(
+    factor: FactorLevels,
+    effects: Floats,
+    reference: float,
+    labels: Sequence[int],
+    sums: Sums,
+    scale: Scale,
+) -> list[Relativity]:
+    """One row for each level, and one for unknown ones where there are any."""
+    levels: list[Any] = [*factor.levels]
+    groups: list[int | None] = [*labels]
+    counted = sums.exposure is not None and sums.exposure.size > len(levels)
+    if counted and sums.exposure[-1] > 0.0:  # type: ignore[index]
+        levels, groups, effects = [*levels, UNKNOWN], [*groups, None], np.append(effects, 0.0)
+    relative = scale.back(effects - reference)
+    return [
+        Relativity(
+            factor=factor.name,
+            level=level,
+            kind=factor.kind,
+            group=group,
+            effect=float(effects[q]),
+            relativity=float(relative[q]),
+            **sums.row(q),
+        )
+        for q, (level, group) in enumerate(zip(levels, groups, strict=True))
+    ]
+
+
+def _numeric_rows(columns: FactorColumns, model: Any, sums: Sums, scale: Scale) -> list[Relativity]:
+    """One row for each numeric column, with the sums over all rows."""
+    total = Sums(*(None if mine is None else mine.sum(keepdims=True) for mine in sums)).row(0)
+    first = columns.n_weights - len(columns.numeric)
+    return [
+        Relativity(
+            factor=columns.names[place],
+            level=PER_UNIT,
+            kind="numeric",
+            group=int(model.labels_[j]),
+            effect=float(model._weights[j, 0]),
+            relativity=float(scale.back(model._weights[j, 0])),
+            **total,
+        )
+        for j, place in enumerate(columns.numeric, start=first)
+    ]
