@@ -21,6 +21,7 @@ from clustruct.cli.reading.streams import Source, format_of
 from clustruct.cli.reading.tables import pandas, read_sparse, sparse_names
 from clustruct.inspection import factors_of, prepared
 from clustruct.persistence.model_files import read_model_file
+from clustruct.results.relativities import shown_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +266,7 @@ class _New:
                 f"in the fit, as {new[0]!r:.40}; they are predicted by the mean of all tasks."
             )
         for name, (count, example) in self._levels.items():
-            shown = "a missing one" if example != example else f"{example!r:.40}"
+            shown = "a missing one" if example != example else repr(shown_level(example))[:40]
             what, answer = "levels", "get the mean effect of its levels"
             if name in self._encoders:
                 what, answer = "categories", f"count as {_counts_as(self._encoders[name])}"

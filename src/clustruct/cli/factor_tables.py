@@ -6,86 +6,72 @@ from typing import Any
 
 import numpy as np
 
-from clustruct._typing import Floats
 from clustruct.cli.messages import listed
 from clustruct.cli.preparing.factors import Direction
-from clustruct.losses import loss_of
+from clustruct.results.relativities import Relativities, Relativity, shown_level
 from clustruct.results.tables import plural
 
 Cells = tuple[tuple[str, ...], list[list[str]]]
 
-NOMINAL = "nominal"
+NOMINAL, NUMERIC = "nominal", "numeric"
+SUMS = ("exposure", "observed")
 SHOWN_LEVELS, SHOWN_GROUPS = 4, 8  # of a group, and of a factor
 LISTED = 1000  # levels of a group that are named in JSON
 
 
 def factor_values(estimator: Any, directions: Mapping[str, Direction]) -> list[dict[str, Any]]:
-    """The factors of a fitted model as plain values; groups in the order of their effects.
-
-    Effects are differences to that of the level with the largest weight.
-    """
+    """The factors of a fitted model as plain values; none if it has no factors."""
     if getattr(estimator, "factors_", None) is None:
         return []
-    factors, multiplies = estimator.factors_, loss_of(estimator).has_log_link
-    coef, labels = np.asarray(estimator.coef_).reshape(-1), np.asarray(estimator.labels_)
-    values = []
-    for number, factor in enumerate(factors.factors):
-        mine = np.flatnonzero(factors.blocks == number)
-        effects = coef[mine] - coef[mine[np.argmax(factor.shares)]]
-        names = [name.removeprefix(f"{factor.name}: ") for name in factor.names]
-        groups = [
-            _group(label, labels[mine], effects, factor.shares, names, factor.kind, multiplies)
-            for label in _in_order(labels[mine], effects)
-        ]
-        way = directions.get(factor.name)
-        values.append(
-            {
-                "factor": factor.name,
-                "kind": factor.kind,
-                "levels": len(names),
-                "groups": groups,
-                **({} if way is None else {"direction": way._asdict()}),
-            }
-        )
+    values = grouped(estimator.relativities())
+    for factor in values:
+        if (way := directions.get(factor["factor"])) is not None:
+            factor["direction"] = way._asdict()
     return values
 
 
-def _in_order(labels: Any, effects: Floats) -> list[int]:
-    """Groups by their effects; levels without a weight are a group, too."""
-    found, first = np.unique(labels, return_index=True)
-    return [int(found[place]) for place in np.argsort(effects[first], kind="stable")]
+def grouped(table: Relativities) -> list[dict[str, Any]]:
+    """The factors of a tariff, each with its groups of levels in the order of their effects."""
+    values = []
+    levels = (row for row in table if row.kind != NUMERIC)
+    for name, mine in groupby(levels, key=lambda row: row.factor):
+        rows = list(mine)
+        places: dict[int | None, list[int]] = {}
+        for place, row in enumerate(rows):
+            places.setdefault(row.group, []).append(place)
+        groups = [_group(rows, members, table.multiplies) for members in places.values()]
+        groups.sort(key=lambda group: group["effect"])
+        kind = rows[0].kind
+        values.append({"factor": name, "kind": kind, "levels": len(rows), "groups": groups})
+    return values
 
 
-def _group(
-    label: int,
-    labels: Any,
-    effects: Floats,
-    shares: Floats,
-    names: Sequence[str],
-    kind: str,
-    multiplies: bool,
-) -> dict[str, Any]:
-    """A group of levels: its effect, its part of the weight, and its levels."""
-    members = np.flatnonzero(labels == label)
-    effect = float(effects[members[0]])
+def _group(rows: Sequence[Relativity], members: list[int], multiplies: bool) -> dict[str, Any]:
+    """A group of levels: its effect, and what its levels have in training together."""
+    first, names = rows[members[0]], [shown_level(row.level) for row in rows]
+    sums = {
+        name: None if getattr(first, name) is None else sum(getattr(rows[q], name) for q in members)
+        for name in ("exposure", "observed")
+    }
     return {
-        "group": label,
-        "effect": effect,
-        **({"relativity": float(np.exp(effect))} if multiplies else {}),
-        "share": float(shares[members].sum()),
-        "size": int(members.size),
+        "group": first.group,
+        "effect": first.effect,
+        "relativity": first.relativity,
+        "multiplies": multiplies,
+        **sums,
+        "size": len(members),
         "levels": [names[place] for place in members[:LISTED]],
-        "shown": _shown(members, names, kind),
+        "shown": _shown(members, names, first.kind),
     }
 
 
-def _shown(members: Any, names: Sequence[str], kind: str) -> str:
+def _shown(members: Sequence[int], names: Sequence[str], kind: str) -> str:
     """The levels of a group in a line: neighbours in an order as "3 to 7"."""
     if kind == NOMINAL:
         return listed([names[place] for place in members], most=SHOWN_LEVELS)
     runs = [
         [place for _, place in run]
-        for _, run in groupby(enumerate(members.tolist()), lambda pair: pair[1] - pair[0])
+        for _, run in groupby(enumerate(members), lambda pair: pair[1] - pair[0])
     ]
     spans = [
         names[run[0]] if len(run) == 1 else f"{names[run[0]]} to {names[run[-1]]}" for run in runs
@@ -95,7 +81,7 @@ def _shown(members: Any, names: Sequence[str], kind: str) -> str:
 
 def factor_table(values: Sequence[dict[str, Any]]) -> Cells:
     """A row for each factor with several groups."""
-    multiplies = any("relativity" in group for factor in values for group in factor["groups"])
+    multiplies = any(group["multiplies"] for factor in values for group in factor["groups"])
     rows = []
     for factor in values:
         groups = factor["groups"]
@@ -118,8 +104,25 @@ def factor_table(values: Sequence[dict[str, Any]]) -> Cells:
     return ("factor", "kind", "levels", "groups", what, "of each group"), rows
 
 
+def tariff_table(values: Sequence[dict[str, Any]]) -> Cells:
+    """A row for each group of each factor that has several."""
+    rows = [
+        [
+            "" if place else factor["factor"],
+            _value(group),
+            *("" if group[name] is None else f"{group[name]:,.6g}" for name in SUMS),
+            str(group["size"]),
+            group["shown"],
+        ]
+        for factor in values
+        if len(factor["groups"]) > 1
+        for place, group in enumerate(factor["groups"])
+    ]
+    return ("factor", "relativity", *SUMS, "levels", "which"), rows
+
+
 def _value(group: dict[str, Any]) -> str:
-    return f"{group['relativity']:.3g}" if "relativity" in group else f"{group['effect']:+.3g}"
+    return f"{group['relativity']:.3g}" if group["multiplies"] else f"{group['relativity']:+.3g}"
 
 
 def factor_sentences(values: Sequence[dict[str, Any]], numbers: Mapping[str, float]) -> list[str]:
