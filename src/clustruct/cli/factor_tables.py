@@ -74,9 +74,21 @@ def _shown(members: Sequence[int], names: Sequence[str], kind: str) -> str:
         for _, run in groupby(enumerate(members), lambda pair: pair[1] - pair[0])
     ]
     spans = [
-        names[run[0]] if len(run) == 1 else f"{names[run[0]]} to {names[run[-1]]}" for run in runs
+        names[run[0]] if len(run) == 1 else _span(names[run[0]], names[run[-1]], names)
+        for run in runs
     ]
     return listed(spans, most=SHOWN_LEVELS)
+
+
+def _span(first: str, last: str, names: Sequence[str]) -> str:
+    """Neighbours in words; bins, of which the first has no beginning, as one bin."""
+    if not names[0].startswith("< "):
+        return f"{first} to {last}"
+    begin = first.partition(" to ")[0]
+    end = last.rpartition(" to ")[2]
+    if begin.startswith("< "):
+        return "all" if end.startswith(">= ") else f"< {end}"
+    return f">= {begin}" if end.startswith(">= ") else f"{begin} to {end}"
 
 
 def factor_table(values: Sequence[dict[str, Any]]) -> Cells:
@@ -136,9 +148,6 @@ def factor_sentences(values: Sequence[dict[str, Any]], numbers: Mapping[str, flo
                 f"{factor['factor']} was found to be {way['kind']}: objective "
                 f"{way['objective']:.6g}, and {way['otherwise']:.6g} the other way."
             )
-    if numbers:
-        shown = [f"{name} {weight:+.3g}" for name, weight in numbers.items()]
-        told.append(f"Numbers, with their weights: {listed(shown, most=20)}.")
     return told
 
 
@@ -153,9 +162,8 @@ def factors_in_words(estimator: Any) -> str:
     return text + (f", and {plural(count, 'number')}" if count else "")
 
 
-def numeric_weights(estimator: Any) -> dict[str, float]:
-    """The weights of numeric columns, by their names."""
-    factors = estimator.factors_
-    weights = np.asarray(estimator.coef_).reshape(-1)[factors.blocks < 0]
-    names = [factors.names[place] for place in factors.numeric]
-    return dict(zip(names, weights.tolist(), strict=True))
+def numbers_in_words(estimator: Any) -> str:
+    """The weights of numeric columns, on the scale of the fit; empty if there are none."""
+    rows = [row for row in estimator.relativities() if row.kind == NUMERIC]
+    shown = [f"{row.factor} {row.effect:+.3g}" for row in rows]
+    return f"Numbers, scaled, with their weights: {listed(shown, most=20)}." if rows else ""

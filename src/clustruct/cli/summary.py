@@ -13,7 +13,7 @@ from clustruct.cli.factor_tables import (
     factor_table,
     factor_values,
     factors_in_words,
-    numeric_weights,
+    numbers_in_words,
 )
 from clustruct.cli.preparing.columns import ZERO
 from clustruct.cli.preparing.preparation import STEPS
@@ -194,7 +194,8 @@ def print_model(trained: Trained, console: Console) -> None:
     console.say(_headline(trained, values))
     if values["factors"]:
         console.table(*factor_table(values["factors"]))
-        for sentence in factor_sentences(values["factors"], numeric_weights(trained.estimator)):
+        numbers = numbers_in_words(trained.estimator)
+        for sentence in [*factor_sentences(values["factors"]), *([numbers] if numbers else [])]:
             console.say(sentence)
     else:
         _print_groups(trained, values, console)

@@ -10,6 +10,7 @@ from clustruct.cli.options import add_command, output
 
 if TYPE_CHECKING:
     from clustruct.cli.application import Saved
+    from clustruct.cli.formulas import Units
 
 
 def add(commands: Any) -> None:
@@ -52,12 +53,13 @@ def run(args: argparse.Namespace, console: Console) -> None:
     with console.progress("reading"):
         from clustruct.cli.application import load_model
         from clustruct.cli.factor_tables import factor_sentences, grouped, tariff_table
-        from clustruct.cli.formulas import in_units_of_the_table
+        from clustruct.cli.formulas import from_centres, units_of
 
         saved = load_model(args.model)
-        model = in_units_of_the_table(saved)
+        units = units_of(saved)
+        model = from_centres(saved, units)
     table = model.relativities(reference=_references(model, args.reference))
-    _write(args, saved, model, table)
+    _write(args, saved, units, table)
     factors = grouped(table)
     if args.json:
         content = {
@@ -66,15 +68,19 @@ def run(args: argparse.Namespace, console: Console) -> None:
             "scale": table.scale,
             "multiplies": table.multiplies,
             "references": table.references,
+            "centres": units.centres,
             "relativities": table.rows(),
             **{name: getattr(args, name) for name in ("csv", "sql", "python")},
         }
         console.say(as_json(content))
         return
     console.table(*tariff_table(factors), title=str(table).partition("\n")[0])
-    slopes = {row.factor: row.effect for row in table if row.kind == "numeric"}
-    for sentence in factor_sentences(factors, slopes):
+    for sentence in factor_sentences(factors):
         console.say(sentence)
+    slopes = [row for row in table if row.kind == "numeric"]
+    if slopes:
+        shown = [f"{r.factor} {r.effect:+.4g} from {units.centres[r.factor]:.4g}" for r in slopes]
+        console.say(f"Effect of numbers, for each unit from a centre: {', '.join(shown)}.")
     for what in ("csv", "sql", "python"):
         if (path := getattr(args, what)) is not None:
             console.say(f"Written: {path}")
@@ -112,14 +118,14 @@ def _references(model: Any, given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _write(args: argparse.Namespace, saved: "Saved", model: Any, table: Any) -> None:
+def _write(args: argparse.Namespace, saved: "Saved", units: "Units", table: Any) -> None:
     """The files that were asked for."""
     from clustruct._atomic import replacing
-    from clustruct.cli.formulas import fill_remark
+    from clustruct.cli.formulas import fill_remark, for_the_table
 
     if args.csv is not None:
         table.to_csv(args.csv)
-    column = saved.offset
+    model, column = for_the_table(saved, units), saved.offset
     beside = {}
     if column is not None:
         beside = {"exposure" if column.is_exposure else "offset": column.name}
