@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
+from clustruct.losses import SquaredLoss
 from clustruct.reporting.comparing import rivals, samples
 from clustruct.reporting.comparing.comparison import compare, hold_out
 from clustruct.reporting.comparing.samples import Data, long, unfitted
@@ -172,7 +173,7 @@ def test_rivals_are_not_handicapped_by_the_scale_of_the_columns(features):
     fine = RidgeCV(np.logspace(-3, 5, 200), scoring="neg_mean_squared_error", cv=cv).fit(X, y)
     for scale in (1e-4, 1.0, 1e4):
         fold = rivals._Fold(cv, 0)
-        rival = rivals._linear(Data(X * scale, y), fold, classes=False)
+        rival = rivals._linear(Data(X * scale, y), fold, loss=SquaredLoss())
         np.testing.assert_allclose(rival.predict(X * scale), fine.predict(X), rtol=0.05, atol=0.3)
 
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, RidgeClassifier
 from sklearn.preprocessing import LabelBinarizer
 
@@ -188,6 +189,18 @@ class Loss(ABC):
         scores = np.array([[0.0], [1.0], [-2.0]])
         return not self.has_identity_link and np.allclose(self.predictions(scores), np.exp(scores))
 
+    def as_rates(self, target: Any, offset: Any) -> tuple[Any, Any] | None:
+        """Targets and weights of rows for which scores without the offset are the same model.
+
+        ``loss(y, z + o)`` is the weight times the loss of ``z`` at the new target, up to a term
+        without ``z``. For a logarithm as link these are rates, weighted by their exposure
+        ``exp(o)``. None where it is not known how.
+        """
+        if self.has_identity_link:
+            return target - offset, np.ones_like(offset)
+        exposure = np.exp(offset)
+        return (target / exposure, exposure) if self.has_log_link else None
+
     @property
     def number_scale(self) -> str:
         """What scores of numbers are, in words."""
@@ -251,6 +264,19 @@ class Loss(ABC):
         """The same for classes."""
         return _hits if scoring == "accuracy" else None
 
+    @property
+    def goes_by_squares(self) -> bool:
+        """Whether models for numbers are compared by squared errors.
+
+        Otherwise they are by `row_scores`; these have to be at least 0, as parts are told of them.
+        """
+        return self.scoring == SQUARED_ERROR or not self.nonnegative
+
+    def row_scores(self, target: Any, predictions: Floats) -> Floats:
+        """What each row loses by the default score, given predictions (not scores), n x K."""
+        measure = self.measure(self.scoring) or self._minus_deviance
+        return -measure(target, self.link(predictions))
+
     def _minus_deviance(self, target: Target, scores: Floats) -> Floats:
         return -self.deviance(target, scores)
 
@@ -273,6 +299,34 @@ class Loss(ABC):
         return 2.0 * n_samples * (mean_loss / scale + noise.log_partition(scale))
 
     # ---- scikit-learn
+
+    @property
+    def constant(self) -> Any:
+        """An unfitted model of scikit-learn that predicts the best constant."""
+        return DummyRegressor()
+
+    @property
+    def constant_name(self) -> str:
+        """What the best constant is, in words."""
+        return "the mean"
+
+    @property
+    def ridge(self) -> Any:
+        """An unfitted linear model of scikit-learn with this loss, or None.
+
+        Its `alpha` is a ridge on the mean loss, half the mean deviance.
+        """
+        return None
+
+    @property
+    def boosting(self) -> dict[str, Any] | None:
+        """Options of scikit-learn's gradient boosting with the same link; None if there are none.
+
+        Poisson boosting predicts means above 0, whatever their variance.
+        """
+        if self.has_identity_link:
+            return {}
+        return {"loss": "poisson"} if self.has_log_link and self.positive else None
 
     def to_regressor(self, coef: Floats, intercept: Any, fit_intercept: bool) -> Any:
         """A fitted regressor of scikit-learn with the same predictions."""

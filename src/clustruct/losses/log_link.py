@@ -147,6 +147,14 @@ class _LogLinkLoss(Loss):
         """``mu^p``."""
         return predictions**self.power
 
+    def as_rates(self, target: Any, offset: Any) -> tuple[Any, Any]:
+        """``y / e`` with weight ``e^b``: ``loss(y, z + log e) = e^b loss(y / e, z)``.
+
+        The loss is homogeneous, as ``t`` does not change. Counts have the weight ``e``; amounts of
+        a gamma family none, since their deviance does not depend on the unit.
+        """
+        return target / np.exp(offset), np.exp(self._exponents[1] * offset)
+
     # ---- Likelihood and scikit-learn
 
     def noise(self, n_outputs: int, mean_loss: float) -> Noise:
@@ -168,6 +176,11 @@ class _LogLinkLoss(Loss):
         model.coef_, model.intercept_ = coef, float(intercept)
         model._base_loss = model._get_loss()
         return model
+
+    @property
+    def ridge(self) -> Any:
+        """The generalised linear model of the family."""
+        return self._regressor(fit_intercept=True)
 
     def _regressor(self, fit_intercept: bool) -> Any:
         """An unfitted model of scikit-learn."""
@@ -210,6 +223,11 @@ class GammaLoss(_LogLinkLoss):
         xp = namespace(slope)
         size = xp.where(target > 0.0, target, 1.0)  # rows without weight may have any target
         return xp.sum(_entropy(1.0, -slope) + slope + slope * xp.log(size), axis=1)
+
+    @property
+    def boosting(self) -> dict[str, Any]:
+        """Gamma boosting."""
+        return {"loss": "gamma"}
 
     def _regressor(self, fit_intercept: bool) -> Any:
         return GammaRegressor(fit_intercept=fit_intercept)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import QuantileRegressor
 
 from clustruct._typing import Floats
@@ -123,6 +124,21 @@ class QuantileLoss(Loss):
     def noise(self, n_outputs: int, mean_loss: float) -> LaplaceNoise:
         """An asymmetric Laplace distribution."""
         return LaplaceNoise(n_outputs, mean_loss, self.level)
+
+    @property
+    def constant(self) -> Any:
+        """The quantile of the targets."""
+        return DummyRegressor(strategy="quantile", quantile=self.level)
+
+    @property
+    def constant_name(self) -> str:
+        """Which quantile."""
+        return f"the {self.level:g} quantile"
+
+    @property
+    def boosting(self) -> dict[str, Any]:
+        """Boosting by the pinball loss."""
+        return {"loss": "quantile", "quantile": self.level}
 
     def to_regressor(self, coef: Floats, intercept: Any, fit_intercept: bool) -> Any:
         """Quantile regression."""

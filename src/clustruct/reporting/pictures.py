@@ -38,7 +38,7 @@ def losses_removed(found: Comparison) -> Figure:
     For numbers that is R² up to the mean of the training rows; with probabilities it is the share
     of the log loss.
     """
-    constant = next(entry for entry in found.entries if entry.role == "constant").loss or 1.0
+    constant = found.constant.loss or 1.0
     same = [entry for entry in found.entries if len(entry.scores) >= len(found.mine.scores)]
     return comparison_figure(
         [(e.name, 1.0 - e.loss / constant, e.ours) for e in same if e.role != "constant"]

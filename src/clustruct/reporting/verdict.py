@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 from clustruct.figures.numbers import shown
 from clustruct.reporting.comparing.comparison import Comparison
-from clustruct.reporting.comparing.scores import NEGLIGIBLE, Entry
+from clustruct.reporting.comparing.scores import Entry
 from clustruct.reporting.subjects import Subject, Words, subject_of
 from clustruct.results.tables import plural
 
 # A larger gain that is not significant is not called nothing: there are too few rows to tell.
 NOTHING = 0.02
+PROPER = ("Poisson", "Tweedie", "RMSE")  # names that keep their capital
 
 
 class Verdict(NamedTuple):
@@ -45,23 +46,27 @@ def _headline(words: Words, found: Comparison) -> str:
         if not against.better:
             name = "always giving the classes their overall shares"
             if found.classes is None:
-                name = "always saying the mean"
-            if against.gain < NOTHING:
+                name = f"always saying {constant.name.removeprefix('Always ')}"
+            if against.gain < (0.0 if found.by_deviance else NOTHING):
                 return f"No better than {name}: nothing was found."
             return f"Not shown to be better than {name}: {found.n_targets:,} rows cannot tell."
     if rival is None or test is None:
         return f"{words.plain}; it was not compared with a model without groups."
     if test.better:
         return f"{words.better.format(_short(rival))}."
-    sure = abs(test.gain) < NEGLIGIBLE
+    sure = abs(test.gain) < test.negligible
     doubt = "" if sure else f", as far as {found.n_targets:,} held-out rows can tell"
     return f"{words.tie.format(_short(rival))}{doubt}."
 
 
 def _short(entry: Entry) -> str:
     """The name of a rival inside a sentence."""
-    name = entry.name.split(",")[0]
-    return name[0].lower() + name[1:]
+    return _inside(entry.name.split(",")[0])
+
+
+def _inside(text: str) -> str:
+    """A text as it stands inside a sentence."""
+    return text if text.startswith(PROPER) else text[0].lower() + text[1:]
 
 
 # ---- Figures and tests.
@@ -70,7 +75,8 @@ def _short(entry: Entry) -> str:
 def _figures(entry: Entry, found: Comparison) -> str:
     """The figures of an entry that a sentence quotes."""
     if entry.n_wrong is None:
-        return f"RMSE {shown(entry.scores['RMSE'], 4)}"
+        told = (f"{_inside(name)} {shown(entry.scores[name], 4)}" for name in entry.quoted)
+        return ", ".join(told)
     wrong = f"{entry.n_wrong:,} of {found.n_targets:,} wrong"
     if "Log loss" in entry.scores:
         wrong += f", log loss {shown(entry.scores['Log loss'])}"
@@ -103,7 +109,7 @@ def _boosting(found: Comparison) -> Iterator[str]:
             end = "does better: that is the price of staying linear"
         elif test.better:
             end = "does worse"
-        elif test.gain < -NEGLIGIBLE:
+        elif test.gain < -test.negligible:
             end = "is ahead, though not clearly"
         else:
             end = "does no better"

@@ -183,11 +183,16 @@ class FactorColumns:
 
     @property
     def members(self) -> list[Indices]:
-        """Weights that each factor may group: of all levels, without missing ones in an order."""
+        """Weights that each factor may group: of all levels, without missing ones in an order.
+
+        An ordered factor of which all values are missing has no order: its level is a group.
+        """
         blocks = self.blocks
         found = [np.flatnonzero(blocks == f) for f in range(len(self.factors))]
         return [
-            rows[[level is not None or each.kind == "nominal" for level in each.levels]]
+            rows
+            if each.kind == "nominal" or each.levels == (None,)
+            else rows[[level is not None for level in each.levels]]
             for each, rows in zip(self.factors, found, strict=True)
         ]
 

@@ -28,6 +28,7 @@ from clustruct.estimators.columns.factors import FROM_DTYPE, Factor, FactorColum
 from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.factors import as_pipeline, centred, validate_samples
+from clustruct.estimators.features.formulas import python_formula, sql_formula
 from clustruct.estimators.features.grid import (
     Blocks,
     Count,
@@ -324,6 +325,62 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         """
         check_is_fitted(self)
         return relativities_of(self, X, y, offset, sample_weight, reference)
+
+    def to_python(self) -> str:
+        """The model as source text of Python, which needs no other package.
+
+        Returns
+        -------
+        str
+            A module with a function ``predict`` of a mapping from columns to values. It returns the
+            prediction, for two classes the probability of the second one, or with another loss than
+            the logistic its score; for several outputs or classes a list or dictionary of these.
+            Unknown and missing levels are treated as in `predict`. If the model was fitted with an
+            offset, ``predict`` takes one. Columns without names are "x0", "x1" and so on.
+
+        Raises
+        ------
+        ValueError
+            If levels are neither text, numbers nor booleans, or the loss has a link of its own.
+        """
+        check_is_fitted(self)
+        return python_formula(self)
+
+    def to_sql(
+        self,
+        table: str,
+        *,
+        name: str = "prediction",
+        offset: str | None = None,
+        exposure: str | None = None,
+    ) -> str:
+        """The model as a statement of standard SQL.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table, which has the columns of the model.
+        name : str, default="prediction"
+            Name of the column of predictions: as in `to_python`, for several outputs one column
+            each, with the number of the output or the class after the name.
+        offset : str, default=None
+            Name of the column of offsets. None stands for 0.
+        exposure : str, default=None
+            Name of the column of exposures, whose logarithms are the offsets; for losses whose
+            predictions are exponentials.
+
+        Returns
+        -------
+        str
+            A query of all columns of the table and the predictions. Missing values are NULL.
+
+        Raises
+        ------
+        ValueError
+            If the model has probabilities of more than two classes, or as in `to_python`.
+        """
+        check_is_fitted(self)
+        return sql_formula(self, table, name, offset, exposure)
 
     def to_sklearn(self) -> Any:
         """The same model as a plain one of scikit-learn, for tools that know nothing of groups.

@@ -10,10 +10,20 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
-from clustruct.inspection import final_estimator, kind_of, prepared
+from clustruct.inspection import final_estimator, kind_of
+from clustruct.losses import Loss, loss_of
+from clustruct.reporting.comparing.encoding import as_codes, as_matrix
 from clustruct.reporting.comparing.rivals import fit_rivals
 from clustruct.reporting.comparing.samples import Data, long, unfitted
-from clustruct.reporting.comparing.scores import Entry, PairedTest, Prediction, paired_test, score
+from clustruct.reporting.comparing.scores import (
+    NEGLIGIBLE,
+    NEGLIGIBLE_GAIN,
+    Entry,
+    PairedTest,
+    Prediction,
+    paired_test,
+    score,
+)
 from clustruct.reporting.subjects import subject_of
 
 FEWEST = 8  # targets to fit or to judge by
@@ -31,6 +41,9 @@ class Comparison:
     n_available: int  # samples there were before some were drawn
     refitted: bool  # whether the model was fitted anew without the held-out samples
     n_groups: int  # of the model that was judged; a refitted one may have other than ours
+    by_deviance: bool = False  # whether numbers are compared by the deviance of the loss
+    judged: Any = None  # the fitted model that was judged
+    held_out: Data | None = None
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -61,7 +74,16 @@ class Comparison:
 
     def against(self, other: Entry) -> PairedTest:
         """Our model's losses against those of another one."""
-        return paired_test(self.mine, other)
+        negligible = NEGLIGIBLE
+        if self.by_deviance:
+            removed = 1.0 - other.loss / self.constant.loss if self.constant.loss > 0.0 else 0.0
+            negligible = min(negligible, NEGLIGIBLE_GAIN * max(0.0, removed))
+        return paired_test(self.mine, other, negligible)
+
+    @property
+    def constant(self) -> Entry:
+        """The model that predicts the same for all."""
+        return next(entry for entry in self.entries if entry.role == "constant")
 
     @property
     def n_targets(self) -> int:
@@ -104,18 +126,21 @@ def compare(
             model = _fit(unfitted(model), train)
         estimator = final_estimator(model)
         if matrix is None:
-            matrix = _matrix(model, train.X)
+            matrix = as_matrix(model, train.X)
         seen, held = replace(train, X=matrix), test
         if kind_of(model) == "tasks" and train.y.ndim == 2:
             seen, held = long(seen, estimator.tasks_), long(held, estimator.tasks_)
-        ready = replace(held, X=_matrix(model, held.X))
+        ready = replace(held, X=as_matrix(model, held.X))
         # Boosting takes longest, and proves nothing where it sees fewer rows than the model did.
-        found = list(fit_rivals(model, seen, ready, seed, boost=n_fitted in (None, train.n)))
+        boost = n_fitted in (None, train.n)
+        codes = as_codes(model, train.X, test.X) if boost else None
+        found = list(fit_rivals(model, seen, ready, seed, boost=boost, codes=codes))
         if not hasattr(model, "predict_proba"):  # then only errors can be compared
             found = [replace(rival, chances=None) for rival in found]
         found += _ours(model, held, ready, seen.n if n_fitted is None else n_fitted)
         classes = estimator.classes_ if is_classifier(estimator) else None
-        entries = tuple(score(one, held, classes) for one in found)
+        loss = loss_of(estimator)
+        entries = tuple(score(one, held, classes, loss) for one in found)
     return Comparison(
         entries,
         held.y,
@@ -125,13 +150,10 @@ def compare(
         n_fitted or train.n + test.n * refit,
         refit,
         subject_of(model).n_groups,
+        classes is None and not loss.goes_by_squares,
+        model,
+        test,
     )
-
-
-def _matrix(model: Any, X: Any) -> Any:
-    """Samples as the estimator sees them; nested lists as an array."""
-    ready = prepared(model, X)
-    return np.asarray(ready) if isinstance(ready, list) else ready
 
 
 def _fit(model: Any, data: Data) -> Any:
@@ -153,15 +175,21 @@ def _ours(model: Any, held: Data, ready: Data, n_train: int) -> Iterator[Predict
         each = estimator.predict_experts(ready.X, **ready.routed_to_experts())
         name = f"Experts, best of {each.shape[1]} predictions"
         remark = "for each sample the best expert, chosen with the target at hand"
-        yield Prediction(name, "oracle", _nearest(each, held.y), None, n_train, remark=remark)
+        loss = None if is_classifier(estimator) else loss_of(estimator)
+        best = _nearest(each, held.y, loss)
+        yield Prediction(name, "oracle", best, None, n_train, remark=remark)
 
 
-def _nearest(each: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-    """Of every sample's predictions the one nearest to the target."""
-    if each.dtype.kind in "fiu" and y.dtype.kind in "fiu":
+def _nearest(each: NDArray[Any], y: NDArray[Any], loss: Loss | None) -> NDArray[Any]:
+    """Of every sample's predictions the one nearest to the target, by the loss if there is one."""
+    if loss is None:
+        distance = (each != y[:, None]).astype(np.float64)
+    elif loss.goes_by_squares:
         distance = np.abs(each - y[:, None])
         if distance.ndim == 3:
             distance = distance.sum(axis=2)
     else:
-        distance = (each != y[:, None]).astype(np.float64)
+        columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        experts = each.reshape(len(y), each.shape[1], -1).transpose(1, 0, 2)
+        distance = np.stack([loss.row_scores(columns, mine) for mine in experts], axis=1)
     return each[np.arange(len(y)), distance.argmin(axis=1)]

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.preprocessing import OrdinalEncoder
@@ -22,8 +23,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from threadpoolctl import threadpool_limits
 
+from clustruct._typing import Floats
 from clustruct.inspection import final_estimator, kind_of
-from clustruct.losses import loss_of
+from clustruct.losses import Loss, loss_of
+from clustruct.reporting.comparing.encoding import MOST_CODES, Codes
+from clustruct.reporting.comparing.families import fit_family
 from clustruct.reporting.comparing.samples import Data, unfitted
 from clustruct.reporting.comparing.scores import Prediction
 from clustruct.reporting.subjects import subject_of
@@ -36,12 +40,13 @@ FOLDS = 5
 # fitted to some rows only, and nothing is claimed.
 MOST_WORK = 3e11
 ITERATIONS = 60  # of a logistic regression, as a rule
+# Those of a generalised linear model, each with a matrix of products, and of others of ours.
+NEWTON_STEPS, SMOOTH_STEPS = 4, 300
 # Entries and columns of a dense matrix for boosting, and rows for which the size of the trees is
 # chosen, too; with fewer entries than that last number one thread is faster.
 MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 30_000_000, 500, 20_000, 200_000
 LEAVES = (4, 31)
 MOST_TASKS = 300  # with a model of their own
-MOST_CODES = 255  # categories that boosting takes
 BLIND = "does not take the offset: no claim is made"
 
 
@@ -53,59 +58,85 @@ class _Fold(NamedTuple):
 
 
 def fit_rivals(
-    model: Any, train: Data, test: Data, seed: int, *, boost: bool = True
+    model: Any,
+    train: Data,
+    test: Data,
+    seed: int,
+    *,
+    boost: bool = True,
+    codes: Codes | None = None,
 ) -> Iterator[Prediction]:
     """Fit all rivals of a fitted model to the columns that its estimator sees; tasks are in rows.
 
-    Gradient boosting is tried if `boost` says so and the matrix is not too large for it. Rivals of
-    numbers know the offset; those of classes have no place for it.
+    Gradient boosting is tried if `boost` says so and the matrix is not too large for it; of frames
+    with factors it gets the `codes`. Rivals of numbers know the offset; those of classes have no
+    place for it.
     """
     estimator = final_estimator(model)
+    rivals = _Rivals(model, seed, codes if boost else None, boost=boost)
     if train.offset is None or test.offset is None or is_classifier(estimator):
-        yield from _fit_rivals(model, train, test, seed, boost=boost)
+        yield from rivals.fit(train, test)
         return
-    loss, held = loss_of(estimator), replace(test, offset=None)
-    if loss.has_identity_link:  # y - o is predicted, and o added
-        plain = replace(train, y=train.y - train.shift, offset=None)
-        for rival in _fit_rivals(model, plain, held, seed, boost=boost):
-            yield replace(rival, predicted=rival.predicted + test.shift)
-    elif loss.has_log_link and train.offset.size == train.n:  # rates, weighted by their exposure
-        exposure = np.exp(train.offset.reshape(-1))
-        weights = exposure if train.weights is None else exposure * train.weights
-        plain = replace(train, y=train.y / np.exp(train.shift), weights=weights, offset=None)
-        for rival in _fit_rivals(model, plain, held, seed, boost=boost):
-            yield replace(rival, predicted=rival.predicted * np.exp(test.shift))
-    else:
-        yield from _fit_rivals(model, train, test, seed, boost=boost)
+    loss = loss_of(estimator)
+    shared = loss.has_identity_link or train.offset.size == train.n  # one weight for all outputs
+    found = loss.as_rates(train.y, train.shift) if shared else None
+    if found is None:
+        yield from rivals.fit(train, test)
+        return
+    target, exposure = found
+    plain = replace(train, y=target, offset=None)
+    if not loss.has_identity_link:
+        weights = exposure.reshape(-1)
+        weights = weights if train.weights is None else weights * train.weights
+        plain = replace(plain, weights=weights)
+    for rival in rivals.fit(plain, replace(test, offset=None)):
+        identity, each = loss.has_identity_link, rival.predicted
+        back = each + test.shift if identity else each * np.exp(test.shift)
+        yield replace(rival, predicted=back)
 
 
-def _fit_rivals(
-    model: Any, train: Data, test: Data, seed: int, *, boost: bool
-) -> Iterator[Prediction]:
-    """Fit all rivals; those that do not take the offset of the samples say so."""
-    estimator = final_estimator(model)
-    classes = is_classifier(estimator)
-    fold = _folds(estimator, train, seed)
-    dummy = _constant(train, classes)
-    name = "Always the most frequent class" if classes else "Always the mean"
-    yield _predicted(name, "constant", dummy, test, train.n)
-    plain = "logistic regression" if classes else "ridge regression"
-    name = subject_of(model).rival.format(plain)
-    name = name[0].upper() + name[1:]
-    some = train if _work(train, classes) <= MOST_WORK else train.drawn(seed)
-    linear = _linear(some, fold, classes)
-    remark = "" if some is train else f"saw {some.n:,} of {train.n:,} rows: no claim is made"
-    weights = np.asarray(linear.coef_, dtype=np.float64).reshape(-1)
-    rival = _predicted(name, "linear", linear, test, some.n)
-    yield replace(rival, coef=weights, remark=remark or rival.remark)
-    if kind_of(model) == "tasks":
-        yield from _of_tasks(estimator, train, test, fold, plain, classes)
-    if boost and np.prod(train.X.shape) <= MOST_BOOSTED and train.X.shape[1] <= MOST_COLUMNS:
-        yield _boosting(train, test, fold, classes)
+class _Rivals:
+    """All rivals of a model; those that do not take the offset of the samples say so."""
+
+    def __init__(self, model: Any, seed: int, codes: Codes | None, *, boost: bool) -> None:
+        self._model, self._estimator = model, final_estimator(model)
+        self._seed, self._codes, self._boost = seed, codes, boost
+        # The loss that numbers are compared by; None for classes.
+        self._loss = None if is_classifier(self._estimator) else loss_of(self._estimator)
+
+    def fit(self, train: Data, test: Data) -> Iterator[Prediction]:
+        """Fit them one after the other."""
+        loss, fold = self._loss, _folds(self._estimator, train, self._seed)
+        always = "the most frequent class" if loss is None else loss.constant_name
+        yield _predicted(f"Always {always}", "constant", _constant(train, loss), test, train.n)
+        plain = _plain_name(loss)
+        name = subject_of(self._model).rival.format(plain)
+        some = train if _work(train, loss) <= MOST_WORK else train.drawn(self._seed)
+        linear = _linear(some, fold, loss)
+        remark = "" if some is train else f"saw {some.n:,} of {train.n:,} rows: no claim is made"
+        rival = _predicted(name[0].upper() + name[1:], "linear", linear, test, some.n)
+        yield replace(rival, coef=_weights(linear), remark=remark or rival.remark)
+        if kind_of(self._model) == "tasks":
+            yield from _of_tasks(self._estimator, train, test, fold, plain, loss)
+        if self._boost and (boosting := _boosting(train, test, fold, loss, self._codes)):
+            yield boosting
 
 
-def _constant(train: Data, classes: bool) -> Any:
-    dummy: Any = DummyClassifier(strategy="prior") if classes else DummyRegressor()
+def _plain_name(loss: Loss | None) -> str:
+    """What a linear model is called."""
+    if loss is None:
+        return "logistic regression"
+    return "ridge regression" if loss.goes_by_squares else f"{loss.name.capitalize()} regression"
+
+
+def _weights(linear: Any) -> Floats | None:
+    """Weights of a linear model, if it is one."""
+    coef = getattr(linear, "coef_", None)
+    return None if coef is None else np.asarray(coef, dtype=np.float64).reshape(-1)
+
+
+def _constant(train: Data, loss: Loss | None) -> Any:
+    dummy: Any = DummyClassifier(strategy="prior") if loss is None else loss.constant
     return dummy.fit(np.zeros((train.n, 1)), train.y, sample_weight=train.weights)
 
 
@@ -144,23 +175,34 @@ def _told(rival: Prediction, knows_offset: bool) -> Prediction:
 # ---- Linear models.
 
 
-def _linear(data: Data, fold: _Fold, classes: bool) -> Any:
+def _linear(data: Data, fold: _Fold, loss: Loss | None) -> Any:
     """A linear model without groups, its strength chosen by folds on the scale of the columns."""
+    classes = loss is None
+    if loss is not None and not loss.goes_by_squares:
+        return fit_family(loss, data, _mean_variance(data.X) * 10.0**EXPONENTS, fold.splitter)
     unit = data.n * _mean_variance(data.X) * (0.25 if classes else 1.0)
     plain: Any = LogisticRegression(max_iter=1000) if classes else Ridge()
     strengths = unit * 10.0**EXPONENTS
     grid = {"C": 1.0 / strengths} if classes else {"alpha": strengths}
-    return _tuned(plain, grid, data, fold)
+    return _tuned(plain, grid, data, fold, loss)
 
 
-def _tuned(plain: Any, grid: dict[str, Any], data: Data, fold: _Fold) -> Any:
+def _tuned(plain: Any, grid: dict[str, Any], data: Data, fold: _Fold, loss: Loss | None) -> Any:
     """A model with the parameters that are best on the folds, fitted to all of the data."""
-    scoring = "neg_log_loss" if is_classifier(plain) else "neg_mean_squared_error"
+    scoring: Any = "neg_log_loss" if loss is None else "neg_mean_squared_error"
+    if loss is not None and not loss.goes_by_squares:
+        scoring = make_scorer(_mean_score, greater_is_better=False, loss=loss)
     weights = {} if data.weights is None else {"sample_weight": data.weights}
     if fold.splitter is None:
         return clone(plain).fit(data.X, data.y, **weights)
     search = GridSearchCV(plain, grid, cv=fold.splitter, scoring=scoring)
     return search.fit(data.X, data.y, **weights).best_estimator_
+
+
+def _mean_score(truth: Any, predicted: Any, sample_weight: Any = None, *, loss: Loss) -> float:
+    columns = (np.asarray(values, dtype=np.float64) for values in (truth, predicted))
+    scores = loss.row_scores(*(values.reshape(len(values), -1) for values in columns))
+    return float(np.average(scores, weights=sample_weight))
 
 
 def _mean_variance(X: Any) -> float:
@@ -169,11 +211,13 @@ def _mean_variance(X: Any) -> float:
     return float(np.mean(variances)) or 1.0
 
 
-def _work(data: Data, classes: bool) -> float:
+def _work(data: Data, loss: Loss | None) -> float:
     """Multiplications that the whole search of a linear model takes, roughly."""
     n, d = data.X.shape
     entries = data.X.nnz if sparse.issparse(data.X) else n * d
-    each = ITERATIONS if classes or sparse.issparse(data.X) else d
+    each = ITERATIONS if loss is None or sparse.issparse(data.X) else d
+    if loss is not None and not loss.goes_by_squares:
+        each = NEWTON_STEPS * entries // n if loss.ridge is not None else SMOOTH_STEPS
     return float(FOLDS * EXPONENTS.size * entries * max(each, 10))
 
 
@@ -181,13 +225,13 @@ def _work(data: Data, classes: bool) -> float:
 
 
 def _of_tasks(
-    estimator: Any, train: Data, test: Data, fold: _Fold, plain: str, classes: bool
+    estimator: Any, train: Data, test: Data, fold: _Fold, plain: str, loss: Loss | None
 ) -> Iterator[Prediction]:
     """A model for each task, and tasks that are related but not grouped."""
     if test.tasks is None or train.tasks is None:
         return  # one classifier for each class
     if np.unique(train.tasks).size <= MOST_TASKS:
-        yield _alone(train, test, fold, f"A {plain} for each task", classes)
+        yield _alone(train, test, fold, f"A {plain} for each task", loss)
     if np.unique(estimator.labels_).size == 1:
         return  # the model itself is that
     single = unfitted(estimator)
@@ -197,17 +241,17 @@ def _of_tasks(
     yield _predicted(name, "linear", single, test, train.n, **test.routed())
 
 
-def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Prediction:
+def _alone(train: Data, test: Data, fold: _Fold, name: str, loss: Loss | None) -> Prediction:
     """Models that each know one task only; the constant of all tasks where that is too little."""
-    dummy = _constant(train, classes)
-    predicted = np.array(dummy.predict(test.X))
-    chances = np.array(dummy.predict_proba(test.X)) if classes else None
+    dummy = _constant(train, loss)
+    predicted = np.array(dummy.predict(test.X), dtype=None if loss is None else np.float64)
+    chances = np.array(dummy.predict_proba(test.X)) if loss is None else None
     assert train.tasks is not None
     assert test.tasks is not None
     for task in np.unique(test.tasks):
         mine = train.rows(np.flatnonzero(train.tasks == task))
         theirs = np.flatnonzero(test.tasks == task)
-        fitted = _of_one_task(mine, fold, classes)
+        fitted = _of_one_task(mine, fold, loss)
         if fitted is None:
             continue
         X = _safe_indexing(test.X, theirs)
@@ -219,27 +263,44 @@ def _alone(train: Data, test: Data, fold: _Fold, name: str, classes: bool) -> Pr
     return _told(Prediction(name, "linear", predicted, chances, train.n), test.offset is None)
 
 
-def _of_one_task(data: Data, fold: _Fold, classes: bool) -> Any:
+def _of_one_task(data: Data, fold: _Fold, loss: Loss | None) -> Any:
     """A linear model of one task, or None where it has too few rows."""
     counts = np.unique(data.y, return_counts=True)[1]
-    if data.n < 2 or (classes and counts.size < 2):
+    if data.n < 2 or (loss is None and counts.size < 2):
         return None
-    if not classes:
+    if loss is None:
+        few = _shuffled(StratifiedKFold, min(FOLDS, int(counts.min())), fold.seed)
+        return _linear(data, _Fold(few, fold.seed), loss)
+    if loss.goes_by_squares:
         unit = data.n * _mean_variance(data.X)
         model = RidgeCV(unit * 10.0**EXPONENTS)  # leave-one-out, exactly
         return model.fit(data.X, data.y, sample_weight=data.weights)
-    few = _shuffled(StratifiedKFold, min(FOLDS, int(counts.min())), fold.seed)
-    return _linear(data, _Fold(few, fold.seed), classes)
+    if counts.size < 2:
+        return None  # the logarithm of a mean of zero is no number
+    few = _shuffled(KFold, min(FOLDS, data.n), fold.seed)
+    return _linear(data, _Fold(few, fold.seed), loss)
 
 
 # ---- Boosting.
 
 
-def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Prediction:
-    """Gradient boosting, which is not linear, with the task of each row as a category."""
-    n, d = train.X.shape
-    kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+def _boosting(
+    train: Data, test: Data, fold: _Fold, loss: Loss | None, coded: Codes | None
+) -> Prediction | None:
+    """Gradient boosting, which is not linear, with the task of each row as a category.
+
+    None where the matrix is too large for it, or where it has no such loss.
+    """
     options: dict[str, Any] = {"random_state": fold.seed}
+    if coded is not None:
+        train, test = replace(train, X=coded.train), replace(test, X=coded.test)
+        options["categorical_features"] = coded.categorical
+    n, d = train.X.shape
+    own = {} if loss is None or loss.goes_by_squares else loss.boosting
+    if n * d > MOST_BOOSTED or d > MOST_COLUMNS or own is None:
+        return None
+    options |= own
+    kind = HistGradientBoostingClassifier if loss is None else HistGradientBoostingRegressor
     if train.tasks is not None and test.tasks is not None:
         codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
         numbers = codes.fit_transform(train.tasks[:, None]), codes.transform(test.tasks[:, None])
@@ -254,7 +315,7 @@ def _boosting(train: Data, test: Data, fold: _Fold, classes: bool) -> Prediction
         plain, grid = MultiOutputRegressor(plain), {"estimator__max_leaf_nodes": LEAVES}
     fold = fold if train.n <= MOST_TUNED else _Fold(None, fold.seed)
     with threadpool_limits(1 if n * d < FEW_ENTRIES else None, user_api="openmp"):
-        fitted = _tuned(plain, grid, dense, fold)
+        fitted = _tuned(plain, grid, dense, fold, loss)
     name = "Gradient boosting, not linear"
     return _predicted(name, "boosting", fitted, replace(test, X=_dense(test.X)), train.n)
 

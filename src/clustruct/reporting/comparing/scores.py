@@ -9,6 +9,8 @@ from scipy import stats
 from sklearn.metrics import r2_score, roc_auc_score
 
 from clustruct._typing import Floats
+from clustruct.losses import Loss
+from clustruct.reporting.comparing.ranking import Lorenz, lorenz
 from clustruct.reporting.comparing.samples import Data
 
 # The level of the tests behind "better" and "worse". At 1 % a model that ties with its rival is
@@ -17,7 +19,11 @@ LEVEL = 0.01
 # What is tested is whether the mean losses differ by more than this part: with many rows a test
 # for any difference finds such that matter to nobody.
 NEGLIGIBLE = 0.01
+# Counts and amounts keep most of their deviance however good a model is: there, less than this part
+# of what the other model removes is negligible, if that is less.
+NEGLIGIBLE_GAIN = 0.05
 SMALLEST_CHANCE = 1e-15  # keeps the logarithm of a probability finite
+SMALLEST_MEAN = 1e-30  # keeps that of a mean finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +47,13 @@ class Entry(Prediction):
     """A model in the comparison, with its scores."""
 
     _: KW_ONLY
-    losses: Floats  # squared error, log loss, or 0 and 1 where there are no probabilities
+    # Squared error, the loss's own deviance, log loss, or 0 and 1 where there are no probabilities.
+    losses: Floats
     scores: dict[str, float] = field(default_factory=dict)  # in the order of the tables
     weights: Floats | None = None  # of the losses
     n_wrong: int | None = None
+    quoted: tuple[str, ...] = ()  # the scores that a sentence quotes
+    ranking: Lorenz | None = None  # of rows by their predictions, for a logarithm as link
 
     @property
     def ours(self) -> bool:
@@ -62,8 +71,9 @@ class PairedTest:
     """Whether two models differ on the same held-out targets."""
 
     gain: float  # by how much the first mean loss is smaller, relative to the second
-    p_value: float  # of a difference at least as large if mean losses differed by 1 % at most
+    p_value: float  # of such a difference if mean losses differed by a negligible part at most
     name: str  # which test
+    negligible: float = NEGLIGIBLE  # part of the second mean loss
 
     @property
     def better(self) -> bool:
@@ -78,16 +88,17 @@ class PairedTest:
     @property
     def tie(self) -> bool:
         """Whether the difference is not significant, or negligible."""
-        return not self.p_value < LEVEL or abs(self.gain) < NEGLIGIBLE
+        return not self.p_value < LEVEL or abs(self.gain) < self.negligible
 
     @property
     def in_words(self) -> str:
         """The test and its p-value."""
         p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
-        return f"{self.name} for a difference of more than {100 * NEGLIGIBLE:g} %, {p}"
+        beyond = f" for a difference of more than {100 * self.negligible:.2g} %"
+        return f"{self.name}{beyond if self.negligible else ''}, {p}"
 
 
-def paired_test(one: Entry, other: Entry) -> PairedTest:
+def paired_test(one: Entry, other: Entry, negligible: float = NEGLIGIBLE) -> PairedTest:
     """Compare the losses of two models, target by target.
 
     The test is a two-sided t-test of whether the mean difference is larger than a negligible one,
@@ -100,21 +111,23 @@ def paired_test(one: Entry, other: Entry) -> PairedTest:
     if one.weights is None and np.isin(np.concatenate([one.losses, other.losses]), (0, 1)).all():
         fewer, more = int((difference > 0).sum()), int((difference < 0).sum())
         p_value = stats.binomtest(fewer, fewer + more).pvalue if fewer + more else 1.0
-        return PairedTest(gain, float(p_value), "McNemar's exact test")
+        return PairedTest(gain, float(p_value), "McNemar's exact test", negligible)
     shares = np.full(difference.size, 1.0 / difference.size)
     if one.weights is not None:
         shares = one.weights / one.weights.sum()
     n = int(np.count_nonzero(shares))
     error = float(np.sqrt(np.square(shares * (difference - mean)).sum() * n / max(1, n - 1)))
     # Without any spread the predictions are the same, or there is nothing to tell noise from.
-    beyond = abs(mean) - NEGLIGIBLE * other.loss
+    beyond = abs(mean) - negligible * other.loss
     p_value = 2.0 * stats.t.sf(beyond / error, n - 1) if error > 0.0 and n > 1 else 1.0
-    return PairedTest(gain, float(min(1.0, p_value)), "paired t-test")
+    return PairedTest(gain, float(min(1.0, p_value)), "paired t-test", negligible)
 
 
-def score(one: Prediction, data: Data, classes: NDArray[Any] | None) -> Entry:
-    """The losses and scores of predicted numbers, or of predicted classes."""
-    return _of_numbers(one, data) if classes is None else _of_classes(one, data, classes)
+def score(one: Prediction, data: Data, classes: NDArray[Any] | None, loss: Loss) -> Entry:
+    """The losses and scores of predicted numbers, by the loss, or of predicted classes."""
+    if classes is not None:
+        return _of_classes(one, data, classes)
+    return _of_numbers(one, data) if loss.goes_by_squares else _by_deviance(one, data, loss)
 
 
 def _of_numbers(one: Prediction, data: Data) -> Entry:
@@ -124,7 +137,26 @@ def _of_numbers(one: Prediction, data: Data) -> Entry:
     losses = np.square(predicted - truth).reshape(len(truth), -1).mean(axis=1)
     rmse = float(np.sqrt(np.average(losses, weights=weights)))
     scores = {"R²": float(r2_score(truth, predicted, sample_weight=weights)), "RMSE": rmse}
-    return Entry(**vars(one), losses=losses, scores=scores, weights=weights)
+    quoted = ("RMSE",)
+    return Entry(**vars(one), losses=losses, scores=scores, weights=weights, quoted=quoted)
+
+
+def _by_deviance(one: Prediction, data: Data, loss: Loss) -> Entry:
+    """The default score of the loss, and how rows are ranked where predictions are means > 0."""
+    truth = np.asarray(data.y, dtype=np.float64)
+    predicted = np.asarray(one.predicted, dtype=np.float64).reshape(truth.shape)
+    if loss.positive:  # the mean of targets that all are zero is no prediction either
+        predicted = np.maximum(predicted, SMALLEST_MEAN)
+    losses = loss.row_scores(truth.reshape(data.n, -1), predicted.reshape(data.n, -1))
+    name = loss.scoring.removeprefix("neg_").removeprefix("mean_").replace("_", " ").capitalize()
+    scores = {name: float(np.average(losses, weights=data.weights))}
+    ranking = None
+    if loss.has_log_link and loss.positive and truth.ndim == 1 and one.role != "oracle":
+        exposure = np.ones(data.n) if data.offset is None else np.exp(data.offset.reshape(-1))
+        ranking = lorenz(truth, predicted, exposure, data.weights)
+        scores["Gini"] = ranking.gini
+    found: dict[str, Any] = {"scores": scores, "quoted": (name,), "ranking": ranking}
+    return Entry(**vars(one), losses=losses, weights=data.weights, **found)
 
 
 def _of_classes(one: Prediction, data: Data, classes: NDArray[Any]) -> Entry:
