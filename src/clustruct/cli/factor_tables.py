@@ -137,8 +137,8 @@ def _value(group: dict[str, Any]) -> str:
     return f"{group['relativity']:.3g}" if group["multiplies"] else f"{group['relativity']:+.3g}"
 
 
-def factor_sentences(values: Sequence[dict[str, Any]], numbers: Mapping[str, float]) -> list[str]:
-    """What stands below the table of factors; `numbers` are the weights of numeric columns."""
+def factor_sentences(values: Sequence[dict[str, Any]]) -> list[str]:
+    """What stands below the table of factors."""
     told = []
     if out := [factor["factor"] for factor in values if len(factor["groups"]) < 2]:
         told.append(f"Left out, as all levels have the same effect: {listed(out, most=20)}.")
