@@ -433,6 +433,24 @@ def test_missing_values_stand_outside_of_an_order():
     assert np.unique(model.labels_[:missing]).size == 3
 
 
+def test_a_factor_of_missing_values_alone_has_one_group():
+    frame, y = hourly(200)
+    frame["hour"] = np.nan
+    model = FeatureClusterRegressor(4, factors={"hour": "ordinal"}).fit(frame, y)
+    alone = FeatureClusterRegressor(3).fit(frame[["city"]], y)
+    np.testing.assert_allclose(model.predict(frame), alone.predict(frame[["city"]]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_groups_may_go_from_a_factor_to_another_one(loss):
+    """With few groups, shares of the total may be less than what a factor had at some price."""
+    rng = np.random.default_rng(15)
+    frame = pd.DataFrame({name: rng.choice(list("abcd"), 200) for name in ("a", "b", "c")})
+    y = 3.0 * (frame["c"] > "b") + (frame["a"] > "b") + 1.2 * rng.standard_normal(200) ** 2
+    model = FeatureClusterRegressor(6, alpha=1e-2, loss=loss).fit(frame, y)
+    assert model.n_clusters_ == 6
+
+
 def test_without_a_number_of_groups_weights_keep_their_order():
     frame, y = hourly()
     model = FeatureClusterRegressor(None, factors={"hour": "increasing"}).fit(frame, y)

@@ -144,3 +144,68 @@ def test_one_warning_for_all_fits(problem):
 def test_bad_parameters_are_refused(problem, parameters, message):
     with pytest.raises(ValueError, match=message):
         cs.feature_cluster_path(problem.X, problem.y, **{"n_clusters": 2, **parameters})
+
+
+# ---- Prices
+
+
+@pytest.fixture(scope="module")
+def tariff():
+    """Three factors whose effects differ in size, one without any, and missing values."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.choice(list("abcd"), 400) for name in ("a", "b", "c", "d")})
+    frame["hour"] = np.where(rng.random(400) < 0.1, np.nan, rng.integers(0, 6, 400))
+    y = 3.0 * (frame["c"] > "b") + 1.0 * (frame["a"] > "b") + 2.0 * (frame["hour"] > 2)
+    return frame, (y + 0.1 * rng.standard_normal(400)).to_numpy()
+
+
+def test_a_path_of_prices_tells_in_which_order_factors_come_in(tariff):
+    frame, y = tariff
+    prices = (1.0, 0.3, 0.2, 0.05, 0.01)
+    path = cs.feature_cluster_path(
+        frame, y, prices=prices[::-1], alphas=1e-4, factors={"hour": "ordinal"}
+    )
+    order = path.factor_order()
+    assert [name for name, _ in order] == ["c", "hour", "a"]
+    assert path.factors == ("a", "b", "c", "d", "hour")
+    for name, price in order:  # by single fits
+        for other in prices:
+            plain = cs.FeatureClusterRegressor(
+                price=other, alpha=1e-4, factors={"hour": "ordinal"}
+            ).fit(frame, y)
+            names = plain.factors_.weight_names
+            mine = [j for j, each in enumerate(names) if each.startswith(f"{name}: ")]
+            mine = [j for j in mine if not names[j].endswith("missing")]
+            assert (np.unique(plain.labels_[mine]).size > 1) == (other <= price)
+    assert [row["price"] for row in path.rows()] == list(prices[::-1])
+
+
+def test_paths_of_numbers_of_groups_have_an_order_too(tariff):
+    frame, y = tariff
+    path = cs.feature_cluster_path(
+        frame[["a", "b", "c"]], y, n_clusters=(3, 4, 5), alphas=(1e-2, 1e-4)
+    )
+    assert path.factor_order(1) == [("c", 4), ("a", 5)]
+
+
+def test_searches_tell_in_which_order_factors_come_in(tariff):
+    frame, y = tariff
+    search = cs.FeatureClusterRegressorCV(
+        prices=(1.0, 0.3, 0.2, 0.05, 0.01, 1e-6), cv=2, factors={"hour": "ordinal"}, random_state=0
+    ).fit(frame, y)
+    assert [name for name, _ in search.factor_order_] == ["c", "hour", "a"]
+    assert min(price for _, price in search.factor_order_) >= search.best_params_["price"]
+    search.set_params(prices=None, n_clusters=(5, 6), alphas=(1e-2,), factors=None)
+    search.fit(frame[["a", "b", "c"]], y)
+    assert search.factor_order_ is None
+
+
+def test_prices_go_with_factors_alone(tariff):
+    frame, y = tariff
+    with pytest.raises(ValueError, match="prices and n_clusters were given"):
+        cs.feature_cluster_path(frame[["a"]], y, prices=0.1, n_clusters=3)
+    with pytest.raises(ValueError, match="prices need columns of categories"):
+        cs.feature_cluster_path(np.eye(4), np.arange(4.0), prices="auto")
+    path = cs.feature_cluster_path(np.eye(4), np.arange(4.0), n_clusters=2, alphas=1e-2)
+    with pytest.raises(ValueError, match="This path has no factors"):
+        path.factor_order()

@@ -328,6 +328,9 @@ alpha_ : float
     The ridge chosen; the values of the groups are fitted with ``relax_ * alpha_``.
 relax_ : float
     The fraction chosen.
+factor_order_ : list of (str, float) or None
+    Of a search over prices: each factor with more than one group on the way down to the price
+    chosen, with the largest price at which it had, the first one first.
 """
 
 OF_FEATURES = """

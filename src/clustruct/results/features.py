@@ -1,6 +1,6 @@
 """Groups of features, and results of fits on a grid."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats, Labels
-from clustruct.results.scores import Price, ScoreTable
+from clustruct.results.scores import Price, ScoreTable, total
 from clustruct.results.solving import relative_gaps
 from clustruct.results.tables import (
     ClassTable,
@@ -144,6 +144,45 @@ class FeaturePath:
     objectives: Annotated[Floats, "Objectives, of shape (n_Q, n_alphas, n_k)."]
     lower_bounds: Annotated[Floats, "Lower bounds on the objective under the constraint."]
     converged: Annotated[NDArray[np.bool_], "Whether the solver converged."]
+    factors: Annotated[tuple[str, ...], "Names of the factors, of data frames with any."] = ()
+    blocks: Annotated[
+        Labels | None, "Number of the factor that groups each weight, -1 for none; None as above."
+    ] = None
+
+    def factor_order(self, alpha: int = 0) -> list[tuple[str, Any]]:
+        """In which order factors come in as the price falls, or as the number of groups grows.
+
+        Parameters
+        ----------
+        alpha : int, default=0
+            Index into `alphas`.
+
+        Returns
+        -------
+        list of (str, object)
+            Each factor with the largest price, or the least number of groups, at which it has more
+            than one group. Factors that never have are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> import clustruct as cs
+        >>> rng = np.random.default_rng(0)
+        >>> names = ("town", "make", "colour")
+        >>> X = pd.DataFrame({name: rng.choice(list("abcd"), 400) for name in names})
+        >>> y = 2.0 * (X["make"] > "b") + 0.5 * (X["town"] > "b") + 0.1 * rng.standard_normal(400)
+        >>> path = cs.feature_cluster_path(X, y, prices=(0.1, 0.01, 0.001))
+        >>> path.factor_order()
+        [('make', 0.1), ('town', 0.01)]
+        """
+        if self.blocks is None:
+            raise ValueError(
+                "This path has no factors. Give feature_cluster_path a data frame with columns of "
+                "categories, or name columns in categorical_features or factors."
+            )
+        fits = zip(self.n_clusters, self.labels[:, alpha, 0], strict=True)
+        return order_of_entry(self.factors, self.blocks, fits)
 
     @property
     def relative_gaps(self) -> Floats:
@@ -228,6 +267,21 @@ class SearchResult(ScoreTable):
 
     def _repr_html_(self) -> str:
         return scores_table(f"{self.scoring} ({self.criterion})", self.rows())
+
+
+def order_of_entry(
+    factors: Sequence[str], blocks: Labels, fits: Iterable[tuple[Any, Labels]]
+) -> list[tuple[str, Any]]:
+    """Factors in the order in which they get several groups, with the price or number of groups.
+
+    fits: price or number of groups of each fit, and the labels of its weights.
+    """
+    found: dict[str, Any] = {}
+    for count, labels in sorted(fits, key=lambda fit: total(fit[0])):
+        for number, name in enumerate(factors):
+            if name not in found and np.unique(labels[blocks == number]).size > 1:
+                found[name] = count.value if isinstance(count, Price) else count
+    return list(found.items())
 
 
 def _point(grid: FeaturePath | SearchResult, place: tuple[int, ...]) -> dict[str, Any]:

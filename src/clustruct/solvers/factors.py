@@ -286,9 +286,10 @@ class FactorDescent:
         self._stiffness = 0
 
     def start(self) -> State:
-        """Where the model is."""
-        within = bool((self._model.shared_groups() <= self._limits).all())
-        return State(objective=self._model.value(self._price) if within else np.inf)
+        """Where the model is, or where a step brings it if it has too many groups of a factor."""
+        if (self._model.shared_groups() <= self._limits).all():
+            return State(objective=self._model.value(self._price))
+        return self.advance(State(objective=np.inf))
 
     def advance(self, state: State) -> State:
         """One step, with more curvature while the objective would rise."""

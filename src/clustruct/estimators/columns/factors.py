@@ -170,6 +170,11 @@ class FactorColumns:
         return sum(len(each.levels) for each in self.factors) + len(self.numeric)
 
     @property
+    def factor_names(self) -> list[str]:
+        """Names of the factors."""
+        return [each.name for each in self.factors]
+
+    @property
     def weight_names(self) -> list[str]:
         """Names of levels, such as "postcode: 1000", then of numeric columns."""
         levels = [name for each in self.factors for name in each.names]
@@ -195,6 +200,14 @@ class FactorColumns:
             else rows[[level is not None for level in each.levels]]
             for each, rows in zip(self.factors, found, strict=True)
         ]
+
+    @property
+    def grouped(self) -> Indices:
+        """Number of the factor that may group each weight, -1 for weights left alone."""
+        found = np.full(self.n_weights, -1, dtype=np.intp)
+        for number, rows in enumerate(self.members):
+            found[rows] = number
+        return found
 
     @property
     def exposure(self) -> Floats:

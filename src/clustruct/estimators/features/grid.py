@@ -308,6 +308,18 @@ def check_prices(
     return tuple(Price(float(p)) for p in np.geomspace(first, SMALLEST_PRICE * first, N_PRICES))
 
 
+def price_grid(
+    prices: str | float | Sequence[float],
+    alphas: str | float | Sequence[float],
+    objective: FactorObjective,
+    factors: FactorColumns,
+) -> Grid:
+    """A grid of prices; alphas are multiples of the ridges by empirical Bayes unless given."""
+    strengths = isinstance(alphas, str) and alphas == "auto"
+    values = np.array(STRENGTHS) if strengths else check_alphas(alphas, objective)
+    return Grid(check_prices(prices, objective, factors), values, (None,), strengths=strengths)
+
+
 # ---- Constraints
 
 
@@ -352,12 +364,11 @@ def _factor_constraint(columns: FactorColumns, n_clusters: Count) -> FactorClust
     """Groups inside factors: as many as asked for in all or for each, or as many as pay."""
     kinds, members = [FACTOR_KINDS[factor.kind] for factor in columns.factors], columns.members
     limited = any(factor.min_weight > 0.0 for factor in columns.factors)
-    names = [factor.name for factor in columns.factors]
     price, counts = 0.0, None
     if isinstance(n_clusters, Price):
         price = n_clusters.value
     elif n_clusters is not None:
-        counts = _counts(names, n_clusters, "factor")
+        counts = _counts(columns.factor_names, n_clusters, "factor")
     elif limited or not all(kind.moves for kind in kinds):
         counts = np.array([rows.size for rows in members], dtype=np.intp)
     else:

@@ -1,15 +1,16 @@
 """Fits along a grid of numbers of groups, alphas and numbers of nonzero weights."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
-from clustruct.estimators.columns.factors import FROM_DTYPE, Factor
+from clustruct.estimators.columns.factors import FROM_DTYPE, Factor, FactorColumns
 from clustruct.estimators.descriptions import ALL, ARGUMENTS, FEATURE_SEARCH, FEATURES
 from clustruct.estimators.features.base import ordered_groups
 from clustruct.estimators.features.grid import (
@@ -18,6 +19,8 @@ from clustruct.estimators.features.grid import (
     check_grid,
     choose_objective,
     fit_grid,
+    price_grid,
+    require_one_output,
 )
 from clustruct.estimators.features.models import FeatureClusterClassifier, FeatureClusterRegressor
 from clustruct.estimators.intake import take_samples
@@ -34,7 +37,8 @@ def feature_cluster_path(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    n_clusters: Count | Sequence[Count],
+    n_clusters: Count | Sequence[Count] = None,
+    prices: str | float | Sequence[float] | None = None,
     alphas: str | float | Sequence[float] = "auto",
     n_nonzero: int | Sequence[int | None] | None = None,
     loss: str | Loss = "squared",
@@ -69,8 +73,13 @@ def feature_cluster_path(
     n_clusters : int or sequence
         Numbers of groups; with `blocks`, each an integer or a mapping. None is a weight for every
         feature.
+    prices : "auto", float or sequence of float, default=None
+        Prices of each group, in place of `n_clusters`, for data frames with columns of categories:
+        what a further group has to lower the objective by. Each fit begins where that of the next
+        larger price ended. "auto" begins where no factor has two groups.
     alphas : "auto", float or sequence of float, default="auto"
-        Strengths of the ridge. "auto" takes ten on the scale of the loss.
+        Strengths of the ridge. "auto" takes ten on the scale of the loss; with prices, multiples of
+        the ridge that empirical Bayes gives each factor.
     loss : str or Loss, default="squared"
         Loss, as in `FeatureClusterRegressor` and `FeatureClusterClassifier`.
 
@@ -102,20 +111,35 @@ def feature_cluster_path(
     model._validate_params()
     samples = model._settled(take_samples(model, X, y, sample_weight, offset))
     objective = choose_objective(samples.design, model._respond(samples), 0.0)
-    grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
+    factors_ = model.factors_
+    if prices is None:
+        grid = check_grid(n_clusters, check_alphas(alphas, objective), n_nonzero, constraint)
+    else:
+        _require_prices_alone(n_clusters, n_nonzero, factors_)
+        priced = require_one_output(objective)
+        grid = price_grid(prices, alphas, priced, cast(FactorColumns, factors_))
     method = model._method(objective.shape).quietly(solver)
     finish = partial(_fields, not model._many_outputs())
     fits = dict(fit_grid(objective, grid, model._blocks(), method, finish))
     in_order = (fits[place] for place in np.ndindex(grid.shape))
     every = [np.array(field) for field in zip(*in_order, strict=True)]
-    path = FeaturePath(
-        grid.n_clusters,
-        grid.alphas,
-        grid.n_nonzero,
-        *(field.reshape(*grid.shape, *field.shape[1:]) for field in every),
-    )
+    shaped: list[Any] = [field.reshape(*grid.shape, *field.shape[1:]) for field in every]
+    path = FeaturePath(grid.n_clusters, grid.alphas, grid.n_nonzero, *shaped)
+    if factors_ is not None:
+        path = replace(path, factors=tuple(factors_.factor_names), blocks=factors_.grouped)
     warn_of_unconverged(int((~path.converged).sum()), path.converged.size, max_iter)
     return path
+
+
+def _require_prices_alone(n_clusters: Any, n_nonzero: Any, factors: FactorColumns | None) -> None:
+    """Complain of prices beside other limits, or without factors."""
+    for name, given in (("n_clusters", n_clusters), ("n_nonzero", n_nonzero)):
+        if given is not None:
+            raise ValueError(f"prices and {name} were given. Leave one of them None.")
+    if factors is None:
+        raise ValueError(
+            "prices need columns of categories, which X does not have. Give n_clusters instead."
+        )
 
 
 def _fields(single: bool, outcome: FeatureOutcome) -> tuple[Any, ...]:

@@ -17,14 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
-from clustruct._typing import Floats
+from clustruct._typing import Floats, Labels
 from clustruct.estimators.columns.factors import FactorColumns
 from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints, fields_are_parameters
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.features.folds import FoldWork, LocalSamples, PlacedSamples, Plan
 from clustruct.estimators.features.grid import (
-    STRENGTHS,
     Count,
     Grid,
     Method,
@@ -32,10 +31,10 @@ from clustruct.estimators.features.grid import (
     Place,
     check_alphas,
     check_grid,
-    check_prices,
     check_values,
     fit_grid,
     itself,
+    price_grid,
 )
 from clustruct.estimators.intake import check_groups, validate
 from clustruct.estimators.offsets import attach_offset
@@ -48,6 +47,7 @@ from clustruct.losses import Loss, loss_of
 from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
+from clustruct.results.features import order_of_entry
 from clustruct.results.scores import Price, total
 from clustruct.solvers.driver import Solution, may_refit
 from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
@@ -79,6 +79,7 @@ class Search(SearchFace, FeatureCluster):
     search_solver: str = "auto"
     n_jobs: int | None = None
 
+    factor_order_: ClassVar[list[tuple[str, float]] | None] = None  # of prices only
     _plain: ClassVar[Any]
     _quiet = 1  # up to there, folds are counted
     _constraints: ClassVar[Constraints] = {
@@ -157,10 +158,7 @@ class Search(SearchFace, FeatureCluster):
             alphas = check_alphas(self.alphas, objective)
             grid = check_grid(self.n_clusters, alphas, self.n_nonzero, self.constraint)
             return grid if factors is None else grid.with_groups_for(len(factors.factors))
-        strengths = isinstance(self.alphas, str)
-        alphas = np.array(STRENGTHS) if strengths else check_alphas(self.alphas, objective)
-        prices = check_prices(self.prices, cast(FactorObjective, objective), factors)
-        return Grid(prices, alphas, (None,), strengths=strengths)
+        return price_grid(self.prices, self.alphas, cast(FactorObjective, objective), factors)
 
     def _plan(self, grid: Grid, method: Method, fitted: Loss, *, refits: bool) -> Plan:
         """What is done on every fold; groups get other values only where these may be refitted."""
@@ -216,7 +214,13 @@ class Search(SearchFace, FeatureCluster):
         grid = replace(
             grid, n_clusters=counts, alphas=found.alphas[[a]], n_nonzero=(found.n_nonzero[k],)
         )
-        *_, (_, outcome) = fit_grid(objective, grid, self._blocks(), method, itself)
+        labels: list[tuple[Any, Labels]] = []
+        for (at, _, _), outcome in fit_grid(objective, grid, self._blocks(), method, itself):
+            labels.append((grid.n_clusters[at], outcome.solution.labels))
+        order = None
+        if self.factors_ is not None and isinstance(counts[0], Price):
+            order = order_of_entry(self.factors_.factor_names, self.factors_.grouped, labels)
+        self.factor_order_ = order  # type: ignore[misc]
         free = isinstance(outcome.problem.constraint, Free)  # no groups whose values to relax
         self.relax_ = 1.0 if free else float(found.relax[found.best_index])
         self._set_outcome(relaxed(outcome, self.relax_))
