@@ -193,7 +193,9 @@ def print_model(trained: Trained, console: Console) -> None:
     console.say()
     console.say(_headline(trained, values))
     if values["factors"]:
-        console.table(*factor_table(values["factors"]))
+        header, rows = factor_table(values["factors"])
+        if rows:
+            console.table(header, rows)
         numbers = numbers_in_words(trained.estimator)
         for sentence in [*factor_sentences(values["factors"]), *([numbers] if numbers else [])]:
             console.say(sentence)

@@ -223,6 +223,12 @@ def _as_factor(column: Column, frame: Any, options: FactorOptions, source: str) 
     dtype = frame[name].dtype
     if factor.kind != "nominal" and factor.levels is None and getattr(dtype, "ordered", False):
         factor = replace(factor, levels=tuple(map(str, dtype.categories)))
+    values = {} if factor.levels is None else frame[name].dropna().map(str)
+    if unknown := sorted(set(values) - set(factor.levels or ())):
+        raise ValueError(
+            f"{where}: {listed(unknown, most=3)} is not among its levels as given, "
+            f"{listed(factor.levels or (), most=5)}. Name all of them, in their order."
+        )
     direction = options.kinds.get(name, "nominal")
     column = replace(column, factor=factor, finds_direction=direction == MONOTONE)
     return replace(column, remark=_remark(column, frame, direction) or column.remark)

@@ -179,9 +179,11 @@ def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
     for name, option in wanted.factors.options.items():
         find(frame, name, source, option)
         if name in roles or (wanted.only and name not in wanted.only):
+            role = next((other for other, role in options.items() if role == name), "")
+            role = role or ("--drop" if name in wanted.drop else "--columns without it")
             raise BadUsage(
-                f"{source}, column {name!r} is named by {option}, and is no column to predict from "
-                f"by {', '.join(options)}, --drop or --columns. Name it once."
+                f"{option} {name} and {role} cannot both be meant: a factor is a column to predict "
+                "from. Leave one of the two out."
             )
     return roles
 

@@ -95,8 +95,9 @@ def train(
     if held.size:
         with console.progress("comparing with other models"):
             held_out = _data(problem, _drawn(problem, held, seed))
+            matrix = None if ready.factors else ready.shown  # rivals take no levels
             comparison = compare(
-                model, ready.data, held_out, seed=seed, matrix=ready.shown, n_fitted=fitted.size
+                model, ready.data, held_out, seed=seed, matrix=matrix, n_fitted=fitted.size
             )
     names = ready.names if not ready.factors else estimator.factors_.weight_names
     return Trained(model, ready.shown, names, ready.data, comparison, directions)
