@@ -4,7 +4,8 @@ Numbers and dates (as days) are filled with the median and scaled to mean 0 and 
 weight is then what a deviation of its column changes, which is what makes weights of different
 columns comparable enough to be shared. Categories become columns of zeros and ones, text becomes
 TF-IDF. A category with two levels is one column of zeros and ones, as is what tells where numbers
-are missing; weights of these are shared with each other and with no others.
+are missing; weights of these are shared with each other and with no others. Factors stay columns of
+levels, and what is made is a frame.
 """
 
 from collections.abc import Iterator, Sequence
