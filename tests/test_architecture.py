@@ -43,6 +43,7 @@ INNER_FLOORS = {
         {"features", "samples", "tasks"},
     ),
     "experiments": ({"output"}, {"paper"}),
+    "reporting": ({"comparing"}, {"factors"}),
     "cli": ({"reading"}, {"preparing"}, {"commands"}),
 }
 INNER_FLOOR = {

@@ -151,12 +151,6 @@ def test_plots_name_the_levels():
     assert cs.plot.weights(model).figure_ is not None
 
 
-def test_reports_are_refused(tmp_path):
-    frame, y = policies()
-    with pytest.raises(ValueError, match="factors, which reports do not show yet"):
-        cs.report(FeatureClusterRegressor(7).fit(frame, y), frame, y, tmp_path / "report.html")
-
-
 # ---- Unknown and missing levels
 
 

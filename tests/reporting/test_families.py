@@ -140,3 +140,50 @@ def test_quantiles_are_compared_by_the_pinball_loss(rng, monkeypatch):
 
 def _xy(data):
     return data.X, data.y
+
+
+@pytest.mark.parametrize("use_offset", [False, True])
+@pytest.mark.parametrize("kind", ["samples", "tasks", "columns"])
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "quantile"])
+def test_experts_and_tasks_of_all_families_have_a_page(read, loss, kind, use_offset, rng):
+    """Lines of experts are drawn where targets are on the scale of scores, and nowhere else."""
+    X, offset = rng.standard_normal((60, 2)), rng.choice([-0.5, 0.5], 60)
+    tasks = np.arange(60) % 4
+    y = rng.gamma(2.0, np.exp(X[:, 0] * np.where(tasks % 2, 1.0, -1.0)) / 2.0)
+    y = np.round(y) if loss == "poisson" else y
+    routed = {"offset": offset} if use_offset else {}
+    if kind == "samples":
+        model = cs.SampleClusterRegressor(2, loss=loss, random_state=0)
+    else:
+        model = cs.TaskClusterRegressor(2, loss=loss, random_state=0)
+        routed |= {"tasks": tasks} if kind == "tasks" else {}
+        y = y if kind == "tasks" else np.where(rng.random((60, 2)) < 0.1, np.nan, y[:, None])
+    text = read(model.fit(X, y, **routed), X, y, test_size=0, **routed)
+    drawn = "Experts and their samples" in text
+    assert drawn == (kind == "samples" and loss == "quantile" and model.n_clusters_ > 1)
+
+
+@pytest.mark.parametrize("kind", ["samples", "tasks"])
+def test_rivals_of_experts_and_tasks_are_of_the_family(kind, rng, monkeypatch):
+    monkeypatch.setattr("clustruct.reporting.comparing.rivals.MOST_BOOSTED", 0)
+    X, tasks = rng.standard_normal((200, 2)), np.arange(200) % 4
+    y = rng.poisson(np.exp(X[:, 0] * np.where(tasks % 2, 1.0, -1.0))) * 1.0
+    y[tasks == 3] = 0.0  # a task without claims has no regression of its own
+    if kind == "samples":
+        model = cs.SampleClusterRegressor(2, loss="poisson", random_state=0).fit(X, y)
+        tasks = None
+    else:
+        model = cs.TaskClusterRegressor(2, loss="poisson", random_state=0).fit(X, y, tasks=tasks)
+    parts = [
+        Data(X[p], y[p], None if tasks is None else tasks[p]) for p in (slice(140), slice(140, 200))
+    ]
+    found = compare(model, *parts, seed=0)
+    names = [one.name for one in found.entries]
+    assert "Poisson deviance" in found.metrics
+    assert all(np.isfinite(one.loss) for one in found.entries)
+    if kind == "tasks":
+        assert "A Poisson regression for each task" in names
+    else:
+        best = next(one for one in found.entries if one.role == "oracle")
+        assert best.loss < found.mine.loss
+        assert "Gini" not in best.scores  # it has seen the targets

@@ -27,7 +27,8 @@ from sklearn.preprocessing import (
 )
 
 from clustruct.estimators.columns.transformers import DateToDays, _ColumnTransform
-from clustruct.inspection import final_estimator, steps_before
+from clustruct.inspection import factors_of, final_estimator, steps_before
+from clustruct.results.relativities import shown_level
 
 DIVIDING = (StandardScaler, RobustScaler, MaxAbsScaler)
 IMPUTERS = (SimpleImputer, KNNImputer)
@@ -59,7 +60,20 @@ Origins = list[Origin]
 
 
 def origins_of(model: Any) -> Origins:
-    """The origin of every feature of a fitted model, or of a pipeline that ends in one."""
+    """The origin of every feature of a fitted model, or of a pipeline that ends in one.
+
+    Levels of factors are features, and so are numeric columns.
+    """
+    factors = factors_of(model)
+    if factors is not None:
+        return [
+            *(
+                Origin(each.name, "level", 1.0, shown_level(level))
+                for each in factors.factors
+                for level in each.levels
+            ),
+            *(Origin(factors.names[place], "number", 1.0) for place in factors.numeric),
+        ]
     n_features = int(final_estimator(model).n_features_in_)
     before = steps_before(model)
     first = final_estimator(model) if before is None else before

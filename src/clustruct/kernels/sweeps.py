@@ -143,9 +143,7 @@ class CodedFactor:
 
     def group_sums(self, rows: cython.const[cython.double][::1]):
         """Sums of the rows of each group."""
-        with cython.nogil:
-            self._add_up(rows, self.sums)
-        return np.bincount(self.arrays["labels"], self.arrays["sums"], minlength=self.n_groups)
+        return np.bincount(self.arrays["labels"], self.level_sums(rows), minlength=self.n_groups)
 
     def level_sums(self, rows: cython.const[cython.double][::1]):
         """Sums of the rows of each level, overwritten by the next call."""

@@ -62,6 +62,8 @@ class Loss(ABC):
     # Whether it is for regression; whether it is for classification.
     takes_numbers: bool = True
     takes_classes: bool = True
+    # Whether predictions of numbers are means of targets, or about that.
+    predicts_means: bool = True
     # Whether `probabilities` are those of the classes.
     gives_probabilities: bool = False
     # Whether ``exp(-loss / T) / Z(T)`` is a density, by `noise`: information criteria need that.

@@ -49,6 +49,7 @@ class QuantileLoss(Loss):
     nonnegative = True
     centred = True
     takes_classes = False
+    predicts_means = False
     has_likelihood = True
     scoring = "neg_mean_pinball_loss"
 

@@ -14,8 +14,8 @@ from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
 from clustruct.figures.numbers import score_text
-from clustruct.inspection import factors_of, final_estimator, kind_of
-from clustruct.reporting.comparing.comparison import Comparison, compare, hold_out
+from clustruct.inspection import final_estimator, kind_of
+from clustruct.reporting.comparing.comparison import Comparison, compare, hold_out, most_rows
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.content import describe
 
@@ -28,10 +28,12 @@ def report(
     *,
     tasks: ArrayLike | None = None,
     offset: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     tasks_test: ArrayLike | None = None,
     offset_test: ArrayLike | None = None,
+    sample_weight_test: ArrayLike | None = None,
     test_size: float = 0.25,
     feature_names: Sequence[str] | None = None,
     title: str | None = None,
@@ -59,6 +61,9 @@ def report(
         The task of each sample, for models that were fitted with them.
     offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         The offset of each sample, for models that were fitted with one.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weight of each sample, for models that were fitted with weights. Rivals, scores and
+        exposures take them into account.
     X_test : {array-like, sparse matrix, data frame}, default=None
         Held-out samples to judge the model by.
     y_test : array-like, default=None
@@ -67,6 +72,8 @@ def report(
         Their tasks.
     offset_test : array-like, default=None
         Their offsets.
+    sample_weight_test : array-like, default=None
+        Their weights.
     test_size : float, default=0.25
         Without held-out samples, this part of ``X`` is held out, and a copy of the model is fitted
         to the rest, its search included, which takes as long as the fit did. 0 leaves the
@@ -100,20 +107,15 @@ def report(
     True
     """
     kind_of(model)  # complains of what cannot be reported on before anything else is done
-    if factors_of(model) is not None:
-        raise ValueError(
-            "The model was fitted to a frame with factors, which reports do not show yet. Print "
-            "model.clusters(), or draw clustruct.plot.weights(model)."
-        )
     _environment()
-    data = _as_data(model, X, y, tasks, offset)
+    data = _as_data(model, X, y, tasks, offset, sample_weight)
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
     size = as_number(test_size, "test_size", "at least 0 and less than 1", lambda s: 0 <= s < 1)
     comparison = None
     if y_test is not None:
-        given = X_test, y_test, tasks_test, offset_test
-        held_out = _as_data(model, *given, "_test").drawn(random_state)
+        given = X_test, y_test, tasks_test, offset_test, sample_weight_test
+        held_out = _as_data(model, *given, "_test").drawn(random_state, most_rows(model))
         comparison = compare(model, data, held_out, seed=random_state)
     elif size > 0.0 and (parts := hold_out(model, data, size, random_state)) is not None:
         comparison = compare(model, *parts, seed=random_state, refit=True)
@@ -140,6 +142,7 @@ def _as_data(
     y: ArrayLike,
     tasks: ArrayLike | None,
     offset: ArrayLike | None,
+    sample_weight: ArrayLike | None,
     of: str = "",
 ) -> Data:
     """Samples and targets that the model can have been fitted to; ``X{of}`` names them."""
@@ -169,7 +172,13 @@ def _as_data(
             "one row, for each."
         )
     samples = X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X)
-    data = Data(samples, target, ids, None, own)
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights is not None and (weights.shape != (rows,) or not (weights >= 0.0).all()):
+        raise ValueError(
+            f"sample_weight{of} has shape {weights.shape}, or holds negative numbers or NaN, and "
+            f"X{of} has {rows} samples. Give one number of at least 0 for each."
+        )
+    data = Data(samples, target, ids, weights, own)
     few = data.rows(np.arange(min(data.n, 2)))
     model.predict(few.X, **few.routed())  # complains of other features than the model's
     classes = getattr(final_estimator(model), "classes_", None)

@@ -10,8 +10,9 @@ from scipy.sparse import issparse
 from clustruct._typing import Floats, Indices
 from clustruct.explanation.origins import Origin
 from clustruct.figures.numbers import shown, signed
-from clustruct.inspection import final_estimator, grid_ends, kind_of, prepared
+from clustruct.inspection import factors_of, final_estimator, grid_ends, kind_of
 from clustruct.reporting.comparing.comparison import Comparison
+from clustruct.reporting.comparing.encoding import as_matrix
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.dispersion import Dispersion, dispersion_of
 from clustruct.reporting.subjects import subject_of
@@ -218,15 +219,21 @@ def _of_rare_levels(model: Any, data: Data, wording: Wording) -> Iterator[str]:
     """Groups of levels that few rows have."""
     levels = wording.levels
     is_level = np.array([origin.kind in ("level", "missing") for origin in wording.origins])
-    if levels is None or not is_level.any() or data.n > MOST_COUNTED:
+    factors = factors_of(model)
+    if levels is None or not is_level.any() or (data.n > MOST_COUNTED and factors is None):
         return
-    matrix = prepared(model, data.X)
+    matrix = as_matrix(model, data.X)
+    # A row has one level of a factor at most, so that rows of levels can be added up.
+    counts = None if factors is None else np.diff(matrix.tocsc().indptr)
     for label in range(len(levels.sizes)):
         members = levels.members(label)
         if not is_level[members].all():
             continue
-        values = _dense(matrix, members)
-        n_rows = int((values > values.min(axis=0)).any(axis=1).sum())
+        if counts is None:
+            values = _dense(matrix, members)
+            n_rows = int((values > values.min(axis=0)).any(axis=1).sum())
+        else:
+            n_rows = int(counts[members].sum())
         if n_rows < HANDFUL:
             yield (
                 f"Group {label} ({name_list(wording.names[members])}) rests on "

@@ -15,12 +15,20 @@ from clustruct.figures.numbers import shown
 from clustruct.figures.svg import render
 from clustruct.figures.weights import weights_figure
 from clustruct.inspection import final_estimator
+from clustruct.losses import loss_of
 from clustruct.reporting.caveats import caveats
 from clustruct.reporting.comparing.comparison import Comparison
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.differences import Differences, describe_differences
 from clustruct.reporting.dispersion import dispersion_of
-from clustruct.reporting.pictures import Picture, calibration_of, confusion_of, losses_removed
+from clustruct.reporting.factors.section import FactorSection, describe_factors
+from clustruct.reporting.pictures import (
+    Picture,
+    calibration_of,
+    confusion_of,
+    lift_of,
+    losses_removed,
+)
 from clustruct.reporting.subjects import Subject, subject_of
 from clustruct.reporting.tables import (
     MOST_CLASSES,
@@ -56,6 +64,8 @@ class Page:
     loss_chart: str = ""
     confusion: list[list[int]] | None = None
     calibration: str = ""
+    lift: str = ""
+    factors: FactorSection | None = None
     groups: list[Group] = field(default_factory=list)
     n_groups: int = 0
     groups_name: str = "Groups"
@@ -92,6 +102,7 @@ def describe(
             "before": final_estimator(model) is not model,
             "tasks": data.tasks is not None,
             "offset": data.offset is not None,
+            "factors": inspection.factors_of(model) is not None,
             "model_file": None if model_file is None else repr(os.fspath(model_file)),
         },
         caveats(model, data, comparison, wording, search),
@@ -105,6 +116,8 @@ def describe(
         page.confusion = confusion_of(comparison)
         calibration = calibration_of(comparison)
         page.calibration = "" if calibration is None else render(calibration)
+        lift = lift_of(comparison, data.offset is not None)
+        page.lift = "" if lift is None else render(lift)
     _add_choice(page, model, search, f"{subject.thing}s")
     _add_convergence(page, model)
     return page
@@ -125,9 +138,21 @@ def _add_features(page: Page, model: Any, data: Data, wording: Wording) -> None:
     page.groups_name = "Weights" if len(levels.sizes) == levels.labels.size > 1 else "Groups"
     if page.groups_name == "Groups":
         page.cards.append((f"{len(levels.sizes):,}", plural_word(len(levels.sizes), "group")))
-    page.cards.append((f"{levels.labels.size:,}", plural_word(levels.labels.size, "feature")))
+    factors = inspection.factors_of(model)
+    size, thing = levels.labels.size, "feature"
+    if factors is not None:
+        size, thing = size - len(factors.numeric), "level"
+    page.cards.append((f"{size:,}", plural_word(size, thing)))
     if levels.n_zero:
         page.cards.append((f"{levels.n_zero:,}", "of them without weight"))
+    if factors is not None:
+        page.group_columns = (*page.group_columns[:2], "levels")
+        page.cards.append(
+            (f"{len(factors.factors):,}", plural_word(len(factors.factors), "factor"))
+        )
+        if not wording.several:
+            page.factors, page.members = describe_factors(model, data, page.comparison)
+            return
     if wording.several:
         figure = weights_figure(levels, wording.axis, outputs=outputs.names)
         thing = "output" if outputs.kind == "number" else "class"
@@ -151,8 +176,9 @@ def _add_samples(page: Page, model: Any, data: Data, wording: Wording) -> None:
     page.group_note = wording.note()
     _count_groups(page, subject_of(model))
     estimator = final_estimator(model)
-    if is_classifier(estimator) or np.ndim(estimator.experts_) != 2 or page.n_groups < 2:
-        return
+    one_number = not is_classifier(estimator) and np.ndim(estimator.experts_) == 2
+    if page.n_groups < 2 or not one_number or not loss_of(estimator).has_identity_link:
+        return  # lines are drawn where targets are on the scale of scores
     names = list(wording.names)
     lines = inspection.expert_lines(model, data.X, data.y - data.shift, names=names, most=MOST_DOTS)
     remark = "Every dot is a sample in the colour of its expert, every line an expert."
@@ -239,6 +265,8 @@ def _facts(model: Any, data: Data) -> list[tuple[str, str]]:
         ("Samples", f"{data.n:,}"),
         ("Features", f"{int(estimator.n_features_in_):,}"),
     ]
+    if inspection.factors_of(model) is not None:
+        facts.append(("Levels and numbers", f"{inspection.n_weights(model):,}"))
     before = inspection.steps_before(model)
     if before is not None:
         steps = ", ".join(type(step).__name__ for _, step in before.steps)

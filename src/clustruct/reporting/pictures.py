@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from clustruct._typing import Floats
+from clustruct.figures.factors import lift_figure
 from clustruct.figures.fits import calibration_figure
 from clustruct.figures.groups import comparison_figure
 from clustruct.figures.marks import Figure
@@ -73,6 +74,15 @@ def calibration_of(found: Comparison) -> Figure | None:
     if means[-1] - means[0] < LEAST_SPREAD:
         return None
     return calibration_figure(means, shares, counts, what)
+
+
+def lift_of(found: Comparison, rates: bool) -> Figure | None:
+    """Observed and predicted means by tenths of the exposure; None where rows are not ranked."""
+    curve = found.mine.ranking
+    if curve is None or found.truth.size < FEWEST or curve.exposure.size < 3:
+        return None
+    name = "target for each unit of exposure" if rates else "mean of the target"
+    return lift_figure(*curve.lift(), name)
 
 
 def _bins(chance: Floats, happened: NDArray[np.bool_]) -> tuple[Floats, Floats, list[int]]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import is_classifier
 
-from clustruct.inspection import final_estimator, kind_of
+from clustruct.inspection import factors_of, final_estimator, kind_of, n_weights
 from clustruct.results.tables import plural
 
 
@@ -42,22 +42,28 @@ def subject_of(model: Any) -> Subject:
 
 
 def _features(estimator: Any) -> Subject:
-    d, count = int(estimator.n_features_in_), int(estimator.n_clusters_)
+    d, count = n_weights(estimator), int(estimator.n_clusters_)
     labels = np.asarray(estimator.labels_)
     n_groups = int(np.unique(labels[labels >= 0]).size)
-    summary = f"{d:,} features were reduced to {plural(count, 'shared weight')}"
-    name = f"Grouped features: {plural(count, 'weight')}"
+    factors = factors_of(estimator)
+    things, feature = f"{d:,} features", "feature"
+    if factors is not None:
+        p, feature = len(factors.numeric), "level"
+        things = f"{plural(d - p, 'level')} of {plural(len(factors.factors), 'factor')}"
+        things += f" and {plural(p, 'number')}" if p else ""
+    summary = f"{things} were reduced to {plural(count, 'shared weight')}"
+    name = f"Grouped {feature}s: {plural(count, 'weight')}"
     if count == d > 1:
-        summary = f"{d:,} features, every one with its own weight"
-        name = "This model: every feature has its own weight"
+        summary = f"{things}, every one with its own weight"
+        name = f"This model: every {feature} has its own weight"
 
     def words(judged: int | None) -> Words:
         outputs = 1 if np.ndim(estimator.coef_) == 1 else np.shape(estimator.coef_)[0]
         numbers = _span(count * outputs, None if judged is None else judged * outputs, "number")
         if count == int((labels >= 0).sum()) and d > 1 and judged in (None, count):
-            own = "every feature has its own weight"
+            own = f"every {feature} has its own weight"
             if d > count:
-                own = f"{plural(count, 'feature')} have their own weights, {d - count:,} have none"
+                own = f"{plural(count, feature)} have their own weights, {d - count:,} have none"
             return _judged(f"No groups: {own}", "; ")
         instead = f"{numbers} instead of {d * outputs:,}"
         return Words(
@@ -69,10 +75,10 @@ def _features(estimator: Any) -> Subject:
 
     return Subject(
         n_groups,
-        f"{d:,} features in {plural(n_groups, 'group')}",
+        f"{things} in {plural(n_groups, 'group')}",
         f"{summary}, fitted to {{n:,}} samples.",
         name,
-        "{}, a weight for every feature",
+        f"{{}}, a weight for every {feature}",
         "Features can share a weight sensibly only where they are on one scale",
         words,
     )

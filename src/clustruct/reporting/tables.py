@@ -79,7 +79,7 @@ def feature_tables(levels: Levels, wording: Wording) -> tuple[list[Group], Membe
             mine = np.zeros(values.shape[1]) if label < 0 else values[label]
             cells = _cells(mine, wording.outputs.names, largest)
         preview = [
-            (_short(levels.names[j]), "" if wording.several else wording.effect(0, 0, j))
+            (short_name(levels.names[j]), "" if wording.several else wording.effect(0, 0, j))
             for j in members[:PREVIEW]
         ]
         bar, more = (value, shown(value, 4), value / largest), max(0, members.size - PREVIEW)
@@ -87,7 +87,7 @@ def feature_tables(levels: Levels, wording: Wording) -> tuple[list[Group], Membe
         groups.append(Group(label, *bar, members.size, preview, more, remark, cells))
     kept = _largest_weights(levels)
     columns: list[tuple[str, list[Any]]] = [
-        ("feature", [_short(levels.names[j]) for j in kept]),
+        ("feature", [short_name(levels.names[j]) for j in kept]),
         ("group", [_label(levels.labels[j]) for j in kept]),
         *_feature_columns(wording, kept),
     ]
@@ -101,14 +101,15 @@ def _cells(weights: Floats, names: Sequence[str], largest: float) -> list[Cell]:
     """A cell for each output; of many, those with the largest weights."""
     order = np.sort(np.argsort(-np.abs(weights), kind="stable")[:MOST_CLASSES])
     return [
-        Cell(_short(names[k]), shown(float(weights[k])), float(weights[k]) / largest) for k in order
+        Cell(short_name(names[k]), shown(float(weights[k])), float(weights[k]) / largest)
+        for k in order
     ]
 
 
 def _feature_columns(wording: Wording, kept: Indices) -> Iterator[tuple[str, list[Any]]]:
     """Columns of the table of features beyond name and group."""
     weights, values = wording.weights[0][:, kept], wording.values[0][:, kept]
-    names = [_short(name) for name in wording.outputs.names]
+    names = [short_name(name) for name in wording.outputs.names]
     if len(names) > MOST_SIDE_BY_SIDE:
         largest = np.abs(weights).argmax(axis=0)
         yield "largest weight", _numbers(weights[largest, np.arange(kept.size)])
@@ -159,7 +160,9 @@ def sample_tables(model: Any, data: Data, wording: Wording) -> tuple[list[Group]
 def _weight_chip(wording: Wording, q: int, k: int, j: int) -> tuple[str, str]:
     """A weight of an expert with its name, and its effect in raw units."""
     of = f" for {wording.outputs.names[k]}" if wording.several else ""
-    text = f"{_short(wording.names[j])}{_short(of)} {signed(float(wording.weights[q, k, j]))}"
+    text = (
+        f"{short_name(wording.names[j])}{short_name(of)} {signed(float(wording.weights[q, k, j]))}"
+    )
     return text, wording.effect(q, k, j)
 
 
@@ -189,7 +192,7 @@ def task_tables(model: Any) -> tuple[list[Group], Members]:
     """Groups of tasks, and the tasks."""
     estimator = final_estimator(model)
     labels = np.asarray(estimator.labels_)
-    names = [_short(task) for task in estimator.tasks_]
+    names = [short_name(task) for task in estimator.tasks_]
     most = np.bincount(labels).max()
     groups = []
     for label in np.unique(labels).tolist():
@@ -201,7 +204,8 @@ def task_tables(model: Any) -> tuple[list[Group], Members]:
     return groups, Members("tasks", ("task", "group"), (False, True), rows, labels.size)
 
 
-def _short(name: object) -> str:
+def short_name(name: object) -> str:
+    """A name that is not too long for a table."""
     return cut(str(name), LONGEST_NAME)
 
 
@@ -212,16 +216,16 @@ def _label(label: int) -> int | str:
 def _cell(value: Any) -> Any:
     """A number, or text, as JSON has them."""
     if isinstance(value, np.floating | float):
-        return _number(float(value))
+        return table_number(float(value))
     if isinstance(value, np.integer | int) and not isinstance(value, bool):
         return int(value)
-    return _short(value)
+    return short_name(value)
 
 
 def _numbers(values: Floats) -> list[float | None]:
-    return [_number(value) for value in values]
+    return [table_number(value) for value in values]
 
 
-def _number(value: float) -> float | None:
+def table_number(value: float | None) -> float | None:
     """Five digits, which is what is shown; JSON knows no infinity."""
-    return float(f"{value:.5g}") if np.isfinite(value) else None
+    return float(f"{value:.5g}") if value is not None and np.isfinite(value) else None

@@ -13,6 +13,7 @@ from clustruct import inspection
 from clustruct._typing import Floats
 from clustruct.explanation.effects import raw_effects
 from clustruct.figures.numbers import TIMES, shown, signed
+from clustruct.reporting.comparing.encoding import as_matrix
 
 SOME_ROWS = 2000
 ROUNDING = 1e-10
@@ -34,9 +35,10 @@ class Wording:
     def __init__(self, model: Any, X: Any, n_rows: int, names: Sequence[str] | None = None) -> None:
         self.names = inspection.feature_names(model, names)
         rows = inspection.thinned(np.arange(n_rows), SOME_ROWS)
-        self.matrix = check_array(inspection.prepared(model, X, rows), accept_sparse=True)
+        self.matrix = check_array(as_matrix(model, X, rows), accept_sparse=True)
         self.deviations = inspection.moments(self.matrix)[1]
         self.outputs = inspection.outputs_of(model)
+        self._of_factors = inspection.factors_of(model) is not None
         self.weights = tidy(inspection.weights_of(model))
         self.levels: inspection.Levels | None = None
         if inspection.kind_of(model) == "features":
@@ -63,6 +65,8 @@ class Wording:
     @cached_property
     def has_effects(self) -> bool:
         """Whether effects in raw units tell more than the weights do."""
+        if self._of_factors:  # the section on factors has them
+            return False
         return any(self.units) and (self._rescaled or set(self.units) - {"", "per unit"} != set())
 
     @property

@@ -181,6 +181,13 @@ class FactorColumns:
         return levels + [self.names[place] for place in self.numeric]
 
     @property
+    def slices(self) -> list[slice]:
+        """Where the weights of the levels of each factor are, and of the numeric columns."""
+        sizes = [*(len(each.levels) for each in self.factors), len(self.numeric)]
+        ends = np.cumsum([0, *sizes]).tolist()
+        return [slice(*bounds) for bounds in pairwise(ends)]
+
+    @property
     def blocks(self) -> Indices:
         """Number of the factor that each weight belongs to, -1 for numeric columns."""
         sizes = [*(len(each.levels) for each in self.factors), len(self.numeric)]

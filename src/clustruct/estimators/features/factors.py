@@ -75,13 +75,12 @@ def centred(factors: FactorColumns, W: Floats) -> tuple[Floats, Floats]:
     The mean of each factor goes into the intercept, so that a row of zeros, which an encoder makes
     of an unknown level, has the mean effect of the factor.
     """
-    parts, gained, first = [], np.zeros(W.shape[1]), 0
-    for factor in factors.factors:
-        mine = W[first : first + len(factor.levels)]
-        mean = factor.shares @ mine
-        parts.append(mine[_encoding(factor).places] - mean)
-        gained, first = gained + mean, first + len(factor.levels)
-    return np.concatenate([*parts, W[first:]]), gained
+    parts, gained, (*levels, numeric) = [], np.zeros(W.shape[1]), factors.slices
+    for factor, mine in zip(factors.factors, levels, strict=True):
+        mean = factor.shares @ W[mine]
+        parts.append(W[mine][_encoding(factor).places] - mean)
+        gained = gained + mean
+    return np.concatenate([*parts, W[numeric]]), gained
 
 
 def as_pipeline(factors: FactorColumns, linear: Any, by_name: bool) -> Pipeline:

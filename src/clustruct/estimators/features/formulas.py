@@ -92,29 +92,28 @@ SOFTMAX = Link("probability", "math.exp({} - max(scores))", "")
 
 def scores_of(model: Any) -> list[Score]:
     """The score of each output of a fitted model."""
-    W, labels, intercept = model._weights, model.labels_, model._offset
-    columns, first = model.factors_, 0
+    W, labels, columns = model._weights, model.labels_, model.factors_
     names = [str(name) for name in names_of_features(model)]
     if len(set(names)) < len(names):
         raise ValueError(
             "The model has columns of the same name, which a formula cannot tell apart. Rename "
             "them before the fit."
         )
-    scores = [Score(float(value), [], []) for value in intercept]
-    for factor in () if columns is None else columns.factors:
-        mine = slice(first, first + len(factor.levels))
+    scores = [Score(float(value), [], []) for value in model._offset]
+    *levels, numeric = [slice(0, None)] if columns is None else columns.slices
+    for factor, mine in zip(() if columns is None else columns.factors, levels, strict=True):
         means = _means(factor, W[mine], labels[mine])
         scores = [s._replace(intercept=s.intercept + m) for s, m in zip(scores, means, strict=True)]
         if np.unique(labels[mine]).size > 1:
             for k, score in enumerate(scores):
                 score.parts.append(_part(factor, W[mine, k] - means[k], labels[mine]))
-        first = mine.stop
     if columns is not None:
         names = [names[place] for place in columns.numeric]
-    for q in np.unique(labels[first:]):
-        members = np.flatnonzero(labels[first:] == q)
+    W, labels = W[numeric], labels[numeric]
+    for q in np.unique(labels):
+        members = np.flatnonzero(labels == q)
         for k, score in enumerate(scores):
-            if slope := float(W[first + members[0], k]):
+            if slope := float(W[members[0], k]):
                 score.slopes.append((slope, [names[j] for j in members]))
     return scores
 

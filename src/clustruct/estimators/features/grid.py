@@ -208,7 +208,7 @@ def _fit_prices(
 
 def require_one_output(objective: Objective) -> FactorObjective:
     """The objective, if groups of its factors may have a price."""
-    if isinstance(objective, FactorObjective) and objective.n_outputs == 1:
+    if isinstance(objective, FactorObjective) and objective.shape[1] == 1:
         return objective
     raise ValueError(
         "A price for each group needs a data frame with columns of categories and one output "

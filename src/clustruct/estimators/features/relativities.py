@@ -11,7 +11,7 @@ for any reference effects ``r_f``. The first bracket is the base value, the diff
 relativities; for a log link or for odds the exponentials of these.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple, cast
 
@@ -54,16 +54,19 @@ class Sums(NamedTuple):
 
     def row(self, place: int) -> dict[str, float | None]:
         """The sums of a level, and their means."""
-        sums = {
-            name: None if mine is None else float(mine[place])
-            for name, mine in self._asdict().items()
+        exposure, observed, fitted = (None if mine is None else float(mine[place]) for mine in self)
+        return {
+            "exposure": exposure,
+            "observed": observed,
+            "fitted": fitted,
+            "observed_mean": _ratio(observed, exposure),
+            "fitted_mean": _ratio(fitted, exposure),
         }
-        exposure = sums["exposure"]
-        means = {
-            f"{name}_mean": sums[name] / exposure if exposure and sums[name] is not None else None  # type: ignore[operator]
-            for name in ("observed", "fitted")
-        }
-        return {**sums, **means}
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    """One number over the other, None where there is nothing to divide."""
+    return part / whole if part is not None and whole else None
 
 
 def relativities_of(
@@ -84,9 +87,9 @@ def relativities_of(
     references = _check_reference(columns, reference)
     scale, rows, base = scale_of(model), [], float(model._offset[0])
     chosen: dict[str, Any] = {}
-    for factor, mine, (weights, labels) in zip(
-        columns.factors, sums, _parts(columns, model), strict=True
-    ):
+    *levels, numeric = columns.slices
+    for factor, mine, at_levels in zip(columns.factors, sums, levels, strict=True):
+        weights, labels = model._weights[at_levels, 0], model.labels_[at_levels].tolist()
         mean = float(factor.shares @ weights)
         place = references[factor.name]
         at = float(_importance(factor) @ weights if place is None else weights[place])
@@ -94,7 +97,7 @@ def relativities_of(
             chosen[factor.name] = factor.levels[place]
         base += at
         rows += _level_rows(factor, weights - mean, at - mean, labels, mine, scale)
-    rows += _numeric_rows(columns, model, sums[0], scale)
+    rows += _numeric_rows(columns, model, numeric.start, sums[0], scale)
     return Relativities(
         rows,
         base=float(scale.back(base)),
@@ -241,15 +244,6 @@ def _place_of(factor: FactorLevels, level: Any) -> int:
     )
 
 
-def _parts(columns: FactorColumns, model: Any) -> Iterator[tuple[Floats, Sequence[int]]]:
-    """Weights and groups of the levels of each factor."""
-    first = 0
-    for factor in columns.factors:
-        mine = slice(first, first + len(factor.levels))
-        yield model._weights[mine, 0], model.labels_[mine].tolist()
-        first = mine.stop
-
-
 def _level_rows(
     factor: FactorLevels,
     effects: Floats,
@@ -279,10 +273,11 @@ def _level_rows(
     ]
 
 
-def _numeric_rows(columns: FactorColumns, model: Any, sums: Sums, scale: Scale) -> list[Relativity]:
+def _numeric_rows(
+    columns: FactorColumns, model: Any, first: int, sums: Sums, scale: Scale
+) -> list[Relativity]:
     """One row for each numeric column, with the sums over all rows."""
     total = Sums(*(None if mine is None else mine.sum(keepdims=True) for mine in sums)).row(0)
-    first = columns.n_weights - len(columns.numeric)
     return [
         Relativity(
             factor=columns.names[place],

@@ -300,7 +300,7 @@ def search_method(asked: str, method: Method, objective: Objective) -> Method:
     """
     if asked != "auto" or method.solver not in ("auto", "soft"):
         return method.quietly(method.solver if asked == "auto" else asked)
-    if isinstance(objective, FactorObjective) and objective.n_outputs == 1:
+    if isinstance(objective, FactorObjective) and objective.shape[1] == 1:
         return method.quietly("bcd")
     if not isinstance(objective, QuadraticObjective):
         return method.quietly("greedy")

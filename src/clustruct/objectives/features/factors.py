@@ -32,8 +32,3 @@ class FactorObjective(FeatureObjective):
         other = FactorObjective(self.data, self.response, alpha, self.relative)
         other._moments = self._column_moments()
         return other
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of scores of a sample."""
-        return self.shape[1]

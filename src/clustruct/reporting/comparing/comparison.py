@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
-from clustruct.inspection import final_estimator, kind_of
+from clustruct.inspection import factors_of, final_estimator, kind_of
 from clustruct.losses import Loss, loss_of
-from clustruct.reporting.comparing.encoding import as_codes, as_matrix
+from clustruct.reporting.comparing.encoding import as_codes, as_matrix, on_one_scale
 from clustruct.reporting.comparing.rivals import fit_rivals
-from clustruct.reporting.comparing.samples import Data, long, unfitted
+from clustruct.reporting.comparing.samples import (
+    MOST_CODED_ROWS,
+    Data,
+    long,
+    unfitted,
+)
 from clustruct.reporting.comparing.scores import (
     NEGLIGIBLE,
     NEGLIGIBLE_GAIN,
@@ -91,12 +96,17 @@ class Comparison:
         return int(self.mine.losses.size)
 
 
+def most_rows(model: Any) -> int | None:
+    """Samples that a comparison takes, at most; None for the usual number."""
+    return None if factors_of(model) is None else MOST_CODED_ROWS
+
+
 def hold_out(model: Any, data: Data, test_size: float, seed: int) -> tuple[Data, Data] | None:
     """Samples to fit a copy of the model to, and others to judge it by; None if there are too few.
 
     Of many samples some are drawn.
     """
-    data = data.drawn(seed)
+    data = data.drawn(seed, most_rows(model))
     if min(test_size, 1.0 - test_size) * data.y.size < FEWEST or test_size * data.n < 1.0:
         return None
     return data.split(test_size, seed, classes=is_classifier(final_estimator(model)))
@@ -131,6 +141,8 @@ def compare(
         if kind_of(model) == "tasks" and train.y.ndim == 2:
             seen, held = long(seen, estimator.tasks_), long(held, estimator.tasks_)
         ready = replace(held, X=as_matrix(model, held.X))
+        scaled = on_one_scale(model, seen.X, ready.X)
+        seen, ready = replace(seen, X=scaled[0]), replace(ready, X=scaled[1])
         # Boosting takes longest, and proves nothing where it sees fewer rows than the model did.
         boost = n_fitted in (None, train.n)
         codes = as_codes(model, train.X, test.X) if boost else None

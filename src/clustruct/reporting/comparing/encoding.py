@@ -42,6 +42,22 @@ def as_matrix(model: Any, X: Any, rows: Any = None) -> Any:
     return sparse.hstack([levels, sparse.csr_array(design.numeric)], format="csr")
 
 
+def on_one_scale(model: Any, train: Any, test: Any) -> tuple[Any, Any]:
+    """Matrices of frames with factors, their numeric columns with a standard deviation of 1.
+
+    Beside columns of 0 and 1 a ridge would otherwise weigh them by their unit.
+    """
+    factors = factors_of(model)
+    if factors is None or not factors.numeric:
+        return train, test
+    numbers = slice(factors.n_weights - len(factors.numeric), None)
+    spread = np.std(train[:, numbers].toarray(), axis=0)
+    scale = np.ones(factors.n_weights)
+    scale[numbers] = 1.0 / np.where(spread > 0.0, spread, 1.0)
+    diagonal = sparse.dia_array((scale[None], [0]), (scale.size, scale.size)).tocsr()
+    return train @ diagonal, test @ diagonal
+
+
 def as_codes(model: Any, train: Any, test: Any) -> Codes | None:
     """Samples as codes of levels and numbers; None for models of a matrix of numbers."""
     factors = factors_of(model)

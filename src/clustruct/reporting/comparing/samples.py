@@ -15,6 +15,7 @@ from clustruct._typing import Floats, Indices
 from clustruct.inspection import final_estimator
 
 MOST_ROWS = 20_000
+MOST_CODED_ROWS = 200_000  # of frames with factors, whose fits take codes
 MOST_ENTRIES = 20_000_000
 
 
@@ -60,11 +61,12 @@ class Data:
         weights = {} if self.weights is None else {"sample_weight": self.weights}
         return {**self.routed(), **weights}
 
-    def drawn(self, seed: int) -> "Data":
-        """At most `MOST_ROWS` samples, fewer where they are wide, drawn at random, in order."""
+    def drawn(self, seed: int, most: int | None = None) -> "Data":
+        """At most so many samples, `MOST_ROWS` if None, fewer where they are wide; in order."""
         shape = getattr(self.X, "shape", (self.n, 1))
         entries = self.X.nnz if issparse(self.X) else int(np.prod(shape))
-        limit = max(200, min(MOST_ROWS, int(MOST_ENTRIES * self.n / max(1, entries))))
+        most = MOST_ROWS if most is None else most
+        limit = max(200, min(most, int(MOST_ENTRIES * self.n / max(1, entries))))
         if self.n <= limit:
             return self
         index = np.random.default_rng(seed).choice(self.n, limit, replace=False)

@@ -1,0 +1,1 @@
+"""Rating factors in the report: levels with their exposure, relativities, and held-out means."""
