@@ -11,6 +11,7 @@ import clustruct as cs
 
 EVIL = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>"
+N_POLICIES = 600
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,32 @@ def tasks():
     """Tasks in columns."""
     X, Y = cs.datasets.make_clustered_tasks(n_tasks=12, n_clusters=2, random_state=0).columns()
     return cs.TaskClusterRegressor(2).fit(X, Y), X, Y
+
+
+@pytest.fixture(scope="session")
+def tariff():
+    """A model of claims: frame with hostile levels, missing values and many postcodes."""
+    pandas = pytest.importorskip("pandas")
+    rng, n = np.random.default_rng(0), N_POLICIES
+    names = [EVIL, ENDING, "\"quoted\" & 'single'", "x" * 300, "日本語", ""]
+    fuel, age, place = rng.integers(0, 6, n), rng.integers(18, 60, n), rng.integers(0, 150, n)
+    X = pandas.DataFrame(
+        {
+            "<b>fuel</b>": [names[q] for q in fuel],
+            "age": np.where(rng.random(n) < 0.1, np.nan, age),
+            "hour": rng.integers(0, 24, n),
+            "postcode": [f"p{q:03d}" for q in place],
+            "noise": rng.choice(["a", "b"], n),
+            "same": "one",
+            "km": rng.gamma(2.0, 0.5, n),
+        }
+    )
+    offset = np.log(rng.uniform(0.5, 2.0, n))
+    score = np.where(fuel < 3, 0.8, -0.8) + 0.8 * (age < 30) + 0.6 * (place < 50)
+    y = rng.poisson(np.exp(score + offset)) * 1.0
+    asked = {"age": cs.Factor("decreasing"), "hour": "cyclic"}
+    model = cs.FeatureClusterRegressor(price=0.01, alpha=1e-3, loss="poisson", factors=asked)
+    return model.fit(X, y, offset=offset), X, y, offset
 
 
 @pytest.fixture(scope="session")

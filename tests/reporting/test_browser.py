@@ -7,16 +7,19 @@ from tests.reporting.conftest import EVIL
 
 LAPTOP, PHONE = (1280, 900), (390, 844)
 # Pictures in the report of each model; that of tasks took one step, which makes no curve.
-PICTURES = {"features": 3, "samples": 3, "tasks": 2}
+PICTURES = {"features": 3, "samples": 3, "tasks": 2, "tariff": 8}
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, features, samples, tasks):
+def pages(tmp_path_factory, features, samples, tasks, tariff):
     folder = tmp_path_factory.mktemp("pages")
+    model, X, y, offset = tariff
+    held_out = {"X_test": X[:99], "y_test": y[:99], "offset_test": offset[:99]}
     return {
         "features": cs.report(*features, folder / "features.html", title=f"Title {EVIL}"),
         "samples": cs.report(*samples, folder / "samples.html"),
         "tasks": cs.report(*tasks, folder / "tasks.html"),
+        "tariff": cs.report(model, X, y, folder / "tariff.html", offset=offset, **held_out),
     }
 
 

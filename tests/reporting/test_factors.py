@@ -26,40 +26,15 @@ from clustruct.reporting.factors.levels import (
 from clustruct.reporting.factors.section import describe_factors
 from clustruct.results import Relativity
 from tests.reporting.conftest import ENDING, EVIL, embedded
+from tests.reporting.conftest import N_POLICIES as N
 
 pandas = pytest.importorskip("pandas")
-N = 600
 
 
 @pytest.fixture(autouse=True)
 def without_boosting(monkeypatch):
     """Boosting takes longest; the tests that want it ask for it."""
     monkeypatch.setattr(rivals, "MOST_BOOSTED", 0)
-
-
-@pytest.fixture(scope="module")
-def tariff():
-    """A model of claims: frame with hostile levels, missing values and many postcodes."""
-    rng = np.random.default_rng(0)
-    names = [EVIL, ENDING, "\"quoted\" & 'single'", "x" * 300, "日本語", ""]
-    fuel, age, place = rng.integers(0, 6, N), rng.integers(18, 60, N), rng.integers(0, 150, N)
-    X = pandas.DataFrame(
-        {
-            "<b>fuel</b>": [names[q] for q in fuel],
-            "age": np.where(rng.random(N) < 0.1, np.nan, age),
-            "hour": rng.integers(0, 24, N),
-            "postcode": [f"p{q:03d}" for q in place],
-            "noise": rng.choice(["a", "b"], N),
-            "same": "one",
-            "km": rng.gamma(2.0, 0.5, N),
-        }
-    )
-    offset = np.log(rng.uniform(0.5, 2.0, N))
-    score = np.where(fuel < 3, 0.8, -0.8) + 0.8 * (age < 30) + 0.6 * (place < 50)
-    y = rng.poisson(np.exp(score + offset)) * 1.0
-    asked = {"age": cs.Factor("decreasing"), "hour": "cyclic"}
-    model = cs.FeatureClusterRegressor(price=0.01, alpha=1e-3, loss="poisson", factors=asked)
-    return model.fit(X, y, offset=offset), X, y, offset
 
 
 @pytest.fixture(scope="module")

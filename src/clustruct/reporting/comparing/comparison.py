@@ -135,7 +135,7 @@ def compare(
         if refit:
             model = _fit(unfitted(model), train)
         estimator = final_estimator(model)
-        if matrix is None:
+        if matrix is None or factors_of(model) is not None:  # a frame is no matrix yet
             matrix = as_matrix(model, train.X)
         seen, held = replace(train, X=matrix), test
         if kind_of(model) == "tasks" and train.y.ndim == 2:
