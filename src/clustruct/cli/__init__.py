@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clustruct import __version__
-from clustruct.cli.commands import data, demo, fit, predict, report, reproduce
+from clustruct.cli.commands import data, demo, fit, predict, report, reproduce, tariff
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, note
 from clustruct.cli.options import Command, add_common
@@ -26,7 +26,7 @@ BAD_USAGE = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141  # what shells report for a program that a closed pipe has ended
 
-COMMANDS = (demo, fit, predict, report, data, reproduce)
+COMMANDS = (demo, fit, predict, tariff, report, data, reproduce)
 EXAMPLES = (
     "clustruct demo",
     "clustruct fit flats.csv --target rent --out flats.clustruct --report flats.html",

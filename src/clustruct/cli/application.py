@@ -14,13 +14,14 @@ from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.preparing.columns import as_kind, as_texts, check_missing, find, written_as_text
 from clustruct.cli.preparing.large import LargeFrame, frames_of
-from clustruct.cli.preparing.offsets import OffsetColumn
 from clustruct.cli.preparing.opening import open_data
-from clustruct.cli.preparing.targets import with_target
+from clustruct.cli.preparing.targets import OffsetColumn, with_target
 from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import Source, format_of
 from clustruct.cli.reading.tables import pandas, read_sparse, sparse_names
+from clustruct.inspection import factors_of, prepared
 from clustruct.persistence.model_files import read_model_file
+from clustruct.results.relativities import shown_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,18 +236,26 @@ class _New:
         self._encoders = {
             names[0]: encoder for _, encoder, names in steps if hasattr(encoder, "categories_")
         }
+        self._factors = factors_of(saved.model)
         self._levels: dict[str, tuple[int, Any]] = {}  # how many rows have new ones, and the first
         self._tasks: set[str] = set()
 
     def count(self, batch: Batch) -> None:
         """Count those of some rows."""
         for name, encoder in self._encoders.items():
-            new = batch.X[name][~batch.X[name].isin(encoder.categories_[0])]
-            if len(new):
-                count, example = self._levels.get(name, (0, new.iloc[0]))
-                self._levels[name] = count + len(new), example
+            self._add(name, batch.X[name], ~batch.X[name].isin(encoder.categories_[0]))
+        if self._factors is not None:
+            made = prepared(self._saved.model, batch.X)
+            for name, rows in self._factors.unknown(made).items():
+                self._add(name, made[name], rows)
         if batch.tasks is not None:
             self._tasks.update(np.unique(batch.tasks).tolist())
+
+    def _add(self, name: str, values: Any, are_new: Any) -> None:
+        new = values[are_new]
+        if len(new):
+            count, example = self._levels.get(name, (0, new.iloc[0]))
+            self._levels[name] = count + len(new), example
 
     def tell(self, source: str, console: Console) -> None:
         """Say what was counted."""
@@ -257,10 +266,13 @@ class _New:
                 f"in the fit, as {new[0]!r:.40}; they are predicted by the mean of all tasks."
             )
         for name, (count, example) in self._levels.items():
-            shown = "a missing one" if example != example else f"{example!r:.40}"
+            shown = "a missing one" if example != example else repr(shown_level(example))[:40]
+            what, answer = "levels", "get the mean effect of its levels"
+            if name in self._encoders:
+                what, answer = "categories", f"count as {_counts_as(self._encoders[name])}"
             console.note(
-                f"clustruct: {source}, column {name!r}: {count} rows hold categories that were not "
-                f"in the fit, as {shown}; they count as {_counts_as(self._encoders[name])}."
+                f"clustruct: {source}, column {name!r}: {count} rows hold {what} that were not "
+                f"in the fit, as {shown}; they {answer}."
             )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct.cli.messages import BadUsage
+from clustruct.estimators.columns.factors import Factor
 
 # Groups to try besides one for each block: fewer large numbers, which differ less from each other.
 MORE_GROUPS = (0, 1, 2, 3, 4, 5, 7, 9, 11, 14)
@@ -29,6 +30,7 @@ class Settings:
     seed: int = 0
     # Whether the best mean score is chosen, instead of the fewest groups about as good
     best: bool = False
+    price: float | str | None = None  # of a group of levels, or "auto"
 
     @property
     def rule(self) -> str:
@@ -43,14 +45,16 @@ def choose_model(
     y: NDArray[Any],
     blocks: NDArray[Any] | None,
     n_tasks: int | None = None,
+    factors: Mapping[str, Factor] | None = None,
 ) -> Any:
     """Choose the model, not fitted, for a matrix of some `shape` and its targets.
 
-    For features, `blocks` is the block of each column in which weights are shared.
+    For features, `blocks` is the block of each column in which weights are shared, and `factors`
+    are the columns of a frame whose levels share weights.
     """
-    common: dict[str, Any] = {"random_state": settings.seed}
-    if settings.loss is not None:
-        common.update(loss=settings.loss, **settings.parameters)
+    common = _common(settings)
+    if factors:
+        return _of_factors(settings, kind, y, factors, common)
     if settings.use == "features":
         return _of_features(settings, kind, shape[1], y, blocks, common)
     if settings.nonzero:
@@ -63,6 +67,20 @@ def choose_model(
             )
         return _of_samples(settings, kind, y, common)
     return _of_tasks(settings, kind, n_tasks or 1, y, common)
+
+
+def _common(settings: Settings) -> dict[str, Any]:
+    """Parameters of all models."""
+    loss = {} if settings.loss is None else {"loss": settings.loss, **settings.parameters}
+    return {"random_state": settings.seed, **loss}
+
+
+def plain_model(
+    settings: Settings, kind: str, factors: Mapping[str, Factor], n_clusters: int, alpha: float
+) -> Any:
+    """A model of factors without a search."""
+    model, common = _load("features", kind, False), _common(settings)
+    return model(n_clusters, alpha=alpha, categorical_features=None, factors=factors, **common)
 
 
 def _load(use: str, kind: str, search: bool) -> Any:
@@ -107,6 +125,35 @@ def _of_features(
     model = _load("features", kind, True)
     common.update(cv=_n_folds(kind, y), rule=settings.rule)
     return model(tuple(counts), alphas=alphas, n_nonzero=nonzero, **common)
+
+
+def _of_factors(
+    settings: Settings,
+    kind: str,
+    y: NDArray[Any],
+    factors: Mapping[str, Factor],
+    common: dict[str, Any],
+) -> Any:
+    """A price for each group, or numbers of groups in all factors together."""
+    counts, price, alpha = settings.clusters, settings.price, settings.alpha
+    if counts is not None and price is not None:
+        raise BadUsage("--clusters and --price both say how many groups there are. Give one.")
+    if counts is not None and max(counts) < len(factors):
+        raise BadUsage(
+            f"--clusters {max(counts)} is too few: each of the {len(factors)} factors has a group "
+            f"at least. Give {len(factors)} or more."
+        )
+    if alpha is not None and counts is not None and len(counts) == 1:
+        return plain_model(settings, kind, factors, counts[0], alpha)
+    common.update(categorical_features=None, factors=factors)
+    if alpha is not None and isinstance(price, float):
+        return _load("features", kind, False)(alpha=alpha, price=price, **common)
+    common.update(cv=_n_folds(kind, y), rule=settings.rule)
+    alphas = "auto" if alpha is None else (alpha,)
+    model = _load("features", kind, True)
+    if counts is not None:
+        return model(tuple(counts), prices=None, alphas=alphas, **common)
+    return model(prices="auto" if price is None else price, alphas=alphas, **common)
 
 
 def _numbers_of_groups(n_features: int, blocks: NDArray[Any] | None) -> list[int | None]:

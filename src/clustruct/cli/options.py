@@ -97,6 +97,14 @@ def strength(text: str) -> float | None:
     return None if text == "auto" else non_negative(text)
 
 
+def price(text: str) -> float | str:
+    """``auto``, or a number above 0."""
+    number = "auto" if text == "auto" else non_negative(text)
+    if not number:
+        raise argparse.ArgumentTypeError("a price is above 0: with 0, every level is a group")
+    return number
+
+
 def non_negative(text: str) -> float:
     """A number that is not negative."""
     try:

@@ -6,12 +6,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from clustruct._typing import Floats
 from clustruct.cli.console import Console
+from clustruct.cli.factor_tables import (
+    factor_sentences,
+    factor_table,
+    factor_values,
+    factors_in_words,
+    numbers_in_words,
+)
 from clustruct.cli.preparing.columns import ZERO
 from clustruct.cli.preparing.preparation import STEPS
 from clustruct.cli.preparing.training import Trained
 from clustruct.figures.numbers import score_text
-from clustruct.inspection import grid_ends, kind_of, most_groups, search_of
+from clustruct.inspection import factors_of, grid_ends, kind_of, most_groups, search_of
 from clustruct.reporting.dispersion import dispersion_of
 from clustruct.reporting.verdict import verdict_on
 from clustruct.results.searched import Edge, tried
@@ -34,7 +42,7 @@ def model_values(trained: Trained) -> dict[str, Any]:
         "use": kind_of(trained.model),
         "n_features": len(trained.feature_names),
         "chosen": _chosen(estimator),
-        "given": len(_tried(estimator, "n_clusters")) < 2,  # and not chosen
+        "given": all(len(_tried(estimator, name)) < 2 for name in ("n_clusters", "price")),
         "grouped": _wanted(estimator) is not None,
         "remarks": [
             *(_remark(edge, estimator) for edge in grid_ends(estimator)),
@@ -44,14 +52,17 @@ def model_values(trained: Trained) -> dict[str, Any]:
         "dispersion": None if spread is None else spread.value,
         "relative_gap": gap if math.isfinite(gap) else None,
         "groups": _GROUPS[kind_of(trained.model)](trained),
+        "factors": factor_values(estimator, trained.directions),
     }
 
 
 def _chosen(estimator: Any) -> dict[str, Any]:
     """What was chosen or given, and what is in use."""
     chosen: dict[str, Any] = {"n_clusters": int(estimator.n_clusters_)}
-    for name in ("alpha", "n_nonzero", "relax"):
+    for name in ("alpha", "n_nonzero", "relax", "price"):
         found = getattr(estimator, "best_params_", {}).get(name, getattr(estimator, name, None))
+        if name == "price" and found is None:
+            continue
         if found is None or isinstance(found, int | float):
             chosen[name] = found
     return chosen
@@ -88,10 +99,8 @@ def _remark(edge: Edge, estimator: Any) -> str:
 def _feature_groups(trained: Trained) -> list[dict[str, Any]]:
     """Groups of features, in the order of their weights, those that matter most first in each."""
     estimator, names = trained.estimator, np.array(trained.feature_names, dtype=object)
-    size = abs(trained.matrix).mean(axis=0)
-    sizes = np.asarray(size.todense() if sparse.issparse(size) else size).reshape(-1)
     # How much each feature moves the predictions: its mean size times its weight.
-    importance = sizes * np.abs(np.atleast_2d(estimator.coef_)).sum(axis=0)
+    importance = _sizes(trained) * np.abs(np.atleast_2d(estimator.coef_)).sum(axis=0)
     groups = []
     for label in [*range(estimator.n_clusters_), -1]:
         members = np.flatnonzero(estimator.labels_ == label)
@@ -108,6 +117,16 @@ def _feature_groups(trained: Trained) -> list[dict[str, Any]]:
             }
         )
     return groups
+
+
+def _sizes(trained: Trained) -> Floats:
+    """The mean size of each feature; of a level, its share of the rows."""
+    factors = factors_of(trained.model)
+    matrix = trained.matrix if factors is None else trained.matrix.iloc[:, list(factors.numeric)]
+    size = abs(matrix).mean(axis=0)
+    sizes = np.asarray(size.todense() if sparse.issparse(size) else size).reshape(-1)
+    levels = [] if factors is None else [factor.shares for factor in factors.factors]
+    return np.concatenate([*levels, sizes])
 
 
 def _expert_groups(trained: Trained) -> list[dict[str, Any]]:
@@ -173,12 +192,15 @@ def print_model(trained: Trained, console: Console) -> None:
     console.say(verdict_on(trained.model, trained.comparison).headline)
     console.say()
     console.say(_headline(trained, values))
-    table_of = _TABLES[values["use"]] if values["grouped"] else _weight_table
-    classes = [str(name) for name in getattr(trained.estimator, "classes_", [])]
-    header, rows = table_of(values["groups"], classes)
-    console.table(header, rows)
-    if len(rows) < len(values["groups"]):
-        console.say(f"... and {len(values['groups']) - len(rows)} more features.")
+    if values["factors"]:
+        header, rows = factor_table(values["factors"])
+        if rows:
+            console.table(header, rows)
+        numbers = numbers_in_words(trained.estimator)
+        for sentence in [*factor_sentences(values["factors"]), *([numbers] if numbers else [])]:
+            console.say(sentence)
+    else:
+        _print_groups(trained, values, console)
     for remark in values["remarks"]:
         console.say(remark)
     if values["dispersion"] is not None:
@@ -197,6 +219,16 @@ def print_model(trained: Trained, console: Console) -> None:
     console.say()
 
 
+def _print_groups(trained: Trained, values: dict[str, Any], console: Console) -> None:
+    """Groups of features, experts or tasks, one in a row."""
+    table_of = _TABLES[values["use"]] if values["grouped"] else _weight_table
+    classes = [str(name) for name in getattr(trained.estimator, "classes_", [])]
+    header, rows = table_of(values["groups"], classes)
+    console.table(header, rows)
+    if len(rows) < len(values["groups"]):
+        console.say(f"... and {len(values['groups']) - len(rows)} more features.")
+
+
 def _headline(trained: Trained, values: dict[str, Any]) -> str:
     """What was fitted, and which of it was chosen how."""
     estimator, chosen = trained.estimator, values["chosen"]
@@ -206,7 +238,7 @@ def _headline(trained: Trained, values: dict[str, Any]) -> str:
         what += f", shared inside the numbers and inside each category or text{steps}"
     strengths = [
         f"{name} {chosen[name]:.3g}"
-        for name in ("alpha", "relax")
+        for name in ("price", "alpha", "relax")
         if chosen.get(name) and (name, chosen[name]) != ("relax", 1.0)
     ]
     if strengths and values["given"] and len(_tried(estimator, "alpha")) > 1:
@@ -225,6 +257,8 @@ def _what(trained: Trained, values: dict[str, Any]) -> str:
         return f"{plural(count, 'expert')}, {how}"
     if values["use"] == "tasks":
         return f"{plural(len(estimator.tasks_), 'task')} in {plural(count, 'group')}, {how}"
+    if values["factors"]:
+        return f"{factors_in_words(estimator)}, {how}"
     text = plural(n_features, "feature")
     if n_features == 1:
         return text

@@ -21,7 +21,7 @@ _OWN = {
     for module, names in {
         "estimators.columns.factors": "Factor FactorColumns FactorLevels",
         "estimators.columns.transformers": (
-            "DateToDays FilledText LevelEncoder MissingFlag WordsOfColumn WrittenDates "
+            "DateToDays FilledText LevelEncoder LevelText MissingFlag WordsOfColumn WrittenDates "
             "WrittenNumbers"
         ),
         "estimators.features.models": "FeatureClusterClassifier FeatureClusterRegressor",

@@ -114,7 +114,9 @@ CATALOGUE = (
         files=(reviews.REPACKED, reviews.ORIGINAL),
         options="--text review --drop critic",
     ),
-    _public("rent", "2053 flats in Munich", "rentm", tables.RENT, "--category area"),
+    _public(
+        "rent", "2053 flats in Munich", "rentm", tables.RENT, "--category area --ordinal rooms"
+    ),
     _public("meatspec", "215 spectra of meat, with its fat", "fat", tables.MEATSPEC),
     _public("tone", "150 trials of two kinds", "tuned", tables.TONE, "--samples"),
     _public("cheese", "5555 sales of cheese at 88 retailers", "log_volume", tables.CHEESE),

@@ -1,6 +1,7 @@
 """``clustruct fit``: a model from a table."""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +15,27 @@ from clustruct.cli.options import (
     non_negative,
     nonzero,
     output,
+    price,
     share,
     strength,
     whole,
 )
 
 if TYPE_CHECKING:
+    from clustruct.cli.preparing.factors import FactorOptions
     from clustruct.cli.preparing.problems import Problem, Wanted
     from clustruct.cli.preparing.training import Trained
     from clustruct.cli.reading.scratch import Scratch
 
 
+FACTOR_OPTIONS = ("category", "ordinal", "monotone", "cyclic", "bins")
+METAVARS = {
+    "date-format": "COL=FORMAT",
+    "ordinal": "COL[=A,B,C]",
+    "monotone": "COL[=increasing]",
+    "cyclic": "COL[=A,B,C]",
+    "bins": "COL=10",
+}
 MOST_COLUMNS = 40  # shown, of those that are read
 # Parameters of losses, as the losses themselves know them; they are not loaded for the help.
 LOSS_PARAMETERS = {
@@ -50,7 +61,8 @@ def add(commands: Any) -> None:
         "zcat big.csv.gz | clustruct fit - --format csv --target y",
         "clustruct fit trips/ --target fare --out-of-core yes",
         "clustruct fit X.npy --target y.npy",
-        "clustruct fit policies.csv --target nclaims --exposure years",
+        "clustruct fit policies.csv --target nclaims --loss poisson --exposure years "
+        "--category postcode --ordinal age --monotone bonus",
     )
     add_table_options(parser)
     parser.add_argument(
@@ -92,16 +104,29 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         ("columns", "use these only"),
         ("drop", "leave these out"),
         ("text", "these are text: TF-IDF of their words"),
-        ("category", "these are categories"),
+        ("category", "these are categories, whose levels are fused among themselves"),
+        (
+            "ordinal",
+            "their levels have an order, and only neighbours are fused: sorted, or as given",
+        ),
+        ("monotone", "the same, and effects rise or fall along the order: found out, or as given"),
+        ("cyclic", "their levels go round, as the hours of a day: the last is next to the first"),
+        ("bins", "numbers to cut into bins, so many or at these edges, which are levels in order"),
         ("number", "these are numbers"),
         ("date", "these are dates"),
         ("date-format", "how the dates of a column are written, such as 'sold=%%d/%%m/%%Y'"),
         ("decimal-comma", "these are numbers such as 1.234,5 or 3,50"),
     ):
-        metavar = "COL=FORMAT" if name == "date-format" else "COL"
+        metavar = METAVARS.get(name, "COL")
         columns.add_argument(
             f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
         )
+    columns.add_argument(
+        "--min-weight",
+        type=non_negative,
+        metavar="W",
+        help="least weight of a group of levels: rows, or the sum of their --weights (default: 0)",
+    )
     columns.add_argument("--weights", metavar="COL", help="weights of the rows")
     offset = columns.add_mutually_exclusive_group()
     offset.add_argument("--offset", metavar="COL", help="numbers to add to the scores of the rows")
@@ -131,6 +156,13 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         type=clusters,
         metavar="auto|5|2:15",
         help="number of groups, or those to choose from (default: auto)",
+    )
+    search.add_argument(
+        "--price",
+        type=price,
+        metavar="auto|P",
+        help="what a further group of levels has to lower the objective by (default: auto, where "
+        "there are factors and no --clusters)",
     )
     search.add_argument(
         "--best",
@@ -208,6 +240,7 @@ def _fit(
         _loss_parameters(args),
         args.seed,
         args.best,
+        args.price,
     )
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
@@ -264,9 +297,9 @@ def _read(
 
 
 def _wanted(args: argparse.Namespace) -> "Wanted":
-    from clustruct.cli.preparing.offsets import OffsetColumn
     from clustruct.cli.preparing.problems import Wanted
     from clustruct.cli.preparing.styles import check_date_form
+    from clustruct.cli.preparing.targets import OffsetColumn
 
     kinds: dict[str, str] = {}
     for kind in ("text", "category", "number", "date"):
@@ -292,7 +325,31 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
         styles=styles,
         missing=args.missing,
         offset=offset and OffsetColumn(offset, bool(args.exposure), styles.get(offset, "")),
+        factors=_factor_options(args, kinds),
     )
+
+
+def _factor_options(args: argparse.Namespace, kinds: Mapping[str, str]) -> "FactorOptions":
+    """What the options say about factors."""
+    from clustruct.cli.preparing.factors import factor_options
+
+    others = ("--tasks", args.tasks), ("--samples", args.use == "samples")
+    reasons = [f"{option} groups {option[2:]}, and no levels." for option, given in others if given]
+    if args.nonzero:
+        reasons.append(f"--nonzero {args.nonzero} is for features, and not for levels.")
+    found = factor_options(
+        {option: getattr(args, option) for option in FACTOR_OPTIONS},
+        min_weight=args.min_weight,
+        price=args.price is not None,
+        excluded_by=next(iter(reasons), ""),
+    )
+    for name, kind in kinds.items():
+        if kind == "text" and name in found.kinds:
+            raise BadUsage(
+                f"--text {name} and {found.options.get(name, '--category')} {name} cannot both be "
+                "meant: words are no levels. Name it once."
+            )
+    return found
 
 
 def _claim(kinds: dict[str, str], name: str, kind: str, option: str) -> None:

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from clustruct.cli.messages import did_you_mean, in_percent, listed
 from clustruct.cli.preparing.styles import Written, date_words, first_of, other_way_round
 from clustruct.cli.reading.tables import pandas
+from clustruct.estimators.columns.factors import Factor
 from clustruct.estimators.columns.written import ISO, read_dates, read_numbers
 
 KINDS = ("number", "category", "text", "date")
+ORDERED = "ordered"  # what a column is wished to be whose values have an order, whatever they are
 LEFT_OUT = "left out"
 # A column with so many numbers among its values is one of numbers with something wrong in it.
 MOSTLY = 0.8
@@ -54,6 +56,8 @@ class Column:
     levels: tuple[str, ...] = ()  # its values, in order, if there are two at most
     has_rare: bool = False  # whether some of its values are too rare to be levels of a category
     remark: str = ""  # what the user should know or decide
+    factor: Factor | None = None  # how its levels share weights, if it is a factor
+    finds_direction: bool = False  # whether the fit finds out if a monotone factor rises or falls
 
     @property
     def used(self) -> bool:
@@ -114,6 +118,7 @@ def recognise(
             continue
         style = (styles or {}).get(name)
         kind, reason = (seen.kind, "") if seen.kind else _kind(look, seen, source)
+        kind = look.ordered_kind if kind == ORDERED else kind
         seen = replace(seen, kind=kind, reason=reason)
         if kind in ("number", "date"):
             seen = replace(seen, style=look.style(kind) if style is None else style)
@@ -194,6 +199,20 @@ class _Look:
         if types.is_bool_dtype(self.dtype) or types.is_numeric_dtype(self.dtype):
             return "number"
         return "category" if isinstance(self.dtype, pandas().CategoricalDtype) else ""
+
+    @property
+    def ordered_kind(self) -> str:
+        """The kind of values that have an order: numbers, dates or else levels in words."""
+        if self.kind_of_type:
+            return self.kind_of_type
+        if self.written.are_numbers and not self.are_codes:
+            return "number"
+        return "date" if self.written.are_dates else "category"
+
+    @property
+    def are_codes(self) -> bool:
+        """Whether values such as 01200 would lose their zeros as numbers."""
+        return self.written.has_leading_zeros and not self.written.numbers.best
 
     def _look_at(self, values: Any) -> None:
         """Values that are text: whether they are numbers, dates or words."""
@@ -305,7 +324,7 @@ def _kind(look: _Look, column: Column, source: str) -> tuple[str, str]:
     if look.kind_of_type:
         return look.kind_of_type, ""
     written = look.written
-    are_codes = written.has_leading_zeros and not written.numbers.best
+    are_codes = look.are_codes
     if written.are_numbers and not are_codes:
         return "number", ""
     if written.are_dates:

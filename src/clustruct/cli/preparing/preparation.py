@@ -4,7 +4,8 @@ Numbers and dates (as days) are filled with the median and scaled to mean 0 and 
 weight is then what a deviation of its column changes, which is what makes weights of different
 columns comparable enough to be shared. Categories become columns of zeros and ones, text becomes
 TF-IDF. A category with two levels is one column of zeros and ones, as is what tells where numbers
-are missing; weights of these are shared with each other and with no others.
+are missing; weights of these are shared with each other and with no others. Factors stay columns of
+levels, and what is made is a frame.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ from clustruct.estimators.columns.transformers import (
     DateToDays,
     FilledText,
     LevelEncoder,
+    LevelText,
     MissingFlag,
     WordsOfColumn,
     WrittenDates,
@@ -56,6 +58,8 @@ def how(column: Column, scale: str, missing: str) -> str:
     """What is done to a column, in words."""
     if not column.used:
         return column.reason
+    if column.factor is not None:
+        return _how_factor(column)
     if column.kind == "text":
         return "TF-IDF of its words"
     if column.kind == "category":
@@ -73,6 +77,19 @@ def how(column: Column, scale: str, missing: str) -> str:
         example = read_numbers(pandas().Series([column.example]), column.style)[0]
         steps.insert(0, f"read as {example:.12g}")
     return ", ".join(steps)
+
+
+def _how_factor(column: Column) -> str:
+    """What becomes of a factor."""
+    factor = column.factor
+    assert factor is not None
+    kind = "monotone" if column.finds_direction else factor.learnt_kind
+    missing = f", one of them missing ({in_percent(column.share_missing)})"
+    levels = f"{column.n_distinct + bool(column.n_missing)} levels"
+    if factor.bins is not None:
+        count = factor.bins if isinstance(factor.bins, int) else len(factor.bins) + 1
+        levels, missing = f"{count} bins", f", and missing ({in_percent(column.share_missing)})"
+    return f"{kind} factor: {levels}{missing if column.n_missing else ''}"
 
 
 def _how_levels(column: Column) -> str:
@@ -179,7 +196,8 @@ def _parts(
     columns: Sequence[Column], scale: str, missing: str, n_rows: int
 ) -> tuple[list[tuple[str, Any, Any]], bool]:
     """What is done to which columns, and whether zeros are left out of the matrix."""
-    of_kind = {kind: [c for c in columns if c.kind == kind] for kind in KINDS}
+    factors = [column for column in columns if column.factor is not None]
+    of_kind = {kind: [c for c in columns if c.kind == kind and c.factor is None] for kind in KINDS}
     levels = sum(min(column.n_distinct, MOST_LEVELS) for column in of_kind["category"])
     sparse = bool(of_kind["text"]) or levels > DENSE_LEVELS
     parts: list[tuple[str, Any, Any]] = []
@@ -189,6 +207,8 @@ def _parts(
         taken = {NUMBERS, STEPS, *(part[0] for part in parts)}
         parts.append((title if title not in taken else f"{title} ({len(parts)})", step, [name]))
 
+    for column in factors:
+        add(column.name, _level_reader(column), column.name)
     for kind, title in (("number", NUMBERS), ("date", "dates")):
         for style in sorted({column.style for column in of_kind[kind]}):
             names = [column.name for column in of_kind[kind] if column.style == style]
@@ -225,6 +245,23 @@ def _reader(kind: str, style: str) -> list[Any]:
     if kind == "date":
         return [WrittenDates(style) if style not in ("", ISO) else DateToDays()]
     return [WrittenNumbers(style)] if style else []
+
+
+def _level_reader(column: Column) -> Any:
+    """What makes levels of the values of a factor: numbers as they are, all else as text."""
+    if column.kind == "number":
+        return WrittenNumbers(column.style) if column.style else "passthrough"
+    return LevelText((column.style or ISO) if column.kind == "date" else "")
+
+
+def factors_in(transformer: Any, columns: Sequence[Column]) -> dict[str, Column]:
+    """The factors, by the names that they have in the frame which a fitted transformer makes."""
+    by_name = {column.name: column for column in columns if column.factor is not None}
+    made, found = transformer.get_feature_names_out(), {}
+    for title, _, names in transformer.transformers_:
+        if len(names) == 1 and (column := by_name.pop(names[0], None)) is not None:
+            found[str(made[transformer.output_indices_[title].start])] = column
+    return found
 
 
 def _assembled(parts: Sequence[tuple[str, Any, Any]], sparse: bool) -> ColumnTransformer:

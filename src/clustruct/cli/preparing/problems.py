@@ -16,9 +16,14 @@ from clustruct.cli.preparing.columns import (
     find,
     recognise,
 )
+from clustruct.cli.preparing.factors import FactorOptions, with_factors
 from clustruct.cli.preparing.large import LargeColumns, LargeFrame
-from clustruct.cli.preparing.offsets import OffsetColumn
-from clustruct.cli.preparing.targets import Target, recognise_target, with_target
+from clustruct.cli.preparing.targets import (
+    OffsetColumn,
+    Target,
+    recognise_target,
+    with_target,
+)
 from clustruct.cli.reading.streams import Source
 from clustruct.cli.reading.tables import pandas, read_sparse
 
@@ -40,6 +45,7 @@ class Wanted:
     tasks: str | None = None  # column of the tasks
     offset: OffsetColumn | None = None
     missing: str = "impute"  # "impute" or "refuse"
+    factors: FactorOptions = field(default_factory=FactorOptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +106,12 @@ def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Pro
     left_out |= target.left_out
     names = [column for column in wanted.only or frame.columns if column not in roles]
     n_left_out = sum(left_out.values())
-    columns = recognise(frame, names, dict(wanted.kinds), source, wanted.styles, n_left_out)
+    wishes = {**wanted.factors.looks, **wanted.kinds}
+    columns = recognise(frame, names, wishes, source, wanted.styles, n_left_out)
+    columns, told = with_factors(columns, frame, wanted.factors, target, source)
     remarks = [f"{source}, {remark}" for remark in _remarks(target, columns)]
+    if told:
+        remarks.append(f"{source}: {told}")
     used = [column for column in columns if column.used]
     if not used:
         raise ValueError(
@@ -165,7 +175,17 @@ def _check_names(frame: Any, wanted: Wanted, source: str) -> set[str]:
             find(frame, name, source, option)
     for name, kind in wanted.kinds.items():
         find(frame, name, source, f"--{kind}")
-    return {*named, *wanted.drop}
+    roles = {*named, *wanted.drop}
+    for name, option in wanted.factors.options.items():
+        find(frame, name, source, option)
+        if name in roles or (wanted.only and name not in wanted.only):
+            role = next((other for other, role in options.items() if role == name), "")
+            role = role or ("--drop" if name in wanted.drop else "--columns without it")
+            raise BadUsage(
+                f"{option} {name} and {role} cannot both be meant: a factor is a column to predict "
+                "from. Leave one of the two out."
+            )
+    return roles
 
 
 def _weights(frame: Any, name: str, source: str) -> NDArray[np.float64]:
@@ -194,7 +214,7 @@ def read_sparse_problem(source: Source, wanted: Wanted) -> Problem:
     """Read a libsvm file, which has no names and so nothing to choose from."""
     name = source.name
     named = (wanted.target, wanted.weights, wanted.tasks, wanted.only, wanted.drop, wanted.kinds)
-    if any(named) or wanted.offset is not None:
+    if any(named) or wanted.factors.asked or wanted.offset is not None:
         raise BadUsage(
             f"{name} is libsvm, whose columns have no names: the target is {LABEL}. Leave "
             "out options that name columns."

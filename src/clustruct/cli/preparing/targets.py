@@ -1,4 +1,4 @@
-"""What is to be predicted: numbers or classes, told from the values."""
+"""What is to be predicted: numbers or classes, told from the values; and the column of offsets."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,8 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clustruct._typing import Floats
 from clustruct.cli.messages import listed
-from clustruct.cli.preparing.columns import FEW, MOSTLY, as_texts, infinite_number, text_in_a_number
+from clustruct.cli.preparing.columns import (
+    FEW,
+    MOSTLY,
+    as_kind,
+    as_texts,
+    check_missing,
+    infinite_number,
+    text_in_a_number,
+)
 from clustruct.cli.preparing.styles import Written, first_of
 from clustruct.cli.reading.tables import pandas
 from clustruct.estimators.columns.written import read_numbers
@@ -156,3 +165,38 @@ def _no_number(source: str, name: str, series: Any, style: str) -> str:
     wrong = text[numbers.isna()] if numbers.isna().any() else text
     otherwise = ", or give --classification if it names classes"
     return text_in_a_number(source, name, first_of(wrong), len(wrong), otherwise)
+
+
+@dataclass(frozen=True)
+class OffsetColumn:
+    """A column with an offset for each row, or with an exposure."""
+
+    name: str
+    is_exposure: bool
+    style: str = ""  # how its numbers are written, as `Column.style`
+
+    @property
+    def option(self) -> str:
+        """The option that names it."""
+        return "--exposure" if self.is_exposure else "--offset"
+
+    @property
+    def in_words(self) -> str:
+        """What is added to the scores."""
+        return f"the logarithm of {self.name}" if self.is_exposure else self.name
+
+    def values(self, frame: Any, source: str) -> Floats:
+        """What is added to the score of each row."""
+        check_missing(frame, [self.name], source, self.option)
+        numbers = as_kind(frame[self.name], "number", source, self.style)
+        values: Floats = numbers.to_numpy(dtype=np.float64)
+        if not self.is_exposure:
+            return values
+        bad = numbers.index[values <= 0.0]
+        if len(bad):
+            where = listed((index + 1 for index in bad), most=3)
+            raise ValueError(
+                f"{source}, column {self.name!r}: exposures must be above 0, and those of "
+                f"{len(bad)} rows ({where}) are not. Mend them, or leave these rows out."
+            )
+        return np.log(values)

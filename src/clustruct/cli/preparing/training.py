@@ -1,6 +1,7 @@
 """Fitting: hold rows out, prepare columns, choose and fit the model, see how well it does."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from tempfile import gettempdir
 from typing import Any, NamedTuple
 
@@ -15,8 +16,15 @@ from clustruct._typing import Indices
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
+from clustruct.cli.preparing.columns import Column
+from clustruct.cli.preparing.factors import Direction, find_directions
 from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
-from clustruct.cli.preparing.preparation import blocks_of, fit_columns, fit_columns_apart
+from clustruct.cli.preparing.preparation import (
+    blocks_of,
+    factors_in,
+    fit_columns,
+    fit_columns_apart,
+)
 from clustruct.cli.preparing.problems import Problem
 from clustruct.cli.reading.scratch import Scratch, size_in_words
 from clustruct.cli.reading.tables import sparse_names
@@ -43,6 +51,8 @@ class Trained:
     feature_names: list[str]  # of its columns
     data: Data  # rows fitted to
     comparison: Comparison | None  # scores on the rows held out
+    # Which way monotone factors go, where that was found and not given
+    directions: Mapping[str, Direction] = field(default_factory=dict)
 
     @property
     def estimator(self) -> Any:
@@ -76,7 +86,7 @@ def train(
             f"clustruct: the words of {problem.source} take {size_in_words(scratch.bytes_on_disk)} "
             f"in {gettempdir()} until the end; the variable TMPDIR names another folder."
         )
-    estimator = _fit(problem, settings, console, fitted, ready)
+    estimator, directions = _fit(problem, settings, console, fitted, ready)
     if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
     before = [] if ready.steps is None else [("columns", ready.steps)]
@@ -85,28 +95,36 @@ def train(
     if held.size:
         with console.progress("comparing with other models"):
             held_out = _data(problem, _drawn(problem, held, seed))
+            matrix = None if ready.factors else ready.shown  # rivals take no levels
             comparison = compare(
-                model, ready.data, held_out, seed=seed, matrix=ready.shown, n_fitted=fitted.size
+                model, ready.data, held_out, seed=seed, matrix=matrix, n_fitted=fitted.size
             )
-    return Trained(model, ready.shown, ready.names, ready.data, comparison)
+    names = ready.names if not ready.factors else estimator.factors_.weight_names
+    return Trained(model, ready.shown, names, ready.data, comparison, directions)
 
 
 def _fit(
     problem: Problem, settings: Settings, console: Console, rows: Indices, ready: "_Ready"
-) -> Any:
-    """The last step, fitted to what is made of some rows."""
+) -> tuple[Any, dict[str, Direction]]:
+    """The last step, fitted to what is made of some rows, and the directions that it took."""
     y, shape = problem.target.values[rows], ready.matrix.shape
     tasks = None if problem.tasks is None else problem.tasks[rows]
     n_tasks = None if tasks is None else np.unique(tasks).size
-    estimator = choose_model(settings, problem.target.kind, shape, y, ready.blocks, n_tasks)
+    kind = problem.target.kind
     routed: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
     if problem.weights is not None:
         routed["sample_weight"] = problem.weights[rows]
     if problem.offset is not None:
         routed["offset"] = problem.offset[rows]
+    factors = {name: c.factor for name, c in ready.factors.items() if c.factor is not None}
+    sought = [name for name, column in ready.factors.items() if column.finds_direction]
+    with console.progress("finding directions"):
+        found = find_directions(ready.matrix, y, routed, factors, sought, settings, kind)
+    factors |= {name: replace(factors[name], kind=way.kind) for name, way in found.items()}
+    estimator = choose_model(settings, kind, shape, y, ready.blocks, n_tasks, factors)
     text = f"fitting {shape[0]} rows of {shape[1]} features"
     with console.progress(text) as tell, reporting_to(tell):
-        return estimator.fit(ready.matrix, y, **routed)
+        return estimator.fit(ready.matrix, y, **routed), found
 
 
 def _split(problem: Problem, test_size: float, seed: int) -> tuple[Indices, Indices]:
@@ -150,6 +168,7 @@ class _Ready(NamedTuple):
     matrix: Any
     data: Data
     shown: Any
+    factors: Mapping[str, Column] = {}  # by their names in the matrix, which is a frame then
 
 
 def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Ready:
@@ -157,8 +176,9 @@ def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Read
     data = _data(problem, rows)
     if problem.base is None:
         steps = fit_columns(data.X, problem.used, scale, missing, problem.source)
-        matrix = steps.transform(data.X)
-        return _Ready(steps, _names(steps), blocks_of(steps), matrix, data, matrix)
+        matrix, factors = steps.transform(data.X), factors_in(steps, problem.used)
+        blocks = None if factors else blocks_of(steps)
+        return _Ready(steps, _names(steps), blocks, matrix, data, matrix, factors)
     names = sparse_names(problem.base, data.X.shape[1])
     scaler = SPARSE_SCALERS[scale]
     steps = None if scaler is None else clone(scaler).fit(data.X)

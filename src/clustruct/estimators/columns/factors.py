@@ -235,6 +235,11 @@ class FactorColumns:
         sizes = [len(each.levels) for each in self.factors]
         return FactorDesign(codes, sizes, self._numbers(columns), shares)
 
+    def unknown(self, X: Any) -> dict[str, NDArray[np.bool_]]:
+        """For each factor, the rows of new data whose level is unknown."""
+        columns = columns_of(X, self.names)
+        return {f.name: f.codes(columns[f.place]) == len(f.levels) for f in self.factors}
+
     def _numbers(self, columns: Sequence[Column]) -> Floats:
         """The numeric columns, side by side."""
         numbers = np.empty((len(columns[0].values), len(self.numeric)))

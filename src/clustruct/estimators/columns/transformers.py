@@ -5,6 +5,7 @@ vectorizers; and they hold no functions, so that model files can hold them. Feat
 a part of a column are called ``column: part``, such as ``sex: male`` or ``age: missing``.
 """
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
@@ -25,6 +26,8 @@ from sklearn.utils.validation import (
 from clustruct.estimators.columns.written import ISO, read_dates, read_numbers
 
 SECONDS = 86_400.0
+# A whole number that was written as one with a fraction, as columns with missing values are.
+WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
 
 
 class _ColumnTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -92,6 +95,33 @@ class WrittenNumbers(_ColumnTransform):
         """Read numbers, or text; what is neither is missing."""
         columns = [read_numbers(column, self.decimal) for column in self._columns(X)]
         return np.column_stack(columns)
+
+
+class LevelText(_ColumnTransform):
+    """Levels of categories as text, the same whatever the type of the column that holds them.
+
+    Whole numbers have no fraction: 1000, 1000.0 and "1000" are one level, and "01200" stays as it
+    is. Dates of a form, as `WrittenDates` takes it, are written in the order of ISO 8601, which
+    sorts them. Missing values stay missing.
+
+    Examples
+    --------
+    >>> from clustruct.estimators.columns.transformers import LevelText
+    >>> LevelText().fit_transform([[1000.0], ["1000"], ["01200"]]).ravel().tolist()
+    ['1000', '1000', '01200']
+    >>> LevelText("%d.%m.%Y").fit_transform([["24.9.2023"]]).tolist()
+    [['2023-09-24']]
+    """
+
+    def __init__(self, form: str = "") -> None:
+        self.form = form
+
+    def transform(self, X: Any) -> NDArray[np.object_]:
+        """Write the levels; what is no date of the form is missing."""
+        made = np.empty((len(X), self.n_features_in_), dtype=object)
+        for place, column in enumerate(self._columns(X)):
+            made[:, place] = _level_texts(read_dates(column, self.form) if self.form else column)
+        return made
 
 
 class _PartsOfColumns:
@@ -187,6 +217,22 @@ def _days(column: Any) -> NDArray[np.float64]:
         values = np.array(dates, dtype="datetime64[us]")
     seconds = values.astype("datetime64[us]").astype(np.float64) / 1e6
     return np.where(np.isnat(values), np.nan, seconds / SECONDS)
+
+
+def _level_texts(column: Any) -> NDArray[np.object_]:
+    """The values of a column as text, each distinct one written once; NaN where missing."""
+    import pandas as pd
+
+    codes, values = pd.factorize(pd.Series(column))
+    texts = np.array([*map(_level_text, values), np.nan], dtype=object)
+    return texts[codes]  # the code of missing values, -1, finds the last
+
+
+def _level_text(value: Any) -> str:
+    text = str(value)
+    if WHOLE.fullmatch(text):
+        return text[:-2]
+    return text.removesuffix(" 00:00:00") if hasattr(value, "isoformat") else text
 
 
 def _with_none(values: Iterable[Any]) -> list[Any]:
