@@ -711,13 +711,36 @@ class _Partition:
 
         Nor may more features be outside the zero group than permitted.
         """
-        left: cython.Py_ssize_t = self.labels.shape[0] - self.sizes[self.zero]
-        left += (p == self.zero) + (o == self.zero) - (q == self.zero) - (r == self.zero)
-        if self.n_nonzero >= 0 and left > self.n_nonzero:
+        if self.n_nonzero >= 0:
+            if self.labels.shape[0] - self._size_after(self.zero, p, q, o, r) > self.n_nonzero:
+                return False
+        if p != self.zero and self._size_after(p, p, q, o, r) < 1:
             return False
-        if p != self.zero and self.sizes[p] - 1 - (o == p) + (q == p) + (r == p) < 1:
-            return False
-        return o == self.zero or self.sizes[o] - 1 - (o == p) + (q == o) + (r == o) >= 1
+        return o == self.zero or self._size_after(o, p, q, o, r) >= 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _size_after(
+        self,
+        group: cython.Py_ssize_t,
+        p: cython.Py_ssize_t,
+        q: cython.Py_ssize_t,
+        o: cython.Py_ssize_t,
+        r: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """The size of a group after moves from ``p`` to ``q`` and from ``o`` to ``r``."""
+        size: cython.Py_ssize_t = self.sizes[group]
+        if p == group:
+            size -= 1
+        if o == group:
+            size -= 1
+        if q == group:
+            size += 1
+        if r == group:
+            size += 1
+        return size
 
     @cython.cfunc
     @cython.nogil

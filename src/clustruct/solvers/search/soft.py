@@ -43,10 +43,11 @@ class SearchSettings:
     # Annealing starts and ends at these multiples of 2 f / d, where f is the value of the
     # partition: about where it melts, and where it is frozen.
     temperatures: tuple[float, float] = (5.0, 0.3)
-    # Number of partitions made of each good one by merging and splitting groups; in every fourth
-    # a single feature is split off.
+    # Number of partitions made of each good one by merging and splitting groups. In this many of
+    # those made of the best ones, a single feature is split off.
     n_regrouped: int = 32
     n_ejected: int = 8
+    n_ejecting: int = 4
     # Partitions of a family that is crossed, and generations in a turn.
     n_parents: int = 3
     n_generations: int = 10
@@ -238,9 +239,10 @@ def _candidates(
             if exhausted or pool.is_settled or len(pool.labels) < SETTINGS.n_parents:
                 break
             yield *_crossed(problem, passing, pool, effort.n_crossed, rng), CROSSING
-        for row in pool.labels:
+        for rank, row in enumerate(pool.labels):
             # Many of them may end in one place, which says little: they do not count.
-            yield _regrouped(problem, row, rng), -np.inf, REGROUPING
+            n_ejected = SETTINGS.n_ejected if rank < SETTINGS.n_ejecting else 0
+            yield _regrouped(problem, row, n_ejected, rng), -np.inf, REGROUPING
         if effort.in_pairs and problem.partners.size:
             pool.add_pairs()
         labels, values = pool.labels, pool.values
@@ -273,11 +275,14 @@ def _crossed(
     return labels, pool.values[parents].min(axis=1)
 
 
-def _regrouped(problem: PartitionProblem, labels: Labels, rng: np.random.Generator) -> Labels:
+def _regrouped(
+    problem: PartitionProblem, labels: Labels, n_ejected: int, rng: np.random.Generator
+) -> Labels:
     """Partitions in which a group joins the nearest one and another one is split.
 
     Single moves cannot reach them. The groups are those of two random features; the split follows
-    the signs of the residuals along their main direction, or takes a single feature out.
+    the signs of the residuals along their main direction. In the first `n_ejected` of them it takes
+    a single feature out instead.
     """
     first, last = problem.ranges
     centers, residuals = problem.centers(labels), problem.residuals(labels)
@@ -291,7 +296,7 @@ def _regrouped(problem: PartitionProblem, labels: Labels, rng: np.random.Generat
         distances = np.square(centers[begin:end] - centers[group]).sum(axis=1)
         distances[group - begin] = np.inf
         row[labels == group] = begin + distances.argmin()
-        if number < SETTINGS.n_ejected:
+        if number < n_ejected:
             features = np.flatnonzero((first == begin) & (row >= 0))
             row[_loneliest(problem, row, features, rng)] = group
             continue
