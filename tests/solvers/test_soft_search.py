@@ -58,7 +58,7 @@ def test_best_of_all_partitions(limits, n_outputs, n_samples):
 @pytest.mark.parametrize("correlation", [0.0, 0.7])
 def test_planted_partition_from_as_many_samples_as_features(correlation, alpha):
     problem, weights, labels = planted(1, n=100, correlation=correlation, alpha=alpha)
-    found = search(problem, np.random.default_rng(0))
+    found = search(problem, np.random.default_rng(0), effort=Effort(n_turns=1))
     assert np.linalg.norm(weights_of(problem, found.labels)[:, 0] - weights) < 1.0
     assert found.value <= value_of(problem, labels) * (1 + 1e-9)
 

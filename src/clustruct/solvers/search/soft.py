@@ -12,8 +12,8 @@ features with an exact refit (`PartitionProblem.descend`):
 
 They take turns, until the best partition was found over and over again. That alone says little:
 starts of one route share a bias and may well agree on a poor optimum. So the best partition also
-has to stand out, nearer than the others to the value without groups, or two routes have to find it
-often.
+has to stand out, much nearer than the others to the value without groups, or two routes have to
+find it.
 """
 
 import time
@@ -44,7 +44,8 @@ class SearchSettings:
     # partition: about where it melts, and where it is frozen.
     temperatures: tuple[float, float] = (5.0, 0.3)
     # Number of partitions made of each good one by merging and splitting groups. In this many of
-    # those made of the best ones, a single feature is split off.
+    # those made of each of the few best ones, a single feature is split off. A search that is
+    # settled regroups only these few.
     n_regrouped: int = 32
     n_ejected: int = 8
     n_ejecting: int = 4
@@ -69,7 +70,8 @@ class Effort:
     n_starts: starts of message passing in a turn.
     n_annealed: partitions annealed in a turn: the best of all and the next best of its starts.
     n_sweeps: sweeps over the features while a partition is annealed.
-    n_repeats: the search is over when the best partition has been found this often.
+    n_repeats: the search is over when the best partition has been found this often, and stands out
+        or was found by two routes half as often each.
     n_crossed: families that are crossed in a generation.
     in_pairs: whether correlated features are moved in pairs as well.
     time_limit: seconds after which the search ends, and until which it goes on; None for no limit.
@@ -166,7 +168,9 @@ class _Pool:
     def is_settled(self) -> bool:
         """Whether the best partition has been found often enough, or fits exactly.
 
-        Crossing does not count here: it begins where other routes ended.
+        Starts of one route share a bias. So it also has to stand out from the others, or two routes
+        must have found it half as often each. Crossing does not count: it begins where other
+        routes ended.
         """
         best, often = self.values[0], self._n_repeats
         if best <= self._margin:
@@ -174,8 +178,8 @@ class _Pool:
         excess = self.values - self._problem.floor
         stands_out = excess[0] < SETTINGS.outstanding * np.median(excess)
         counts = [n for route, n in self.routes.items() if route != CROSSING]
-        agreeing = sum(n >= often for n in counts)
-        return bool(agreeing > 1 or (stands_out and sum(counts) >= often))
+        agreeing = sum(n >= 0.5 * often for n in counts)
+        return bool(sum(counts) >= often and (agreeing > 1 or stands_out))
 
     def add(self, labels: Labels, origin: Floats | float, route: str) -> None:
         """Polish partitions and keep the good ones.
@@ -185,9 +189,9 @@ class _Pool:
         """
         self._keep(labels, self._problem.descend(labels), origin, route)
 
-    def add_pairs(self) -> None:
-        """Polish the partitions by moves of pairs; none of them counts as found again."""
-        labels = self.labels.copy()
+    def add_pairs(self, n_best: int) -> None:
+        """Polish the best partitions by moves of pairs; none of them counts as found again."""
+        labels = self.labels[:n_best].copy()
         self._keep(labels, self._problem.descend(labels, in_pairs=True), -np.inf, ANNEALING)
 
     def _keep(self, labels: Labels, explained: Floats, origin: Floats | float, route: str) -> None:
@@ -239,12 +243,13 @@ def _candidates(
             if exhausted or pool.is_settled or len(pool.labels) < SETTINGS.n_parents:
                 break
             yield *_crossed(problem, passing, pool, effort.n_crossed, rng), CROSSING
-        for rank, row in enumerate(pool.labels):
+        n_regrouped = SETTINGS.n_ejecting if pool.is_settled else len(pool.labels)
+        for rank, row in enumerate(pool.labels[:n_regrouped]):
             # Many of them may end in one place, which says little: they do not count.
             n_ejected = SETTINGS.n_ejected if rank < SETTINGS.n_ejecting else 0
             yield _regrouped(problem, row, n_ejected, rng), -np.inf, REGROUPING
         if effort.in_pairs and problem.partners.size:
-            pool.add_pairs()
+            pool.add_pairs(1 if pool.is_settled else len(pool.labels))
         labels, values = pool.labels, pool.values
         for begin in range(0, len(labels), SETTINGS.chunk):
             if pool.is_settled:
