@@ -92,6 +92,89 @@ def test_no_permitted_move_explains_more(seed):
         assert explained(normal, moment, other, n_groups) <= value * (1 + 1e-9) + 1e-12
 
 
+def everyone_else(d):
+    """All others as partners of each feature."""
+    return np.array([[i for i in range(d) if i != j] for j in range(d)], dtype=np.intp)
+
+
+def pairs_moved(labels, first, last, n_nonzero):
+    """All permitted partitions in which two features changed groups and none became empty."""
+    zero = [-1] if n_nonzero >= 0 else []
+    groups = set(labels[labels >= 0])
+    for j, i in itertools.combinations(range(labels.size), 2):
+        for q in [*range(first[j], last[j]), *zero]:
+            for r in [*range(first[i], last[i]), *zero]:
+                other = labels.copy()
+                other[j], other[i] = q, r
+                kept = groups <= set(other)
+                if kept and (n_nonzero < 0 or np.sum(other >= 0) <= n_nonzero):
+                    yield other
+
+
+@pytest.mark.parametrize("seed", cases(60))
+def test_no_permitted_move_of_two_features_explains_more(seed):
+    normal, moment, first, last, n_groups, n_nonzero, start = random_problem(seed)
+    # Correlated columns, so that there is something to gain.
+    mix = np.tril(np.full_like(normal, 0.9))
+    normal, moment = mix @ normal @ mix.T, mix @ moment
+    labels = start[None].copy()
+    problem = normal, moment, first, last, n_groups, n_nonzero
+    (value,) = descend(*problem, labels, SWEEPS, everyone_else(len(start)))
+    (labels,) = labels
+    assert value == pytest.approx(explained(normal, moment, labels, n_groups), rel=1e-9)
+    assert np.all((labels == -1) | ((first <= labels) & (labels < last)))
+    for other in pairs_moved(labels, first, last, n_nonzero):
+        assert explained(normal, moment, other, n_groups) <= value * (1 + 1e-8) + 1e-12
+
+
+def drawn(options, temperature, uniform):
+    """The option that a number chooses, by the objectives of the options."""
+    names, costs = list(options), np.array(list(options.values()))
+    chances = np.exp(-(costs - costs.min()) / temperature)
+    place = np.searchsorted(np.cumsum(chances), uniform * chances.sum(), side="right")
+    return names[min(int(place), len(names) - 1)]
+
+
+@pytest.mark.parametrize("seed", cases(20))
+def test_annealed_pairs_are_drawn_by_the_objective_itself(seed):
+    rng = np.random.default_rng(seed)
+    d, n_groups, n_sweeps = 6, 3, 5
+    normal, moment = quadratic(rng, d, n_outputs=1 + seed % 2)
+    start = np.arange(d) % n_groups
+    temperatures = np.geomspace(1.0, 0.1, n_sweeps)
+    alone, paired = rng.random((2, n_sweeps, d))
+    partners = everyone_else(d)[:, :3].copy()
+    partners[0, 1] = -1
+    labels = start.copy()
+    problem = normal, moment, *anywhere(d, n_groups), n_groups, -1
+    anneal(*problem, labels, temperatures, alone, partners, paired)
+
+    expected = start.copy()
+
+    def cost(centers, changes):
+        moved = expected.copy()
+        moved[list(changes)] = list(changes.values())
+        w = centers[moved]
+        full = set(moved) == set(range(n_groups))
+        return 0.5 * np.sum(w * (normal @ w)) - np.sum(moment * w) if full else np.inf
+
+    for sweep, temperature in enumerate(temperatures):
+        members = np.equal.outer(expected, np.arange(n_groups)).astype(float)
+        centers = np.linalg.solve(members.T @ normal @ members, members.T @ moment)
+        for j in range(d):
+            options = {q: cost(centers, {j: q}) for q in range(n_groups)}
+            if np.isfinite(list(options.values())).all():  # the last of a group stays
+                expected[j] = drawn(options, temperature, alone[sweep, j])
+        for j in range(d if sweep % 3 == 0 else 0):
+            place, uniform = divmod(3 * paired[sweep // 3, j], 1.0)
+            i = partners[j, int(place)]
+            if i >= 0:
+                choices = itertools.product(range(n_groups), repeat=2)
+                options = {(q, r): cost(centers, {j: q, i: r}) for q, r in choices}
+                expected[j], expected[i] = drawn(options, temperature, uniform)
+    assert labels.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("seed", cases(20))
 @pytest.mark.parametrize("n_nonzero", [-1, 4])
 def test_best_of_many_starts_is_the_best_of_all_partitions(seed, n_nonzero):

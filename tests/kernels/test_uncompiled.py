@@ -59,6 +59,12 @@ for n_nonzero in (-1, 12):
     found[f"descent, {n_nonzero}"] = bits(reassign.descend(*problem, labels, 50), *labels)
     reassign.anneal(*problem, wandering, np.geomspace(9.0, 0.01, 40), rng.random((40, 30)))
     found[f"annealing, {n_nonzero}"] = bits(wandering)
+    partners = (np.arange(30)[:, None] + np.array([1, 2])) % 30
+    chances, temperatures = rng.random((2, 9, 30)), np.geomspace(9.0, 0.01, 9)
+    reassign.anneal(*problem, wandering, temperatures, chances[0], partners, chances[1])
+    paired = wandering[None].copy()
+    explained = reassign.descend(*problem, paired, 50, partners)
+    found[f"pairs, {n_nonzero}"] = bits(wandering, explained, *paired)
 linear, weights = rng.standard_normal(20), rng.uniform(0.1, 2.0, 20)
 explained, labels = anchored.best_groups(linear, weights, 2, 5)
 found["anchored"] = bits(explained, labels)
@@ -88,6 +94,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 164
+    assert len(compiled) == 166
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

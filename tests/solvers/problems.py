@@ -36,6 +36,18 @@ def planted(seed, n, d=100, n_clusters=5, correlation=0.0, noise=0.5, alpha=1e-4
     return Planted(quadratic(x, y, n_clusters, alpha), values[labels], labels)
 
 
+def planted_blocks(seed, n=75, d=100, n_clusters=5, n_blocks=5, correlation=0.8, noise=0.5):
+    """The same with blocks of correlated columns that have nothing to do with the groups."""
+    rng = np.random.default_rng([seed, n, d])
+    values = rng.uniform(-15.0, 15.0, n_clusters)
+    labels = rng.integers(0, n_clusters, d)
+    shared = rng.standard_normal((n, n_blocks))[:, rng.permutation(d) % n_blocks]
+    own = rng.standard_normal((n, d))
+    x = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
+    y = x @ values[labels] + noise * rng.standard_normal(n)
+    return Planted(quadratic(x, y, n_clusters), values[labels], labels)
+
+
 def weights_of(problem, labels):
     """The weights that go with labels, (d, K)."""
     return np.where(labels[:, None] >= 0, problem.centers(labels)[labels], 0.0)

@@ -38,6 +38,31 @@ def test_mean_weights_far_from_zero():
     assert min(np.abs(weights_of(problem, row)[:, 0] - weights).max() for row in found) < 0.2
 
 
+def test_crossing_keeps_what_partitions_agree_on():
+    rng = np.random.default_rng(0)
+    problem, weights, _ = planted(1, n=75)
+    # A third of the weights is wrong in each of three parents, not the same third.
+    wrong = rng.random((16, 3, 100)) < 0.3
+    parents = np.where(wrong, rng.choice(weights, (16, 3, 100)), weights)[..., None]
+    levels = np.broadcast_to(np.unique(weights)[:, None], (16, 5, 1))
+    labels = MessagePassing(problem).cross(parents, levels, rng)
+    problem.descend(labels)
+    errors = [np.linalg.norm(weights_of(problem, row)[:, 0] - weights) for row in labels]
+    assert np.mean(np.array(errors) < 1.0) > 0.6
+
+
+@pytest.mark.parametrize("n_nonzero", [None, 7])
+def test_labels_of_crossed_partitions_are_permitted(n_nonzero):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((10, 12)), rng.standard_normal((10, 2))
+    first, last = np.repeat([0, 3, 4], 4), np.repeat([3, 4, 8], 4)
+    problem = quadratic(x, y, 8, first=first, last=last, n_nonzero=n_nonzero)
+    parents, levels = rng.standard_normal((20, 2, 12, 2)), rng.standard_normal((20, 8, 2))
+    parents[:5, 1] = parents[:5, 0]  # without any variance
+    labels = MessagePassing(problem).cross(parents, levels, rng)
+    assert all(permitted(problem, row) for row in labels)
+
+
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("n_nonzero", [None, 0, 1, 7, 12, 99])
 def test_labels_are_permitted(n_outputs, n_nonzero):

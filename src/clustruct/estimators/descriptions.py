@@ -107,7 +107,7 @@ init : {"auto", "greedy", "zeros"} or array-like
     Where ``"pg"`` begins: at the weights without constraint ("auto" or "greedy"), at zero, or at
     given weights, shaped as `coef_`.
 n_init : "auto" or int
-    Number of starts of ``"pg"`` and ``"soft"``.
+    Number of starts of ``"pg"``, and of message passing in each turn of ``"soft"``.
 """
 
 FEATURE_SEARCH = """

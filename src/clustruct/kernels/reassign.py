@@ -47,6 +47,10 @@ LEAST_GAIN = cython.declare(cython.double, 1e-12)
 TRUSTED = cython.declare(cython.double, 1e3)
 # The logarithm of a chance that need not be computed.
 NEVER = cython.declare(cython.double, -40.0)
+# Pairs are drawn in every so many sweeps: a draw of a pair takes as long as five of one feature.
+PAIRED = cython.declare(cython.Py_ssize_t, 3)
+# Partners of features that move alone.
+NOBODY = np.empty((0, 0), dtype=np.intp)
 
 
 def descend(
@@ -58,8 +62,9 @@ def descend(
     n_nonzero: cython.Py_ssize_t,
     labels: cython.Py_ssize_t[:, ::1],
     max_sweeps: cython.Py_ssize_t,
+    partners=None,
 ):
-    """Move single features, from many starts, until no move explains more.
+    """Move single features, from many starts, until no move explains more; then pairs.
 
     Parameters
     ----------
@@ -77,6 +82,9 @@ def descend(
         The starts, -1 for the zero group; changed in place.
     max_sweeps : int
         Most rounds over all features, for each start.
+    partners : ndarray of intp, shape (d, m), optional
+        For each feature those with which it moves together where single moves explain no more, -1
+        for none; never itself.
 
     Returns
     -------
@@ -86,11 +94,12 @@ def descend(
     explained_array = np.empty(labels.shape[0])
     explained: cython.double[::1] = explained_array
     partition: _Partition = _Partition(normal, moment, first, last, n_groups, n_nonzero)
+    mates: cython.Py_ssize_t[:, ::1] = NOBODY if partners is None else partners
     with cython.nogil:
         for row in range(labels.shape[0]):
             partition._read(labels[row])
             explained[row] = partition.explained
-            partition._descend(max_sweeps)
+            partition._descend(max_sweeps, mates)
             # The running sums have drifted: what counts is the figure from the labels.
             partition._gather()
             if partition.explained > explained[row]:
@@ -109,11 +118,15 @@ def anneal(
     labels: cython.Py_ssize_t[::1],
     temperatures: cython.double[::1],
     uniforms: cython.double[:, ::1],
+    partners=None,
+    pair_uniforms=None,
 ):
-    """Draw the group of every feature once at each temperature, in turn.
+    """Draw the group of every feature once at each temperature, in turn; at some also of pairs.
 
-    ``V`` is held in each such sweep, and refitted before it. A group that would change the
-    objective by ``e`` is drawn with a chance proportional to ``exp(-e / temperature)``.
+    ``V`` is held in each such sweep, and refitted before it. Groups that would change the
+    objective by ``e`` are drawn with a chance proportional to ``exp(-e / temperature)``. Where
+    columns are correlated, the move of a feature costs much that the opposite move of a partner
+    gives back: pairs still move where single features are frozen.
 
     Parameters
     ----------
@@ -124,9 +137,16 @@ def anneal(
     temperatures : ndarray of float64, shape (t,)
         Positive, in the units of the objective.
     uniforms : ndarray of float64, shape (t, d)
-        Random numbers from [0, 1), one for each draw.
+        Random numbers from [0, 1), one for each draw of a feature.
+    partners : ndarray of intp, shape (d, m), optional
+        For each feature those of which one is drawn together with it, -1 for none; never itself.
+    pair_uniforms : ndarray of float64, shape (t, d) or less
+        Random numbers from [0, 1), one for each pair, a row for every third temperature; needed if
+        there are partners.
     """
     partition: _Partition = _Partition(normal, moment, first, last, n_groups, n_nonzero)
+    mates: cython.Py_ssize_t[:, ::1] = NOBODY if partners is None else partners
+    chances: cython.double[:, ::1] = uniforms if pair_uniforms is None else pair_uniforms
     with cython.nogil:
         partition._read(labels)
         for sweep in range(temperatures.shape[0]):
@@ -134,6 +154,14 @@ def anneal(
             partition._refresh_residuals()
             for j in range(labels.shape[0]):
                 partition._draw(j, temperatures[sweep], uniforms[sweep, j])
+            if mates.shape[1] == 0 or sweep % PAIRED != 0:
+                continue
+            for j in range(labels.shape[0]):
+                # The whole part of the scaled number chooses the partner, the rest is uniform.
+                uniform = mates.shape[1] * chances[sweep // PAIRED, j]
+                m = cython.cast(cython.Py_ssize_t, uniform)
+                if mates[j, m] >= 0:
+                    partition._draw_pair(j, mates[j, m], temperatures[sweep], uniform - m)
         partition._write(labels)
 
 
@@ -164,8 +192,9 @@ class _Partition:
     rr: cython.double
     # Residuals ``(C - A W)'``: up to date for the feature looked at, and for all in draws.
     residuals: cython.double[:, ::1]
-    # Work space.
+    # Work space: of a feature's groups, and of those of a pair.
     spare: cython.double[::1]
+    joint: cython.double[:, ::1]
 
     def __init__(self, normal, moment, first, last, n_groups, n_nonzero):
         d, n_outputs = moment.shape[0], moment.shape[1]
@@ -186,6 +215,7 @@ class _Partition:
         self.h = np.empty(n_groups)
         self.pull = np.zeros(n_groups + 1)
         self.spare = np.empty(n_groups + 1)
+        self.joint = np.empty((n_groups + 1, n_groups + 1))
         self.residuals = np.empty((n_outputs, d))
 
     @cython.cfunc
@@ -292,8 +322,12 @@ class _Partition:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _descend(self, max_sweeps: cython.Py_ssize_t) -> cython.void:
-        """Sweep over the features while that explains more."""
+    def _descend(
+        self,
+        max_sweeps: cython.Py_ssize_t,
+        mates: cython.Py_ssize_t[:, ::1],
+    ) -> cython.void:
+        """Sweep over the features while that explains more, and over pairs where it does not."""
         for _ in range(max_sweeps):
             moved = False
             before = self.explained
@@ -302,6 +336,11 @@ class _Partition:
             if not moved:
                 for j in range(self.labels.shape[0]):
                     moved |= self._exchange(j, LEAST_GAIN * before)
+            if not moved:
+                for j in range(self.labels.shape[0]):
+                    for m in range(mates.shape[1]):
+                        if mates[j, m] >= 0:
+                            moved |= self._improve_pair(j, mates[j, m], LEAST_GAIN * before)
             self._refit()
             # Gains that are not there any more after a refit were rounding.
             if not moved or self.explained <= before:
@@ -382,6 +421,50 @@ class _Partition:
         self._look_at(best)
         self._move(best, self.zero, target)
         return best != j
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _improve_pair(
+        self, j: cython.Py_ssize_t, i: cython.Py_ssize_t, least: cython.double
+    ) -> cython.bint:
+        """Move two features where they gain most together, if that is more than ``least``.
+
+        The gain is that of the first move, which is made, and that of the second after it.
+        """
+        p: cython.Py_ssize_t = self.labels[j]
+        o: cython.Py_ssize_t = self.labels[i]
+        best: cython.Py_ssize_t = p
+        target: cython.Py_ssize_t = o
+        before: cython.double = self.explained
+        filled: cython.bint
+        for c in range(self.first[j], self._end(j)):
+            q = self._choice(j, c)
+            if q == p:
+                continue
+            self._look_at(j)
+            self._move(j, p, q)
+            change = self.explained - before
+            self._look_at(i)
+            for b in range(self.first[i], self._end(i)):
+                r = self._choice(i, b)
+                # The first feature is in ``q`` already; what it left must not stay empty.
+                filled = p == self.zero or r == p or self.sizes[p] > 0
+                if r != o and filled and self._may_pair(q, q, o, r):
+                    gain = change + self._gain(i, o, r)
+                    if gain > least:
+                        least = gain
+                        best = q
+                        target = r
+            self._look_at(j)
+            self._move(j, q, p)
+        if best == p:
+            return False
+        self._look_at(j)
+        self._move(j, p, best)
+        self._look_at(i)
+        self._move(i, o, target)
+        return True
 
     @cython.cfunc
     @cython.nogil
@@ -528,7 +611,14 @@ class _Partition:
         p: cython.Py_ssize_t = self.labels[j]
         if self._is_bound(p):
             return
-        q = self._pick(j, p, temperature, uniform)
+        self._shift(j, self._pick(j, p, temperature, uniform))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _shift(self, j: cython.Py_ssize_t, q: cython.Py_ssize_t) -> cython.void:
+        """Move a feature to a group while the centres are held."""
+        p: cython.Py_ssize_t = self.labels[j]
         if q == p:
             return
         self._relabel(j, p, q)
@@ -536,6 +626,121 @@ class _Partition:
             change = self.centers[q, k] - self.centers[p, k]
             for i in range(self.labels.shape[0]):
                 self.residuals[k, i] -= change * self.normal[j, i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _draw_pair(
+        self,
+        j: cython.Py_ssize_t,
+        i: cython.Py_ssize_t,
+        temperature: cython.double,
+        uniform: cython.double,
+    ) -> cython.void:
+        """Draw the groups of two features together while the centres are held.
+
+        With the changes of their weights ``s`` and ``t`` they gain what each gains alone, less
+        ``A_ji s't``.
+        """
+        p: cython.Py_ssize_t = self.labels[j]
+        o: cython.Py_ssize_t = self.labels[i]
+        top: cython.double = 0.0
+        total: cython.double = 0.0
+        for c in range(self.first[i], self._end(i)):
+            self.spare[self._choice(i, c)] = self._held_gain(i, o, self._choice(i, c))
+        for c in range(self.first[j], self._end(j)):
+            q = self._choice(j, c)
+            alone = self._held_gain(j, p, q)
+            for b in range(self.first[i], self._end(i)):
+                r = self._choice(i, b)
+                if self._may_pair(p, q, o, r):
+                    self.joint[q, r] = alone + self.spare[r] - self._overlap(j, p, q, i, o, r)
+                    top = max(top, self.joint[q, r])
+                else:
+                    self.joint[q, r] = -1.0 / GRAIN
+        for c in range(self.first[j], self._end(j)):
+            q = self._choice(j, c)
+            for b in range(self.first[i], self._end(i)):
+                r = self._choice(i, b)
+                alone = (self.joint[q, r] - top) / temperature
+                self.joint[q, r] = exp(alone) if alone > NEVER else 0.0
+                total += self.joint[q, r]
+        uniform *= total
+        for c in range(self.first[j], self._end(j)):
+            q = self._choice(j, c)
+            for b in range(self.first[i], self._end(i)):
+                r = self._choice(i, b)
+                uniform -= self.joint[q, r]
+                if uniform < 0.0:
+                    self._shift(j, q)
+                    self._shift(i, r)
+                    return
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _overlap(
+        self,
+        j: cython.Py_ssize_t,
+        p: cython.Py_ssize_t,
+        q: cython.Py_ssize_t,
+        i: cython.Py_ssize_t,
+        o: cython.Py_ssize_t,
+        r: cython.Py_ssize_t,
+    ) -> cython.double:
+        """``A_ji s't`` for moves of ``j`` from ``p`` to ``q`` and of ``i`` from ``o`` to ``r``."""
+        product: cython.double = 0.0
+        for k in range(self.moment.shape[1]):
+            change = self.centers[q, k] - self.centers[p, k]
+            product += change * (self.centers[r, k] - self.centers[o, k])
+        return self.normal[j, i] * product
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _may_pair(
+        self,
+        p: cython.Py_ssize_t,
+        q: cython.Py_ssize_t,
+        o: cython.Py_ssize_t,
+        r: cython.Py_ssize_t,
+    ) -> cython.bint:
+        """Whether moves from ``p`` to ``q`` and from ``o`` to ``r`` empty no group.
+
+        Nor may more features be outside the zero group than permitted.
+        """
+        if self.n_nonzero >= 0:
+            if self.labels.shape[0] - self._size_after(self.zero, p, q, o, r) > self.n_nonzero:
+                return False
+        if p != self.zero and self._size_after(p, p, q, o, r) < 1:
+            return False
+        return o == self.zero or self._size_after(o, p, q, o, r) >= 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _size_after(
+        self,
+        group: cython.Py_ssize_t,
+        p: cython.Py_ssize_t,
+        q: cython.Py_ssize_t,
+        o: cython.Py_ssize_t,
+        r: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """The size of a group after moves from ``p`` to ``q`` and from ``o`` to ``r``."""
+        size: cython.Py_ssize_t = self.sizes[group]
+        if p == group:
+            size -= 1
+        if o == group:
+            size -= 1
+        if q == group:
+            size += 1
+        if r == group:
+            size += 1
+        return size
 
     @cython.cfunc
     @cython.nogil

@@ -364,7 +364,8 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
     """
     if _is_swept(problem):
         return _bcd(problem)
-    attempts = _pg(problem)
+    # All options are those of the search.
+    attempts = _pg(replace(problem, options={}))
     best = best_attempt(attempts).solution.point
     least = problem.objective.least
     size = best.value - least if np.isfinite(least) else abs(best.value)
@@ -390,13 +391,13 @@ RECIPES: Mapping[str, Callable[[FeatureProblem], list[Attempt]]] = {
 
 # Options that `solver_options` may hold for each solver.
 OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "auto": (),
+    "auto": ("time_limit",),
     "bcd": (),
     "greedy": ("refit",),
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
     "cgpg": ("step", "refit", "longest", "shortest", "shrink"),
-    "soft": ("n_turns", "n_annealed", "n_sweeps", "n_repeats"),
+    "soft": ("n_turns", "n_annealed", "n_sweeps", "n_repeats", "time_limit"),
 }
 
 
@@ -463,7 +464,8 @@ def _search(problem: FeatureProblem, start: Floats) -> Attempt:
     effort = _effort(problem, places.n_groups)
     soft = Soft(problem.objective, places, effort=effort, rng=problem.rng)
     searched = drive(soft, problem.budget)
-    return Attempt("soft", (searched, _descend(problem, searched.solution.point.W, {})))
+    runs = (searched, _descend(problem, searched.solution.point.W, {}))
+    return Attempt("soft", runs, remark="" if soft.found is None else soft.found.in_words)
 
 
 def _places(problem: FeatureProblem, start: Floats) -> Places | None:
@@ -476,11 +478,14 @@ def _effort(problem: FeatureProblem, n_groups: int) -> Effort:
     """Effort of the search: less where moves cost more, so that it takes about a second."""
     n_features, n_outputs = problem.objective.shape
     ease = min(1.0, SETTINGS.easy_moves / (n_features * n_groups * n_outputs))
+    quadratic = problem.objective.quadratic
     settings = {
-        "n_turns": Effort.n_turns if ease == 1.0 and problem.objective.quadratic else 1,
+        "n_turns": Effort.n_turns if ease == 1.0 and quadratic else 1,
         "n_starts": problem.n_starts or max(16, int(Effort.n_starts * ease**2)),
         "n_annealed": max(2, int(Effort.n_annealed * ease)),
         "n_sweeps": max(50, int(Effort.n_sweeps * ease)),
+        "n_crossed": max(16, int(Effort.n_crossed * ease**2)) if quadratic else 0,
+        "in_pairs": quadratic,
     }
     return Effort(**{**settings, **problem.options})
 

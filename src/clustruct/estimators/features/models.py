@@ -58,13 +58,18 @@ class FeatureClusterRegressor(RegressorMixin, NumberLosses, FeatureCluster):
     ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation,
     for squared loss (option ``step="classic"`` or ``"line_search"``), and ``"cgpg"`` continues it
     with ``"pg"``. ``"soft"`` searches from many starts, for up to two thousand
-    features. ``"bcd"`` is block coordinate descent over factors. ``"auto"`` tries what suits the
-    problem and keeps the best.
+    features (options ``n_turns``, ``n_annealed``, ``n_sweeps``, ``n_repeats``, ``time_limit``).
+    ``"bcd"`` is block coordinate descent over factors. ``"auto"`` tries what suits the problem and
+    keeps the best.
+
+    The option ``time_limit`` of ``"soft"`` and ``"auto"`` is in seconds: the search for groups goes
+    on until the best ones have been found often enough, or that time is over. ``status_.message``
+    says how often they were found, and by which routes.
 
     With `prove` the groups found are where branch and bound begins. It stops when no grouping can
     be better, when `callback` returns True, or after ``max_nodes`` nodes (1000) or ``time_limit``
-    seconds (no limit), which are options of every solver then. Nodes are iterations of the solver
-    "proof" for `verbose` and `callback`; their step is the relative gap.
+    seconds (no limit), which are options of every solver then and limit the proof only. Nodes are
+    iterations of the solver "proof" for `verbose` and `callback`; their step is the relative gap.
 
     Examples
     --------

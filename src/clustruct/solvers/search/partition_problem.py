@@ -10,6 +10,12 @@ from clustruct.kernels import reassign
 
 # Far more sweeps than a descent takes: it stops by itself.
 MAX_SWEEPS = 200
+# Ridge over the mean variance of the columns, where without it a matrix might have no inverse.
+GRAIN = 1e-10
+# Pairs of features are moved together where their columns have at least this correlation, each
+# feature with at most so many others. Below it pairs gain little over single features.
+CORRELATED = 0.4
+N_PARTNERS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +59,44 @@ class PartitionProblem:
         last[:] = self.n_clusters if self.last is None else self.last
         return first, last
 
-    def descend(self, labels: Labels) -> Floats:
+    def descend(self, labels: Labels, *, in_pairs: bool = False) -> Floats:
         """Improve partitions, one a row, in place; return how much each explains then."""
-        explained: Floats = reassign.descend(*self._arguments, labels, MAX_SWEEPS)
+        partners = self.partners if in_pairs else None
+        explained: Floats = reassign.descend(*self._arguments, labels, MAX_SWEEPS, partners)
         return explained
 
-    def anneal(self, labels: Labels, temperatures: Floats, rng: np.random.Generator) -> None:
+    def anneal(
+        self,
+        labels: Labels,
+        temperatures: Floats,
+        rng: np.random.Generator,
+        *,
+        in_pairs: bool = False,
+    ) -> None:
         """Anneal one partition in place, a sweep at each temperature."""
-        uniforms = rng.random((len(temperatures), self.n_features))
-        reassign.anneal(*self._arguments, labels, temperatures, uniforms)
+        shape = (len(temperatures), self.n_features)
+        pairs = (self.partners, rng.random(shape)) if in_pairs else ()
+        reassign.anneal(*self._arguments, labels, temperatures, rng.random(shape), *pairs)
+
+    @cached_property
+    def floor(self) -> float:
+        """The value without groups, below which no partition is."""
+        normal, moment = self._arguments[:2]
+        # A grain of ridge, for columns that depend on each other.
+        size = np.trace(normal) / self.n_features
+        solved = np.linalg.solve(normal + GRAIN * size * np.eye(self.n_features), moment)
+        return 0.5 * float(self.constant - np.vdot(moment, solved))
+
+    @cached_property
+    def partners(self) -> Labels:
+        """For each feature those correlated with it, the most correlated first, -1 for none."""
+        size = np.sqrt(np.maximum(np.diagonal(self.gram), np.finfo(np.float64).tiny))
+        nearness = np.abs(self.gram) / size / size[:, None]
+        np.fill_diagonal(nearness, 0.0)
+        order = np.argsort(-nearness, axis=1, kind="stable")[:, :N_PARTNERS].astype(np.intp)
+        order[np.take_along_axis(nearness, order, axis=1) < CORRELATED] = -1
+        # As few columns as the feature with most partners needs: none if all are independent.
+        return np.ascontiguousarray(order[:, (order >= 0).any(axis=0)])
 
     def centers(self, labels: Labels) -> Floats:
         """The best weights of the groups of one partition, (n_clusters, K)."""

@@ -1,23 +1,30 @@
 """Search for the best groups of features, also with fewer samples than features.
 
-Two ways lead to new partitions, and all that they find is polished by moves of single features with
-an exact refit (`PartitionProblem.descend`):
+Several *routes* lead to new partitions, and all that they find is polished by moves of single
+features with an exact refit (`PartitionProblem.descend`):
 
+* random partitions, which are good enough if there are many samples;
 * message passing from random levels, which often lands on the best partition, or near it;
-* changes to the best of these partitions, which lead from near it to it: groups are merged and
-  split, and partitions are annealed.
+* message passing from the mean of a few good partitions, which keeps what they agree on;
+* changes to the best partitions, which lead from near the best to it: groups are merged and split,
+  single features get a group of their own, and partitions are annealed, correlated features in
+  pairs.
 
-They take turns. Among the many local optima of a hard problem the best one stands out by being
-found over and over again, from starts that have nothing in common: then the search is over.
+They take turns, until the best partition was found over and over again. That alone says little:
+starts of one route share a bias and may well agree on a poor optimum. So the best partition also
+has to stand out, much nearer than the others to the value without groups, or two routes have to
+find it.
 """
 
+import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Floats, Indices, Labels
 from clustruct.grouping.constraints import Places
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
@@ -36,8 +43,18 @@ class SearchSettings:
     # Annealing starts and ends at these multiples of 2 f / d, where f is the value of the
     # partition: about where it melts, and where it is frozen.
     temperatures: tuple[float, float] = (5.0, 0.3)
-    # Number of partitions made of each good one by merging and splitting groups.
+    # Number of partitions made of each good one by merging and splitting groups. In this many of
+    # those made of each of the few best ones, a single feature is split off. A search that is
+    # settled regroups only these few.
     n_regrouped: int = 32
+    n_ejected: int = 8
+    n_ejecting: int = 4
+    # Partitions of a family that is crossed, and generations in a turn.
+    n_parents: int = 3
+    n_generations: int = 10
+    # The best partition stands out if its distance from the value without groups is below this
+    # share of the median distance.
+    outstanding: float = 0.5
     # Number of partitions annealed between two checks whether the search is over.
     chunk: int = 8
 
@@ -49,25 +66,57 @@ SETTINGS = SearchSettings()
 class Effort:
     """How long to search; the options of ``solver="soft"``.
 
-    n_turns: how often message passing and annealing take turns.
+    n_turns: how often message passing and annealing take turns; not a limit with a time limit.
     n_starts: starts of message passing in a turn.
     n_annealed: partitions annealed in a turn: the best of all and the next best of its starts.
     n_sweeps: sweeps over the features while a partition is annealed.
-    n_repeats: the search is over when the best partition has been found this often.
+    n_repeats: the search is over when the best partition has been found this often, and stands out
+        or was found by two routes half as often each.
+    n_crossed: families that are crossed in a generation.
+    in_pairs: whether correlated features are moved in pairs as well.
+    time_limit: seconds after which the search ends, and until which it goes on; None for no limit.
     """
 
-    n_turns: int = 4
+    n_turns: int = 5
     n_starts: int = 512
     n_annealed: int = 32
     n_sweeps: int = 600
     n_repeats: int = 10
+    n_crossed: int = 128
+    in_pairs: bool = True
+    time_limit: float | None = None
+
+
+# The routes, as the status names them. Partitions by the last one do not count as found again:
+# many of them end in one place.
+START, RANDOM, PASSING = "the start", "random starts", "message passing"
+CROSSING, ANNEALING, REGROUPING = "crossing", "annealing", "merging and splitting"
+N_ROUTES = 5
 
 
 class Found(NamedTuple):
-    """The best partition: its labels (-1 for the zero group) and its value."""
+    """The best partition: its labels (-1 for the zero group), its value, and who found it.
+
+    finder: the route that found it first.
+    routes: how often each route found it, from partitions that were not the best themselves.
+    timed_out: whether the time limit ended the search.
+    """
 
     labels: Labels
     value: float
+    finder: str
+    routes: Counter[str]
+    timed_out: bool
+
+    @property
+    def in_words(self) -> str:
+        """How often the best partition was found, and by which routes."""
+        n_found = self.routes.total()
+        told = f"found once, by {self.finder}"
+        if n_found > 1:
+            names = ", ".join(sorted(self.routes))
+            told = f"found by {len(self.routes)} of {N_ROUTES} routes, {n_found} times: {names}"
+        return f"{told}; stopped by time_limit" if self.timed_out else told
 
 
 def search(
@@ -87,14 +136,19 @@ def search(
     from threadpoolctl import threadpool_limits
 
     effort = effort or Effort()
+    begin, timed_out = time.perf_counter(), False
     pool = _Pool(problem, effort)
     # One thread: with more, the order of the sums and so the last digits depend on their number.
     with threadpool_limits(1):
         if starts is not None:
-            pool.add(np.array(starts, dtype=np.intp, order="C"))
-        for labels, origin in _candidates(problem, pool, effort, rng):
-            pool.add(labels, origin)
-    return Found(pool.labels[0], max(float(pool.values[0]), 0.0))
+            pool.add(np.array(starts, dtype=np.intp, order="C"), np.inf, START)
+        for labels, origin, route in _candidates(problem, pool, effort, rng):
+            pool.add(labels, origin, route)
+            if effort.time_limit is not None and time.perf_counter() - begin > effort.time_limit:
+                timed_out = not pool.is_settled
+                break
+    value = max(float(pool.values[0]), 0.0)
+    return Found(pool.labels[0], value, pool.finder, pool.routes, timed_out)
 
 
 class _Pool:
@@ -104,30 +158,54 @@ class _Pool:
         self._problem = problem
         self._size = effort.n_annealed
         self._n_repeats = effort.n_repeats
-        self._n_hits = 0
+        self.finder = START
+        self.routes: Counter[str] = Counter()
         self._margin = SETTINGS.same * problem.constant
         self.labels: Labels = np.empty((0, problem.n_features), dtype=np.intp)
         self.values: Floats = np.empty(0)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the best partition has been found often enough, or fits exactly."""
-        return self._n_hits >= self._n_repeats or bool(self.values[0] <= self._margin)
+        """Whether the best partition has been found often enough, or fits exactly.
 
-    def add(self, labels: Labels, origin: Floats | float = np.inf) -> None:
+        Starts of one route share a bias. So it also has to stand out from the others, or two routes
+        must have found it half as often each. Crossing does not count: it begins where other
+        routes ended.
+        """
+        best, often = self.values[0], self._n_repeats
+        if best <= self._margin:
+            return True
+        excess = self.values - self._problem.floor
+        stands_out = excess[0] < SETTINGS.outstanding * np.median(excess)
+        counts = [n for route, n in self.routes.items() if route != CROSSING]
+        agreeing = sum(n >= 0.5 * often for n in counts)
+        return bool(sum(counts) >= often and (agreeing > 1 or stands_out))
+
+    def add(self, labels: Labels, origin: Floats | float, route: str) -> None:
         """Polish partitions and keep the good ones.
 
         ``origin`` holds the values of the partitions that these were made from: one made from the
         best does not count as finding the best again.
         """
-        values = 0.5 * self._problem.constant - self._problem.descend(labels)
+        self._keep(labels, self._problem.descend(labels), origin, route)
+
+    def add_pairs(self, n_best: int) -> None:
+        """Polish the best partitions by moves of pairs; none of them counts as found again."""
+        labels = self.labels[:n_best].copy()
+        self._keep(labels, self._problem.descend(labels, in_pairs=True), -np.inf, ANNEALING)
+
+    def _keep(self, labels: Labels, explained: Floats, origin: Floats | float, route: str) -> None:
+        """Keep the good ones of polished partitions, and count how often the best was found."""
+        values = 0.5 * self._problem.constant - explained
         least = values.min()
         if self.values.size and self.values[0] <= least + self._margin:
             least = self.values[0]
         else:
-            self._n_hits = 0
+            self.routes.clear()
+            self.finder = route
         found = (values <= least + self._margin) & (origin > least + self._margin)
-        self._n_hits += int(np.count_nonzero(found))
+        if found.any():
+            self.routes[route] += int(np.count_nonzero(found))
         labels = np.concatenate([self.labels, labels])
         values = np.concatenate([self.values, values])
         order = np.argsort(values, kind="stable")
@@ -142,53 +220,108 @@ class _Pool:
 
 def _candidates(
     problem: PartitionProblem, pool: _Pool, effort: Effort, rng: np.random.Generator
-) -> Iterator[tuple[Labels, Floats | float]]:
-    """Partitions worth polishing, and the values of those that they were made from."""
+) -> Iterator[tuple[Labels, Floats | float, str]]:
+    """Partitions worth polishing, the values of those that they were made from, and the route."""
     if not (problem.constant > 0 and np.trace(problem.gram) > 0):
         # The targets or the columns are constant: one partition is as good as another.
-        yield problem.random_labels(1, rng), np.inf
+        yield problem.random_labels(1, rng), np.inf, RANDOM
         return
     passing = MessagePassing(problem)
-    for _ in range(effort.n_turns):
+    turn = 0
+    while turn < effort.n_turns or (effort.time_limit is not None and effort.n_turns):
+        turn += 1
         # Cheap, and good enough if there are many samples.
-        yield problem.random_labels(passing.batch, rng), np.inf
+        yield problem.random_labels(passing.batch, rng), np.inf, RANDOM
         for begin in range(0, effort.n_starts, passing.batch):
-            yield passing.draw(min(passing.batch, effort.n_starts - begin), rng), np.inf
+            n_starts = min(passing.batch, effort.n_starts - begin)
+            yield passing.draw(n_starts, rng), np.inf, PASSING
             if pool.is_settled:
                 break
-        for row in pool.labels:
+        for _ in range(SETTINGS.n_generations if effort.n_crossed else 0):
+            # What crossing has found often it will find again.
+            exhausted = pool.routes[CROSSING] >= turn * effort.n_repeats
+            if exhausted or pool.is_settled or len(pool.labels) < SETTINGS.n_parents:
+                break
+            yield *_crossed(problem, passing, pool, effort.n_crossed, rng), CROSSING
+        n_regrouped = SETTINGS.n_ejecting if pool.is_settled else len(pool.labels)
+        for rank, row in enumerate(pool.labels[:n_regrouped]):
             # Many of them may end in one place, which says little: they do not count.
-            yield _regrouped(problem, row, rng), -np.inf
+            n_ejected = SETTINGS.n_ejected if rank < SETTINGS.n_ejecting else 0
+            yield _regrouped(problem, row, n_ejected, rng), -np.inf, REGROUPING
+        if effort.in_pairs and problem.partners.size:
+            pool.add_pairs(1 if pool.is_settled else len(pool.labels))
         labels, values = pool.labels, pool.values
         for begin in range(0, len(labels), SETTINGS.chunk):
             if pool.is_settled:
                 return
             chunk = slice(begin, begin + SETTINGS.chunk)
-            yield _annealed(problem, labels[chunk], values[chunk], effort, rng), values[chunk]
+            annealed = _annealed(problem, labels[chunk], values[chunk], effort, rng)
+            yield annealed, values[chunk], ANNEALING
         pool.forget()
 
 
-def _regrouped(problem: PartitionProblem, labels: Labels, rng: np.random.Generator) -> Labels:
+def _crossed(
+    problem: PartitionProblem,
+    passing: MessagePassing,
+    pool: _Pool,
+    n_families: int,
+    rng: np.random.Generator,
+) -> tuple[Labels, Floats]:
+    """What message passing finds from families of partitions, and the least value in each."""
+    parents = rng.integers(len(pool.labels), size=(n_families, SETTINGS.n_parents))
+    centers = np.stack([problem.centers(row) for row in pool.labels])
+    weights = np.stack(
+        [
+            np.where(row[:, None] >= 0, values[row], 0.0)
+            for row, values in zip(pool.labels, centers, strict=True)
+        ]
+    )
+    labels = passing.cross(weights[parents], centers[parents[:, 0]], rng)
+    return labels, pool.values[parents].min(axis=1)
+
+
+def _regrouped(
+    problem: PartitionProblem, labels: Labels, n_ejected: int, rng: np.random.Generator
+) -> Labels:
     """Partitions in which a group joins the nearest one and another one is split.
 
     Single moves cannot reach them. The groups are those of two random features; the split follows
-    the signs of the residuals along their main direction.
+    the signs of the residuals along their main direction. In the first `n_ejected` of them it takes
+    a single feature out instead.
     """
     first, last = problem.ranges
     centers, residuals = problem.centers(labels), problem.residuals(labels)
     regrouped = np.tile(labels, (SETTINGS.n_regrouped, 1))
-    features = rng.integers(problem.n_features, size=(SETTINGS.n_regrouped, 2))
-    for row, (joining, other) in zip(regrouped, features, strict=True):
+    pairs = rng.integers(problem.n_features, size=(SETTINGS.n_regrouped, 2))
+    for number, (joining, other) in enumerate(pairs):
+        row = regrouped[number]
         begin, end, group = first[joining], last[joining], labels[joining]
         if group < 0 or end - begin == 1 or not begin <= labels[other] < end:
             continue
         distances = np.square(centers[begin:end] - centers[group]).sum(axis=1)
         distances[group - begin] = np.inf
         row[labels == group] = begin + distances.argmin()
+        if number < n_ejected:
+            features = np.flatnonzero((first == begin) & (row >= 0))
+            row[_loneliest(problem, row, features, rng)] = group
+            continue
         split = np.flatnonzero(row == row[other])
         direction = np.linalg.svd(residuals[split], full_matrices=False)[2][0]
         row[split[residuals[split] @ direction > 0]] = group
     return regrouped
+
+
+def _loneliest(
+    problem: PartitionProblem, labels: Labels, features: Indices, rng: np.random.Generator
+) -> int:
+    """One of the features that gain most by a weight of their own, with the others held.
+
+    With the residual ``r`` and ``a = A_jj`` that is ``r'r / 2a``.
+    """
+    gains = np.square(problem.residuals(labels)[features]).sum(axis=1)
+    gains /= np.maximum(np.diagonal(problem.gram)[features], np.finfo(np.float64).tiny)
+    most = np.argsort(-gains, kind="stable")[: SETTINGS.n_ejected]
+    return int(rng.choice(features[most]))
 
 
 def _annealed(
@@ -202,7 +335,7 @@ def _annealed(
     labels = labels.copy()
     scale = np.geomspace(*SETTINGS.temperatures, effort.n_sweeps) * (2.0 / problem.n_features)
     for row, value in zip(labels, values, strict=True):
-        problem.anneal(row, value * scale, rng)
+        problem.anneal(row, value * scale, rng, in_pairs=effort.in_pairs)
     return labels
 
 
@@ -225,21 +358,27 @@ class Soft:
     effort: Effort
     rng: np.random.Generator
     tol: float = 1e-10
+    found: Found | None = field(default=None, init=False)  # by the last search
+    _begin: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         require(self.name, self.objective, ("quadratic_model", "refit"))
 
     def start(self) -> Grouped:
         """The groups of the start, refitted."""
+        self._begin = time.perf_counter()
         labels = self.places.labels
         point = self.objective.refit(labels, self.places.n_groups, self.tol)
         return Grouped(point, labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
         """Search the model at the current point. One search settles the squared loss."""
-        labels = search(
-            self._model(state.point), self.rng, effort=self.effort, starts=state.labels[None, :]
-        ).labels
+        effort, limit = self.effort, self.effort.time_limit
+        if limit is not None:
+            effort = replace(effort, time_limit=limit - (time.perf_counter() - self._begin))
+        model, starts = self._model(state.point), state.labels[None, :]
+        self.found = search(model, self.rng, effort=effort, starts=starts)
+        labels = self.found.labels
         point = self.objective.refit(labels, self.places.n_groups, self.tol)
         if not point.value < state.objective:
             return Grouped(state.point, state.labels, step=0.0, gain=0.0, done=True)
