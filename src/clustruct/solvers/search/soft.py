@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clustruct._threads import one_thread
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Places
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Grouped, Solution, gain_of, require
+from clustruct.solvers.projected_gradient import same_groups
 from clustruct.solvers.search.message_passing import MessagePassing
 from clustruct.solvers.search.partition_problem import PartitionProblem
 
@@ -83,13 +85,10 @@ def search(
 
     starts (m, d): partitions to improve on, such as the solutions of other solvers.
     """
-    # Imported here: only a search needs it, and it takes a while.
-    from threadpoolctl import threadpool_limits
-
     effort = effort or Effort()
     pool = _Pool(problem, effort)
     # One thread: with more, the order of the sums and so the last digits depend on their number.
-    with threadpool_limits(1):
+    with one_thread():
         if starts is not None:
             pool.add(np.array(starts, dtype=np.intp, order="C"))
         for labels, origin in _candidates(problem, pool, effort, rng):
@@ -214,6 +213,7 @@ class Soft:
     found are refitted with the loss itself and modelled anew, as long as the objective falls.
 
     places: the groups that the search has to improve, and those that each feature may be in.
+    known: the point of these groups with their best values, if it is known.
     tol: precision of the refit.
     """
 
@@ -224,6 +224,7 @@ class Soft:
     _: KW_ONLY
     effort: Effort
     rng: np.random.Generator
+    known: Point | None = None
     tol: float = 1e-10
 
     def __post_init__(self) -> None:
@@ -231,8 +232,9 @@ class Soft:
 
     def start(self) -> Grouped:
         """The groups of the start, refitted."""
-        labels = self.places.labels
-        point = self.objective.refit(labels, self.places.n_groups, self.tol)
+        labels, point = self.places.labels, self.known
+        if point is None:
+            point = self.objective.refit(labels, self.places.n_groups, self.tol)
         return Grouped(point, labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
@@ -240,7 +242,9 @@ class Soft:
         labels = search(
             self._model(state.point), self.rng, effort=self.effort, starts=state.labels[None, :]
         ).labels
-        point = self.objective.refit(labels, self.places.n_groups, self.tol)
+        point = state.point
+        if not same_groups(labels, state.labels):
+            point = self.objective.refit(labels, self.places.n_groups, self.tol)
         if not point.value < state.objective:
             return Grouped(state.point, state.labels, step=0.0, gain=0.0, done=True)
         gain = gain_of(state.objective, point.value)
