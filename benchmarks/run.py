@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import choosing
+import classes
 import costs
 import experts
 import factors
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Any] = {
     "recovery": recovery,
     "growth": growth,
     "choosing": choosing,
+    "classes": classes,
     "reviews": reviews,
     "experts": experts,
     "scale": scale,

@@ -76,8 +76,10 @@ def made(name, **more):
 
 def assert_same(one, other, tol=1e-8):
     assert one.best_params_ == other.best_params_
+    # Fits by passes that are only scored have values of four digits or more.
+    quick = tol if one.loss == "squared" else max(tol, 1e-4)
     np.testing.assert_allclose(
-        one.cv_results_.fold_scores, other.cv_results_.fold_scores, rtol=tol, atol=tol
+        one.cv_results_.fold_scores, other.cv_results_.fold_scores, rtol=quick, atol=quick
     )
     np.testing.assert_allclose(to_host(one.coef_), other.coef_, rtol=tol, atol=tol)
     np.testing.assert_allclose(to_host(one.intercept_), other.intercept_, rtol=tol, atol=tol)

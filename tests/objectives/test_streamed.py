@@ -84,8 +84,9 @@ def test_models_are_right_to_second_order(loss, fit_intercept):
         around = whole.around(W, settled)
         ahead, behind = (whole.gradient(whole.at(W + s * step * move)) for s in (1, -1))
         np.testing.assert_allclose(around.gradient, whole.gradient(settled), atol=1e-9)
+        # Intercepts are known to about 1e-9, which the step magnifies.
         np.testing.assert_allclose(
-            around.product(move), (ahead - behind) / (2 * step), rtol=1e-4, atol=1e-6
+            around.product(move), (ahead - behind) / (2 * step), rtol=1e-4, atol=5e-6
         )
 
 
@@ -98,7 +99,7 @@ def test_minima_agree_for_a_pass_a_step(loss, fit_intercept):
     read = pieces.read
     pieces.read = lambda *args: steps.append(args) or read(*args)
     found = pieces.minimum(1e-10)
-    np.testing.assert_allclose(found.W, expected.W, atol=1e-11)
+    np.testing.assert_allclose(found.W, expected.W, atol=1e-10)
     assert found.value == pytest.approx(expected.value, rel=1e-13)
     if found.W.shape[1] == 1:
         assert pieces.design.n_passes - before == len(steps)

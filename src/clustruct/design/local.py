@@ -62,6 +62,10 @@ class Operator(ABC):
     def moments(self, shares: Rows) -> tuple[Floats, Floats]:
         """Weighted mean and variance of each column."""
 
+    def dense_rows(self) -> Floats | None:
+        """``X`` in double precision, row by row, as kernels want it; None if it is another."""
+        return None
+
     def place(self, rows: Any) -> Rows:
         """Bring rows on the host, or attached ones, to where those of ``X`` are."""
         return rows
@@ -186,7 +190,9 @@ class PickingDesign(Design):
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.n_entries = n_entries
         self.dtype: Any = X.dtype
-        self.single = str(X.dtype).endswith("float32")
+        # Names of dtypes take NumPy longer than small products.
+        known = isinstance(X.dtype, np.dtype)
+        self.single = X.dtype == np.float32 if known else str(X.dtype).endswith("float32")
 
     def _zeros(self, *shape: int) -> Any:
         """Sums to begin with, where ``X`` is."""
@@ -286,6 +292,10 @@ class DenseDesign(LocalDesign):
         for rows in self._stretches():
             transposed += R[rows].T @ self._X[rows]
         return transposed.T
+
+    def dense_rows(self) -> Floats | None:
+        """The array, copied if it does not lie row by row; None in single precision."""
+        return None if self.single else np.ascontiguousarray(self._X)
 
     def _stretches(self) -> Iterator[slice]:
         """Rows that the nearer cache holds."""

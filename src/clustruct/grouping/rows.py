@@ -1,8 +1,8 @@
 """Grouping of the rows of a matrix by k-means (eq:kmeans), with or without a zero group.
 
-One column is grouped exactly by the kernels. With more, k-means is hard, and scikit-learn's k-means
-with several starts is used; with a limit on the number of nonzero rows as well, rows are exchanged
-until the distance stops falling.
+One column is grouped exactly by the kernels. With more, k-means is hard, and k-means with several
+starts is used, scikit-learn's if rows are many; with a limit on the number of nonzero rows as well,
+rows are exchanged until the distance stops falling.
 """
 
 import warnings
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from clustruct._typing import Floats, Labels
-from clustruct.kernels import kmeans1d, sparse1d
+from clustruct.kernels import COMPILED, kmeans1d, kmeans_rows, sparse1d
 from clustruct.kernels.sorting import scale_down
 
 # Exact k-means of numbers: from values, weights and a number of groups to labels, centres, sizes
@@ -23,8 +23,11 @@ Cluster = Callable[[Floats, Floats | None, int], tuple[Labels, Floats, Labels, f
 
 # Label of the zero group.
 ZERO = -1
-# Starts of k-means, which has local optima.
-N_STARTS = 10
+# Starts of k-means, which has local optima: of scikit-learn's, and of the quicker kernel's.
+N_STARTS, N_QUICK_STARTS = 10, 16
+# Entries of rows times groups up to which the kernel takes less time than scikit-learn, whose calls
+# take milliseconds and whose products are faster.
+FEW_PRODUCTS = 1 << 17
 # Far more exchanges than it takes: each lowers the distance.
 MAX_EXCHANGES = 100
 
@@ -119,9 +122,17 @@ def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Label
         counted = weights > 0
         _, centers = _cluster(rows[counted], weights[counted], n_groups)
         return _nearest(rows, centers)[0], centers
-    distinct, labels = np.unique(rows, axis=0, return_inverse=True)
-    if distinct.shape[0] <= n_groups:
-        return labels.reshape(-1), distinct
+    if np.unique(rows[:, 0]).size <= n_groups:  # quickly told of most rows
+        distinct, labels = np.unique(rows, axis=0, return_inverse=True)
+        if distinct.shape[0] <= n_groups:
+            return labels.reshape(-1), distinct
+    if COMPILED and rows.size * n_groups <= FEW_PRODUCTS:
+        # As many rows are tried for each centre as scikit-learn tries.
+        shape = (N_QUICK_STARTS, n_groups, 2 + int(np.log(n_groups)))
+        uniforms = np.random.default_rng(0).random(shape)
+        each = np.ones(rows.shape[0]) if weights is None else np.ascontiguousarray(weights)
+        labels = kmeans_rows.cluster_rows(np.ascontiguousarray(rows), each, n_groups, uniforms)
+        return _in_order(rows, weights, labels)
     # Imported here: a vector needs none of it, and it is slow to load.
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -204,6 +215,19 @@ def _sq_norms(rows: Floats, weights: Floats | None) -> Floats:
     """Weighted squared norm of each row."""
     norms: Floats = np.square(rows).sum(axis=1)
     return norms if weights is None else weights * norms
+
+
+def group_totals(values: Floats, labels: Labels, n_groups: int) -> Floats:
+    """``Z' v``: the sum of the values of each group's members."""
+    # The label -1 is counted first, and left out.
+    totals = np.bincount(labels + 1, values, minlength=n_groups + 1)[1:]
+    return totals.astype(np.float64, copy=False)
+
+
+def spread(values: Floats, labels: Labels) -> Floats:
+    """``Z V``: each row gets the values of its group, or zeros where the label is -1."""
+    spread: Floats = np.concatenate([values, np.zeros((1, values.shape[1]))])[labels]
+    return spread
 
 
 def assignment(labels: Labels, n_groups: int) -> sparse.csr_matrix:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from clustruct.losses.base import Loss, Measure, Target
+from clustruct.losses.base import Contrasts, Loss, Measure, Target
 from clustruct.losses.huber import HuberLoss
 from clustruct.losses.intercept import best_intercept, least_mean, mean_hessian
 from clustruct.losses.log_link import GammaLoss, PoissonLoss, TweedieLoss
@@ -20,6 +20,7 @@ __all__ = [
     "CLASS_LOSSES",
     "LOSSES",
     "NUMBER_LOSSES",
+    "Contrasts",
     "GammaLoss",
     "HuberLoss",
     "LogisticLoss",

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from clustruct.arrays import beside, blend, cast, look_up, namespace, to_host
 from clustruct.losses.intercept import at_once, best_intercept, mean_hessian
 from clustruct.losses.noise import Noise
 
-__all__ = ["Loss", "Measure", "Target"]
+__all__ = ["Contrasts", "Loss", "Measure", "Target"]
 
 Target = NDArray[np.float64] | NDArray[np.intp]
 # From targets and scores to the score of each row, larger is better.
@@ -25,6 +25,19 @@ Measure = Callable[[Any, Any], Any]
 SQUARED_ERROR = "neg_mean_squared_error"
 # Rows that an error names.
 NAMED_ROWS = 5
+
+
+class Contrasts(NamedTuple):
+    """Coordinates ``u`` for what scores tell of classes, one less than there are classes.
+
+    outputs (K, M): orthonormal columns; scores are ``outputs @ u``, as far as they matter.
+    differences (M, M): log-odds of all classes but the first against that are ``differences @ u``.
+    slopes (M, K): from derivatives by these log-odds to derivatives by the scores.
+    """
+
+    outputs: Floats
+    differences: Floats
+    slopes: Floats
 
 
 class Loss(ABC):
@@ -232,6 +245,14 @@ class Loss(ABC):
     def codes(self, target: Target) -> Target:
         """Codes of the classes, for losses whose targets are `coded`."""
         return target
+
+    def contrasts(self, n_outputs: int) -> Contrasts | None:
+        """How scores make log-probabilities of classes, if the loss is minus that of the own."""
+        return None
+
+    def class_codes(self, target: Target) -> NDArray[np.intp]:
+        """Codes of the classes of targets on the host, for losses with `contrasts`."""
+        raise ValueError(f"{self!r} has no contrasts.")
 
     def recoded(self, target: Target, codes: NDArray[np.intp], present: NDArray[np.intp]) -> Target:
         """Targets for the `present` ones of the classes, where `codes` numbers all of them anew."""

@@ -22,6 +22,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 def mean_hessian(loss: "Loss", target: "Target", scores: Floats, shares: Floats) -> Floats:
     """Second derivative of the mean loss by a common shift of all scores, ``K x K``."""
+    # Of its own class, as for the closed intercept below.
+    closed = getattr(type(loss), "mean_curvature", None)
+    if closed is not None:
+        return closed(loss, target, scores, shares)
     xp = namespace(scores)
     units = beside(np.eye(scores.shape[1]), scores)
     columns = [

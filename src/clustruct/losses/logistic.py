@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from clustruct._typing import Floats
 from clustruct.arrays import (
+    beside,
     expit,
     indicator,
     log_softmax,
@@ -18,7 +19,7 @@ from clustruct.arrays import (
     softplus,
     xlogy,
 )
-from clustruct.losses.base import Loss, Measure, Target
+from clustruct.losses.base import Contrasts, Loss, Measure, Target
 from clustruct.losses.intercept import at_once
 from clustruct.losses.noise import UnitNoise
 
@@ -108,6 +109,17 @@ class LogisticLoss(_ClassLoss):
         """The multinomial loss for more than two."""
         return self if n_classes == 2 else MultinomialLoss()
 
+    def contrasts(self, n_outputs: int) -> Contrasts | None:
+        """The score is that of the second class."""
+        if type(self).value is not LogisticLoss.value:
+            return None  # a variant of the loss
+        one = np.ones((1, 1))
+        return Contrasts(one, one, one)
+
+    def class_codes(self, target: Target) -> NDArray[np.intp]:
+        """1 for positive targets."""
+        return (target[:, 0] > 0.0).astype(np.intp)
+
     def class_scores(self, scores: Floats) -> Floats:
         """Zero for the first class."""
         xp = namespace(scores)
@@ -142,6 +154,17 @@ class MultinomialLoss(_ClassLoss):
         moved = shares * direction
         return moved - shares * namespace(scores).sum(moved, axis=1, keepdims=True)
 
+    def mean_curvature(self, target: Target, scores: Floats, shares: Floats) -> Floats:
+        """Second derivative of the mean loss by a shift, ``sum_i s_i (diag(p_i) - p_i p_i')``."""
+        xp = namespace(scores)
+        chances = softmax(scores)
+        mixed = chances.T @ (shares[:, None] * chances)
+        mixed = 0.5 * (mixed + mixed.T)
+        # Rows sum to zero. With the diagonal taken from that, rare classes keep their digits.
+        unit = beside(np.eye(scores.shape[1]), scores)
+        mixed = mixed * (1.0 - unit)
+        return unit * xp.sum(mixed, axis=0) - mixed
+
     def conjugate(self, target: Target, slope: Floats) -> Floats:
         """``sum_k p_k log p_k`` with ``p = g + e_y``."""
         xp = namespace(slope)
@@ -151,6 +174,23 @@ class MultinomialLoss(_ClassLoss):
     def n_outputs(self, n_classes: int) -> int:
         """One for each class."""
         return n_classes
+
+    def contrasts(self, n_outputs: int) -> Contrasts | None:
+        """Scores that sum to zero: the ridge is least there, and the loss is the same."""
+        if type(self).value is not MultinomialLoss.value:
+            return None  # a variant of the loss
+        # Helmert's: the first classes against the next one.
+        basis = np.tril(np.ones((n_outputs, n_outputs)), -1)[1:]
+        basis[np.arange(n_outputs - 1), np.arange(1, n_outputs)] = -np.arange(1.0, n_outputs)
+        basis /= np.sqrt(np.square(basis).sum(axis=1, keepdims=True))
+        columns = np.ascontiguousarray(basis.T)
+        # A difference of scores has the derivative of its class; the first has minus the sum.
+        slopes = np.hstack([np.full((n_outputs - 1, 1), -1.0), np.eye(n_outputs - 1)])
+        return Contrasts(columns, columns[1:] - columns[0], slopes)
+
+    def class_codes(self, target: Target) -> NDArray[np.intp]:
+        """The targets."""
+        return np.ascontiguousarray(target, dtype=np.intp)
 
     def class_targets(self, codes: NDArray[np.intp], n_classes: int) -> Target:
         """The codes."""

@@ -130,6 +130,10 @@ class _Offset(_StandIn):
 
     # ---- Classes
 
+    def contrasts(self, n_outputs: int) -> None:
+        """None: scores are not all that the probabilities depend on."""
+        return None
+
     def codes(self, target: Target) -> Target:
         """Codes of the classes."""
         return as_type(target[:, 0], namespace(target).int64)

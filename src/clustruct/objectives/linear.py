@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from clustruct._typing import Floats
+from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
-from clustruct.losses import Loss, best_intercept, least_mean, mean_hessian
+from clustruct.losses import Contrasts, Loss, best_intercept, least_mean, mean_hessian
+from clustruct.objectives.few_weights import few_weights
 from clustruct.objectives.newton import Expansion, Line, minimise
 from clustruct.results import Projection
 
@@ -25,6 +26,8 @@ ROUNDED = 2e-6
 SINGLE = 1e3
 # Relative differences of a value up to this may be rounding.
 ROUNDING = 1e-12
+# Tolerance of Newton's method at which intercepts are the best ones, too.
+SHARP = 1e-9
 # Second derivatives up to this size count as zero.
 FLAT = 1e-100
 
@@ -59,6 +62,29 @@ class Response:
     n_outputs: int
     shares: Rows
     fit_intercept: bool
+
+    @cached_property
+    def contrasts(self) -> Contrasts | None:
+        """What scores tell of classes, if the loss is of nothing else."""
+        ask = getattr(self.loss, "contrasts", None)  # losses that users wrote may lack it
+        found: Contrasts | None = None if ask is None else ask(self.n_outputs)
+        return found
+
+    @cached_property
+    def class_codes(self) -> Labels:
+        """Class of each row, for losses with contrasts and rows of the host."""
+        return self.loss.class_codes(self.target)
+
+    @cached_property
+    def base_intercept(self) -> Floats:
+        """The best intercept without weights, for the same."""
+        return best_intercept(
+            self.loss,
+            self.target,
+            np.zeros((self.shares.shape[0], self.n_outputs)),
+            self.shares,
+            np.zeros(self.n_outputs),
+        )
 
 
 class LinearObjective:
@@ -220,7 +246,12 @@ class LinearObjective:
         """The unconstrained minimum, by Newton's method from given weights or a point."""
         if start is None:
             start = np.zeros(self.shape) if near is None else near.W
-        return minimise(self, start, near, tol=tol)
+        few, found = few_weights(self.design, self.response), None
+        if few is not None:
+            # Bounds need the best intercept, which a sharp fit has.
+            intercept = None if near is None else near.intercept
+            found = few.minima([self.penalties], min(tol, SHARP), start, intercept)
+        return minimise(self, start, near, tol=tol) if found is None else found[0]
 
 
 class RowsExpansion(Expansion):

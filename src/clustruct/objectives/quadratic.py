@@ -336,8 +336,9 @@ class QuadraticObjective:
         tol: float,
         factors: Sequence[float],
         start: Floats | None = None,
+        intercept: Floats | None = None,
     ) -> list[Point]:
-        """The same with each of several multiples of the ridge."""
+        """The same with each of several multiples of the ridge; no start is needed."""
         Z = assignment(labels, n_groups)
         grouped, sizes, moment = Z.T @ (Z.T @ self.gram).T, Z.T @ self.penalties, Z.T @ self.moment
         return [

@@ -1,11 +1,9 @@
 """The greedy solver (the paper's LSK): fit without constraint, group the weights, refit."""
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 
 from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.linear import Point
-from clustruct.results import Projection
 from clustruct.solvers.driver import (
     Grouped,
     Objective,
@@ -41,20 +39,20 @@ class Greedy:
         require(self.name, self.constraint, ("project",))
         self.refit = self.refit and may_refit(self.constraint)
 
-    @cached_property
-    def _nearest(self) -> Projection:
-        return self.constraint.project(self.minimum.W)
-
     def start(self) -> Grouped:
-        """The projection of the unconstrained weights."""
-        point = self.objective.keep(self._nearest, near=self.minimum)
-        return Grouped(point, self._nearest.labels, step=0.0, done=not self.refit)
+        """The projection of the unconstrained weights, its groups with their best values."""
+        nearest = self.constraint.project(self.minimum.W)
+        if self.refit:
+            point = refit(self.objective, nearest, self.tol)
+        elif nearest.point is self.minimum.W:
+            point = self.minimum
+        else:
+            point = self.objective.keep(nearest, near=self.minimum)
+        return Grouped(point, nearest.labels, step=0.0, done=True)
 
     def advance(self, state: Grouped) -> Grouped:
-        """Refit the groups, once."""
-        best = refit(self.objective, self._nearest, self.tol)
-        point = best if best.value < state.objective else state.point
-        return Grouped(point, state.labels, gain=0.0, done=True)
+        """The same: there is nothing more to do."""
+        return state
 
     def solution(self, state: Grouped) -> Solution:
         """The point itself."""

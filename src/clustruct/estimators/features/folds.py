@@ -33,6 +33,8 @@ from clustruct.solvers.driver import Solution
 
 # Bytes of weights that are scored in one pass, and of scores that are at hand meanwhile.
 MOST_WEIGHTS, MOST_SCORES = 1 << 27, 1 << 27
+# Bytes of scores in memory at a time, for many solutions of few samples: they stay in the cache.
+NEAR_SCORES = 1 << 18
 # Bytes of Gram matrices that one pass adds up for each piece of X.
 MOST_SUMS = 1 << 28
 
@@ -204,13 +206,17 @@ class LocalFold:
             score_model, X = plan.scorer(weights, offset), design.matrix()
             return lambda solutions: [score_model(solution, X, y) for solution in solutions], 1
         target = self.samples.response.target[self.fold.test]
+        n_rows, n_outputs = design.shape[0], self.samples.response.n_outputs
 
         def score(solutions: Sequence[Solution]) -> list[float]:
+            # Solutions side by side, then one row below the other, as if each had its own samples.
             W, intercepts = _stacked(solutions)
-            scores = np.split(design.scores(W) + intercepts, len(solutions), axis=1)
-            return [float(np.average(measure(target, z), weights=weights)) for z in scores]
+            scores = (design.scores(W) + intercepts).reshape(-1, n_outputs)
+            each = measure(np.repeat(target, len(solutions), axis=0), scores)
+            means = np.average(each.reshape(n_rows, -1), axis=0, weights=weights)
+            return means.tolist()
 
-        return score, 1
+        return score, max(1, NEAR_SCORES // (8 * n_rows * n_outputs))
 
     @cached_property
     def _test(self) -> LocalRows:

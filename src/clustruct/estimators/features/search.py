@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
+from clustruct._threads import one_thread
 from clustruct._typing import Floats, Labels
 from clustruct.estimators.columns.factors import FactorColumns
 from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints, fields_are_parameters
@@ -45,18 +45,27 @@ from clustruct.estimators.search.scoring import Scoring, name_of
 from clustruct.grouping.constraints import Free
 from clustruct.losses import Loss, loss_of
 from clustruct.objectives.features.factors import FactorObjective
+from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
 from clustruct.results.features import order_of_entry
 from clustruct.results.scores import Price, total
 from clustruct.solvers.driver import Solution, may_refit
-from clustruct.solvers.features import RECIPES, FeatureOutcome, relaxed, relaxed_solutions
+from clustruct.solvers.features import (
+    RECIPES,
+    SHARP,
+    FeatureOutcome,
+    relaxed,
+    relaxed_solutions,
+)
 
 # Projected gradient for fits that are only scored: fewer trials, and an end to small gains.
 QUICK_STEPS = {"shrink": 0.5, "shortest": 0.05}
 QUICK_TOL = 1e-3
 # The same for factors: planted tariffs got the same points as with 1e-6, in 60 % of the time.
 FACTOR_TOL = 1e-4
+# Precision of the values of their groups: scores have the same four digits or more.
+QUICK_REFIT = 1e-5
 # The part of the score that is clearly worse, for the rule "fewest": it counts where samples are
 # few, and errors are wide.
 COSTLY = 0.03
@@ -140,7 +149,7 @@ class Search(SearchFace, FeatureCluster):
         if self.criterion == "cv":
             refits = all(map(may_refit, constraints))
             plan = self._plan(grid, method, samples.response.loss, refits=refits)
-            with threadpool_limits(1):  # as in the fits, for the same bits everywhere
+            with one_thread():  # as in the fits, for the same bits everywhere
                 works = samples.works(folds.each, plan)
             use = by_folds(works, plan, self.n_jobs, objective)
         else:
@@ -194,7 +203,7 @@ class Search(SearchFace, FeatureCluster):
                 f"loss={self.loss!r}: it has no standard error, and needs a likelihood. "
                 "Choose criterion='cv', or rule='best' and another loss."
             )
-        quick = search_method(self.search_solver, method, objective)
+        quick = search_method(self.search_solver, method, objective, SHARP)
 
         def scored() -> Iterator[Scored]:
             for place, outcome in fit_grid(objective, grid, self._blocks(), quick, itself):
@@ -260,7 +269,7 @@ def score_fold(work: FoldWork, plan: Plan) -> Scored:
     plan = replace(plan, model=copy(plan.model))  # folds in threads must not share it
     objective = work.objective(plan)
     score, together = work.scorer(plan)
-    method = search_method(plan.solver, plan.method, objective)
+    method = search_method(plan.solver, plan.method, objective, QUICK_REFIT)
     scores, unconverged = np.empty(plan.shape), 0
     waiting: dict[Place, list[Solution]] = {}
 
@@ -285,27 +294,28 @@ def score_fold(work: FoldWork, plan: Plan) -> Scored:
 
 def _fractions(factors: Sequence[float], outcome: FeatureOutcome) -> tuple[list[Solution], bool]:
     """The solutions of a fit with fractions of its ridge, and whether it converged."""
-    return relaxed_solutions(outcome, factors), outcome.status.converged
+    return relaxed_solutions(outcome, factors, QUICK_REFIT), outcome.status.converged
 
 
 def _without_slope(solution: Solution) -> Solution:
     """A solution without its slope, which is as long as ``X`` and would stay in memory."""
-    return replace(solution, point=replace(solution.point, slope=np.empty(0)))
+    point = solution.point
+    return Solution(Point(point.W, point.value, point.intercept, np.empty(0)), solution.labels)
 
 
-def search_method(asked: str, method: Method, objective: Objective) -> Method:
+def search_method(asked: str, method: Method, objective: Objective, precision: float) -> Method:
     """How fits are made that are only scored.
 
     "auto" is the solver of the final fit, unless that is one which spends much on the last bit of
     the objective: then projected gradient with few trials where they are cheap, and the greedy fit
-    where they take a pass over ``X``.
+    where they take a pass over ``X``, with values of the given precision.
     """
     if asked != "auto" or method.solver not in ("auto", "soft"):
         return method.quietly(method.solver if asked == "auto" else asked)
     if isinstance(objective, FactorObjective) and objective.shape[1] == 1:
         return method.quietly("bcd").within(FACTOR_TOL)
     if not isinstance(objective, QuadraticObjective):
-        return method.quietly("greedy")
+        return replace(method.quietly("greedy"), options={"tol": precision})
     return replace(method.quietly("pg").within(QUICK_TOL), options=QUICK_STEPS)
 
 

@@ -13,10 +13,11 @@ from numbers import Integral
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
+from clustruct._threads import one_thread
 from clustruct._typing import Floats
 from clustruct.estimators.search.progress import counter
 from clustruct.estimators.search.rules import Rule, check_scores
@@ -75,9 +76,11 @@ def run_jobs(
 ) -> Iterator[T]:
     """Run jobs in processes, or together where they share passes over ``X``; in any order."""
     alone = [partial(_in_one_thread, job) for job in jobs]
-    with threadpool_limits(1):
+    with one_thread():
         if together is not None:
             yield from together(alone)
+        elif effective_n_jobs(n_jobs) == 1:
+            yield from (job() for job in jobs)
         else:
             parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
             yield from parallel(delayed(job)() for job in alone)
@@ -85,7 +88,7 @@ def run_jobs(
 
 def _in_one_thread(job: Callable[[], T]) -> T:
     """Run a job without threads of linear algebra."""
-    with threadpool_limits(1):
+    with one_thread():
         return job()
 
 

@@ -7,8 +7,10 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, namespace
-from clustruct.design import Design, GroupedDesign, Operator, Rows, assignment
+from clustruct.design import Design, GroupedDesign, Operator, Rows
+from clustruct.grouping.rows import group_totals, spread
 from clustruct.losses import Loss
+from clustruct.objectives.few_weights import FewWeights, few_weights
 from clustruct.objectives.linear import LinearObjective, Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.objectives.streamed import linear_objective
@@ -27,6 +29,9 @@ class FeatureObjective(LinearObjective):
         self.data = design
         self.cluster = design.cluster
         self.side_by_side = design.side_by_side
+        # Group sums and compiled problems of the last groupings, by their labels.
+        self._foreseen: dict[bytes, Rows] = {}
+        self._compiled: dict[bytes, FewWeights | None] = {}
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
         """The same loss with another alpha; column moments are kept."""
@@ -51,14 +56,15 @@ class FeatureObjective(LinearObjective):
         tol: float,
         factors: Sequence[float],
         start: Floats | None = None,
+        intercept: Floats | None = None,
     ) -> list[Point]:
         """The same with each of several multiples of the ridge, in one pass over ``X``.
 
-        Shapes: labels (d,), start (n_groups, K).
+        Shapes: labels (d,), start (n_groups, K), intercept (K,).
         factors: what the ridge is multiplied by.
+        intercept: one to start from, if there is a start.
         """
-        Z = assignment(labels, n_groups)
-        sizes = Z.T @ self.penalties
+        sizes = group_totals(self.penalties, labels, n_groups)
         ridges = [factor * sizes for factor in factors]
         if not self._forms_sums(n_groups):
             applied = GroupedDesign(self.data, labels, n_groups)
@@ -73,16 +79,28 @@ class FeatureObjective(LinearObjective):
                     for ridge, V in zip(ridges, starts, strict=True)
                 ]
             else:
-                best = [self._grouped(sums, ridge).minimum(tol, start) for ridge in ridges]
-        return [Point(Z @ b.W, b.value, b.intercept, b.slope) for b in best]
+                few = self._few_weights(labels, sums)
+                found = None if few is None else few.minima(ridges, tol, start, intercept)
+                best = found or [self._grouped(sums, ridge).minimum(tol, start) for ridge in ridges]
+        return [Point(spread(b.W, labels), b.value, b.intercept, b.slope) for b in best]
 
     def _forms_sums(self, n_groups: int) -> bool:
         """Whether group sums are formed; if not, they are applied as an operator."""
         return self.data.shape[0] * n_groups <= max(SMALL, self.data.n_entries // 4)
 
     def _sums(self, labels: Labels, n_groups: int) -> Rows:
-        """Sums of the columns of each group."""
-        return self.data.group_sums(labels, n_groups)
+        """Sums of the columns of each group; those of the last grouping are kept."""
+        key = labels.tobytes()
+        if key not in self._foreseen:
+            self._foreseen = {key: self.data.group_sums(labels, n_groups)}
+        return self._foreseen[key]
+
+    def _few_weights(self, labels: Labels, sums: Design) -> FewWeights | None:
+        """The compiled problem of the groups, kept for the next refit of the same ones."""
+        key = labels.tobytes()
+        if key not in self._compiled:
+            self._compiled = {key: few_weights(sums, self.response)}
+        return self._compiled[key]
 
     def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
         """The problem in the values of the groups."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
-from clustruct._typing import Floats, Labels
-from clustruct.design import Design, Rows, assignment
+from clustruct._typing import Floats
+from clustruct.design import Design, assignment
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point, Response
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -21,7 +21,6 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
     def __init__(self, design: Design, response: Response, alpha: float) -> None:
         super().__init__(design, response, alpha)
         self._stream = design
-        self._foreseen: dict[bytes, Rows] = {}
 
     def with_alpha(self, alpha: float) -> "StreamedFeatureObjective":
         """The same loss with another alpha; the sums of passes are kept."""
@@ -59,13 +58,6 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
         if len(groupings) > 1 and 8 * self._stream.shape[0] * n_columns <= MOST_FORESEEN:
             together = self._stream.group_sums_together(list(groupings.values()))
             self._foreseen = dict(zip(groupings, together, strict=True))
-
-    def _sums(self, labels: Labels, n_groups: int) -> Rows:
-        """Sums of the columns of each group; those of the last grouping are kept."""
-        key = labels.tobytes()
-        if key not in self._foreseen:
-            self._foreseen = {key: super()._sums(labels, n_groups)}
-        return self._foreseen[key]
 
 
 def feature_objective(design: Design, response: Response, alpha: float) -> FeatureObjective:

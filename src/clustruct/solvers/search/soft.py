@@ -24,12 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clustruct._threads import one_thread
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.grouping.constraints import Places
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.solvers.driver import Grouped, Solution, gain_of, require
+from clustruct.solvers.projected_gradient import same_groups
 from clustruct.solvers.search.message_passing import MessagePassing
 from clustruct.solvers.search.partition_problem import PartitionProblem
 
@@ -132,14 +134,11 @@ def search(
 
     starts (m, d): partitions to improve on, such as the solutions of other solvers.
     """
-    # Imported here: only a search needs it, and it takes a while.
-    from threadpoolctl import threadpool_limits
-
     effort = effort or Effort()
     begin, timed_out = time.perf_counter(), False
     pool = _Pool(problem, effort)
     # One thread: with more, the order of the sums and so the last digits depend on their number.
-    with threadpool_limits(1):
+    with one_thread():
         if starts is not None:
             pool.add(np.array(starts, dtype=np.intp, order="C"), np.inf, START)
         for labels, origin, route in _candidates(problem, pool, effort, rng):
@@ -347,6 +346,7 @@ class Soft:
     found are refitted with the loss itself and modelled anew, as long as the objective falls.
 
     places: the groups that the search has to improve, and those that each feature may be in.
+    known: the point of these groups with their best values, if it is known.
     tol: precision of the refit.
     """
 
@@ -357,6 +357,7 @@ class Soft:
     _: KW_ONLY
     effort: Effort
     rng: np.random.Generator
+    known: Point | None = None
     tol: float = 1e-10
     found: Found | None = field(default=None, init=False)  # by the last search
     _begin: float = field(default=0.0, init=False)
@@ -367,8 +368,9 @@ class Soft:
     def start(self) -> Grouped:
         """The groups of the start, refitted."""
         self._begin = time.perf_counter()
-        labels = self.places.labels
-        point = self.objective.refit(labels, self.places.n_groups, self.tol)
+        labels, point = self.places.labels, self.known
+        if point is None:
+            point = self.objective.refit(labels, self.places.n_groups, self.tol)
         return Grouped(point, labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
@@ -378,8 +380,9 @@ class Soft:
             effort = replace(effort, time_limit=limit - (time.perf_counter() - self._begin))
         model, starts = self._model(state.point), state.labels[None, :]
         self.found = search(model, self.rng, effort=effort, starts=starts)
-        labels = self.found.labels
-        point = self.objective.refit(labels, self.places.n_groups, self.tol)
+        labels, point = self.found.labels, state.point
+        if not same_groups(labels, state.labels):
+            point = self.objective.refit(labels, self.places.n_groups, self.tol)
         if not point.value < state.objective:
             return Grouped(state.point, state.labels, step=0.0, gain=0.0, done=True)
         gain = gain_of(state.objective, point.value)

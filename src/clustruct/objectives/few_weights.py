@@ -1,0 +1,87 @@
+"""Minima without constraint for classes and few weights: compiled, with dense second derivatives.
+
+Groups leave a few weights for each class. Products with the second derivative, as conjugate
+gradients need them, then cost far more in calls than in arithmetic.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clustruct._typing import Floats
+from clustruct.design import Operator
+from clustruct.kernels import COMPILED
+from clustruct.kernels.class_newton import ClassNewton
+from clustruct.losses import Contrasts
+
+if TYPE_CHECKING:
+    from clustruct.objectives.linear import Point, Response
+
+# Largest number of weights: the factor of a second derivative takes the cube of it.
+MOST_WEIGHTS = 200
+MAX_STEPS = 100
+
+
+class FewWeights:
+    """The problem of a design with few columns; see `few_weights`."""
+
+    def __init__(self, rows: Floats, response: "Response", contrasts: Contrasts) -> None:
+        self._response, self._contrasts = response, contrasts
+        self._shape = rows.shape
+        self._newton = ClassNewton(
+            rows,
+            response.class_codes,
+            response.shares,
+            contrasts.differences,
+            response.fit_intercept,
+        )
+
+    def minima(
+        self,
+        ridges: Sequence[Floats],
+        tol: float,
+        start: Floats | None = None,
+        intercept: Floats | None = None,
+    ) -> "list[Point] | None":
+        """The minimum for each of several ridges, or None where another method has to find them.
+
+        Intercepts are the best ones up to the tolerance. Second derivatives are kept for later.
+
+        ridges (d,): one or more, best in an order in which neighbours are alike.
+        start (d, K), intercept (K,): where to begin.
+        """
+        from clustruct.objectives.linear import Point
+
+        together = np.array(ridges, dtype=np.float64)
+        if not (together > 0.0).all():
+            return None
+        outputs, (n_rows, n_columns) = self._contrasts.outputs, self._shape
+        weights = np.zeros((len(ridges), outputs.shape[1], n_columns + 1))
+        if start is not None:
+            weights[0, :, :-1] = (start @ outputs).T
+        if self._response.fit_intercept:
+            begin = self._response.base_intercept if intercept is None else intercept
+            weights[0, :, -1] = begin @ outputs
+        slopes = np.empty((len(ridges), n_rows, outputs.shape[1]))
+        values = self._newton.minimise(together, weights, slopes, tol, MAX_STEPS)
+        if not np.isfinite(values).all():
+            return None
+        by_scores = self._contrasts.slopes
+        return [
+            Point(W[:, :-1].T @ outputs.T, float(value), W[:, -1] @ outputs.T, slope @ by_scores)
+            for W, value, slope in zip(weights, values, slopes, strict=True)
+        ]
+
+
+def few_weights(design: Operator, response: "Response") -> FewWeights | None:
+    """The problem of a design, if it has few columns and rows at hand, and a loss of classes."""
+    contrasts = response.contrasts
+    if contrasts is None or not COMPILED:
+        return None
+    if contrasts.outputs.shape[1] * (design.shape[1] + 1) > MOST_WEIGHTS:
+        return None
+    rows = design.dense_rows()
+    if rows is None or rows.shape[0] == 0:
+        return None
+    return FewWeights(rows, response, contrasts)
