@@ -36,6 +36,8 @@ class ExpertSettings:
     # Least and largest number of starts: they stop once the best objective was reached twice.
     # Without cooling, poor solutions may be reached twice as well.
     cooled_starts: tuple[int, int] = (2, 16)
+    # Beside elemental starts, which find what there is to find.
+    starts_beside_elements: tuple[int, int] = (2, 4)
     relevant_starts: tuple[int, int] = (2, 3)
     plain_starts: tuple[int, int] = (8, 20)
     # A start of expectation and maximisation gets this budget; the best one then all it needs.

@@ -25,6 +25,7 @@ from clustruct.solvers.driver import (
     drive,
 )
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
+from clustruct.solvers.experts.elemental import from_elements, has_few_weights
 from clustruct.solvers.experts.mixture import MixtureEM, bic
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.regression_clustering import RegressionClustering
@@ -69,14 +70,15 @@ def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
     if not plain:
         return relevant[0]
     best = min(plain, key=lambda attempt: attempt.solution.point.value)
+    if not relevant:
+        return best
+    evidence = _criterion(problem, best) - _criterion(problem, relevant[0])
+    return relevant[0] if evidence > problem.settings.strong_evidence else best
 
-    def criterion(attempt: Attempt) -> float:
-        panel = panel_of(attempt.solution)
-        return bic(problem.objective, problem.noise, panel, problem.total)
 
-    if relevant and criterion(relevant[0]) < criterion(best) - problem.settings.strong_evidence:
-        return relevant[0]
-    return best
+def _criterion(problem: SampleProblem, attempt: Attempt) -> float:
+    """Information criterion of the experts that were found; smaller is better."""
+    return bic(problem.objective, problem.noise, panel_of(attempt.solution), problem.total)
 
 
 def _bounds(
@@ -236,7 +238,12 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
         best = _most_evident(few, _auto(few))
         refined = _refined(problem, panel_of(best.solution))
         return [Attempt("am", (refined,), remark=_sought_on_part(problem, best))]
-    attempts = _em(replace(problem, options={}))
+    problem = replace(problem, options={})
+    if has_few_weights(problem):
+        fewer = replace(problem.settings, cooled_starts=problem.settings.starts_beside_elements)
+        attempts = _em(replace(problem, settings=fewer))
+        return [*attempts, _elemental(problem, attempts[-1])]
+    attempts = _em(problem)
     cheap = problem.objective.quadratic and n * d * problem.n_clusters <= problem.settings.cheap
     if cheap and problem.has_plenty:
         attempts.append(_am_from(problem.thinned(), problem))
@@ -261,6 +268,17 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "rc": (),
     "em": ("relevance", "refine"),
 }
+
+
+def _elemental(problem: SampleProblem, mixed: Attempt) -> Attempt:
+    """Elemental starts; a remark says if the mixture likelihood prefers the other attempt."""
+    begin, remark = from_elements(problem)
+    found = Attempt("am", (_refined(problem, begin),), remark=remark)
+    evidence = _criterion(problem, found) - _criterion(problem, mixed)
+    if evidence <= problem.settings.strong_evidence:
+        return found
+    told = f"the mixture likelihood prefers the experts of {mixed.name}, by {evidence:.3g} in BIC"
+    return replace(found, remark=f"{remark}; {told}")
 
 
 def _with_relevance(problem: SampleProblem) -> Attempt:
