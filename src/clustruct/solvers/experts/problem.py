@@ -128,7 +128,7 @@ class SampleProblem(StartedProblem[SampleObjective]):
         With many features alternating minimisation and its kin cannot leave the groups that they
         start from; mixtures can, after a while.
         """
-        looks = views(self.objective.shape[0], self.n_clusters)
+        looks = views(self.objective.shape[0], self.n_clusters, self.total)
         turn = number % (len(looks) + 1)
         return None if turn == len(looks) or self.screening is None else looks[turn]
 
