@@ -33,7 +33,7 @@ class SequentialSettings:
     width: float = 3.0
     # Relative change of the weights below which steps at a scale end.
     tol: float = 1e-4
-    # Samples within so many deviations are set aside. The rest has so many samples a weight at least.
+    # Samples within so many deviations are set aside; the least number of the others, for a weight.
     set_aside: float = 2.5
     least_rest: float = 1.2
     # Samples with less than this part of the largest weight are left out of a step.
