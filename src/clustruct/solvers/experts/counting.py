@@ -113,33 +113,18 @@ def _even_density(rest: Floats) -> float:
     return -float(np.log(ranges).sum())
 
 
-def count_bic(
+def count_criteria(
     objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
-) -> float:
-    """Bayesian information criterion of a number of experts; smaller is better.
+) -> dict[str, float]:
+    """Criteria of a number of experts by their names; smaller is better.
+
+    "bic" is the Bayesian information criterion. "icl", the integrated completed likelihood
+    (Biernacki, Celeux and Govaert, 2000), adds twice the entropy of the responsibilities: a price
+    on samples that several experts could have predicted.
 
     Shapes: intercept (Q, K).
     W (Q, d, K): experts to start from.
     """
-    return _criterion(objective, noise, W, intercept, total)[0]
-
-
-def count_icl(
-    objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
-) -> float:
-    """The same plus twice the entropy of the responsibilities; smaller is better.
-
-    The integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): it penalises samples
-    that several experts could have predicted.
-    """
-    value, entropy = _criterion(objective, noise, W, intercept, total)
-    return value + 2.0 * entropy
-
-
-def _criterion(
-    objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
-) -> tuple[float, float]:
-    """The Bayesian criterion, and the entropy of the responsibilities."""
     likelihood = _Likelihood(objective, noise, total)
     W, intercept = _fit_mixture(objective, likelihood, W, intercept)
     ridge = 0.5 * objective.alpha * np.square(W).sum(axis=(1, 2))
@@ -153,9 +138,51 @@ def _criterion(
     sharper = np.maximum(np.log(likelihood.single_scale / scales), 0.0).sum()
     log_total = float(np.log(max(total, 1.0)))
     price = (n_experts * each + others) * log_total + each * sharper
-    logs = np.log(np.maximum(weights, np.finfo(np.float64).tiny))
-    entropy = -float(objective.response.shares @ (weights * logs).sum(axis=1))
-    return -2.0 * total * value + float(price), total * entropy
+    bic = -2.0 * total * value + float(price)
+    told = _by_prediction(objective, W, intercept, weights[:, :n_experts])
+    entropy = total * float(objective.response.shares @ _entropies(told))
+    return {"bic": bic, "icl": bic + 2.0 * entropy}
+
+
+def _by_prediction(
+    objective: SampleObjective, W: Floats, intercept: Floats, weights: Floats
+) -> Floats:
+    """Responsibilities (n, Q), those of experts that predict the same class added up.
+
+    Two experts that predict the same class are both right or both wrong, and it does not count
+    against them that no one can tell which of them it was.
+    """
+    if not objective.response.loss.coded:
+        return weights
+    classes = objective.scores(W, intercept).argmax(axis=2)
+    first = (classes[:, :, None] == classes[:, None, :]).argmax(axis=2)
+    told = np.zeros_like(weights)
+    np.add.at(told, (np.arange(weights.shape[0])[:, None], first), weights)
+    return told
+
+
+def _entropies(weights: Floats) -> Floats:
+    """Entropy of the responsibilities among the experts, for the share that they explain."""
+    shares = weights.sum(axis=1, keepdims=True)
+    tiny = np.finfo(np.float64).tiny
+    parts = weights / np.maximum(shares, tiny)
+    return np.asarray(-(weights * np.log(np.maximum(parts, tiny))).sum(axis=1))
+
+
+def joint_values(counts: Floats, bic: Floats, icl: Floats) -> Floats:
+    """Values of "bic+icl", which decide by overlap whether, and by BIC how many experts there are.
+
+    Noise that is skewed, or grows with a feature, is better described by two or three experts than
+    by one, and BIC takes them. They overlap, as experts that follow rules of their own do not. But
+    among several such rules, some may overlap where others do not, and ICL joins them. So
+    more than one expert costs what overlap adds on average of the two criteria, at the number
+    where that mean is least.
+    """
+    several = counts > 1
+    if several.all() or not several.any():
+        return bic
+    price = 0.5 * (bic + icl)[several].min() - bic[several].min()
+    return np.where(several, bic + price, bic)
 
 
 def _fit_mixture(
@@ -191,6 +218,3 @@ def _settle(likelihood: _Likelihood, losses: Floats) -> tuple[Floats, float, Flo
         before = value
         mixture = likelihood.maximise(losses, weights)
     return weights, value, mixture.scales
-
-
-COUNT_CRITERIA = {"bic": count_bic, "icl": count_icl}
