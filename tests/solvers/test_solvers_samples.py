@@ -228,3 +228,30 @@ def test_elemental_starts_do_not_depend_on_order_or_repetition():
     assert first.value == pytest.approx(second.value, rel=1e-12)
     weights = [np.sort(panel.W, axis=None) for panel in (first, second)]
     np.testing.assert_allclose(*weights, rtol=1e-8)
+
+
+def test_outliers_and_unequal_noise_have_a_place_in_the_mixture():
+    rng = np.random.default_rng(0)
+    X, mine = rng.standard_normal((400, 2)), rng.integers(0, 2, 400)
+    truth = np.array([[2.0, 0.0], [-1.0, 1.0]])
+    noise = np.where(mine == 0, 0.1, 0.8) * rng.standard_normal(400)
+    y = (X * truth[mine]).sum(axis=1) + noise
+    y[rng.random(400) < 0.05] = 30.0
+    problem = problem_of(X, y[:, None], SquaredLoss(), 2, alpha=0.0)
+    own = solve(replace(problem, options={"noise": "own"}), "em")
+    assert_falls(own.trace)
+    distances = np.linalg.norm(panel_of(own.solution).W[:, None, :, 0] - truth, axis=2)
+    assert distances.min(axis=0).max() < 0.15
+    plain = panel_of(solve(problem, "em").solution)
+    assert np.linalg.norm(plain.W[:, None, :, 0] - truth, axis=2).min(axis=0).max() > 0.3
+
+
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss(), *NEWER], ids=name_of)
+def test_own_noise_goes_with_every_loss(loss):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 2))
+    target = suited(loss, rng.standard_normal((30, 1)))
+    if isinstance(loss, MultinomialLoss):
+        target = rng.integers(0, 3, 30)
+    outcome = solve(problem_of(X, target, loss, 2, options={"noise": "own"}), "em")
+    assert np.isfinite(outcome.solution.point.value)

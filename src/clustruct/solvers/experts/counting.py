@@ -15,7 +15,7 @@ geometric mean over the samples, which a few exact experts do not change. Class 
 no scale, and are taken as they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -23,12 +23,14 @@ from scipy.special import logsumexp
 from clustruct._typing import Floats
 from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective
+from clustruct.solvers.driver import Budget, Solution, State, drive
 from clustruct.solvers.experts.mixture import n_weights
 
 # Steps of expectation and maximisation at most, and the gain in nats below which they end.
 STEPS, GAIN = 200, 1e-7
 # Precision of the experts' fits: criteria differ by far more.
 PRECISION = 1e-6
+FITTED = Budget(STEPS, GAIN, lambda iteration: None, quiet=True)
 # Proportions below this are those of experts without samples.
 SMALLEST_SHARE = 1e-6
 
@@ -189,23 +191,77 @@ def _fit_mixture(
     objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
 ) -> tuple[Floats, Floats]:
     """The most likely mixture near given experts; those that lose their samples are left out."""
-    costs = objective.costs(W, intercept)
-    mixture, before = likelihood.begin(costs), -np.inf
-    shares = objective.response.shares
-    for _ in range(STEPS):
-        weights, value = likelihood.expect(costs, mixture)
-        if value - before < GAIN:
-            break
-        before = value
-        mine = shares[:, None] * weights[:, : W.shape[0]]
+    found = drive(OwnNoiseEM(objective, likelihood, W, intercept), FITTED).state
+    return found.W, found.intercept
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd(State):
+    """An iterate: experts, their mixture and their costs. Its objective is the negative likelihood.
+
+    Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q).
+    weights (n, Q) or (n, Q + 1): responsibilities.
+    """
+
+    W: Floats
+    intercept: Floats
+    costs: Floats
+    weights: Floats
+
+
+class OwnNoiseEM:
+    """Expectation and maximisation where experts have noise of their own, and samples may stray.
+
+    Shapes: intercept (Q, K).
+    W (Q, d, K): weights of the experts to start from.
+    """
+
+    name = "em, own noise"
+
+    def __init__(
+        self, objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
+    ) -> None:
+        self._objective = objective
+        self._likelihood = likelihood
+        self._begin = W, intercept
+
+    def start(self) -> Crowd:
+        """The given experts, with even proportions and one scale."""
+        costs = self._objective.costs(*self._begin)
+        return self._crowd(*self._begin, costs, self._likelihood.begin(costs))
+
+    def advance(self, state: Crowd) -> Crowd:
+        """One step; done when it does not raise the likelihood."""
+        shares, n_experts = self._objective.response.shares, state.W.shape[0]
+        mine = shares[:, None] * state.weights[:, :n_experts]
         alive = mine.sum(axis=0) > SMALLEST_SHARE
-        if not alive.any():
-            break  # a handful of samples, which an even density describes as well
-        W, intercept = objective.fit_experts(mine[:, alive].T, PRECISION, W[alive])
-        costs = objective.costs(W, intercept)
-        followed = np.append(alive, np.ones(likelihood.n_noise, dtype=bool))
-        mixture = likelihood.maximise(costs, weights[:, followed])
-    return W, intercept
+        if not alive.any():  # a handful of samples, which an even density describes as well
+            return replace(state, gain=0.0, done=True)
+        W, intercept = self._objective.fit_experts(mine[:, alive].T, PRECISION, state.W[alive])
+        costs = self._objective.costs(W, intercept)
+        followed = np.append(alive, np.ones(self._likelihood.n_noise, dtype=bool))
+        mixture = self._likelihood.maximise(costs, state.weights[:, followed])
+        following = self._crowd(W, intercept, costs, mixture)
+        gain = state.objective - following.objective
+        if gain <= 0.0:  # the prior of the scales has a part in the steps, not in the likelihood
+            return replace(state, gain=0.0, done=True)
+        return replace(following, gain=gain)
+
+    def solution(self, state: Crowd) -> Solution:
+        """The experts, each with the samples for which its cost is least."""
+        panel = self._objective.panel(state.W, state.intercept)
+        return Solution(panel, panel.labels)
+
+    def _crowd(self, W: Floats, intercept: Floats, costs: Floats, mixture: Mixture) -> Crowd:
+        weights, value = self._likelihood.expect(costs, mixture)
+        return Crowd(W, intercept, costs, weights, objective=-value)
+
+
+def with_own_noise(
+    objective: SampleObjective, noise: Noise, total: float, W: Floats, intercept: Floats
+) -> OwnNoiseEM:
+    """The solver for a mixture in which every expert has noise of its own."""
+    return OwnNoiseEM(objective, _Likelihood(objective, noise, total), W, intercept)
 
 
 def _settle(likelihood: _Likelihood, losses: Floats) -> tuple[Floats, float, Floats]:

@@ -38,6 +38,8 @@ class ExpertSettings:
     cooled_starts: tuple[int, int] = (2, 16)
     # Beside elemental starts, which find what there is to find.
     starts_beside_elements: tuple[int, int] = (2, 4)
+    # From experts that are found in turn, which outliers do not attract.
+    robust_starts: tuple[int, int] = (2, 6)
     relevant_starts: tuple[int, int] = (2, 3)
     plain_starts: tuple[int, int] = (8, 20)
     # A start of expectation and maximisation gets this budget; the best one then all it needs.
@@ -138,6 +140,14 @@ class SampleProblem(StartedProblem[SampleObjective]):
         if view is None or self.screening is None:
             return self.experts(number)
         return self.screening.experts(*view, self.n_clusters, self.rng(number))
+
+    def robust_experts(self, number: int) -> tuple[Floats, Floats]:
+        """The start of that number, experts found in turn; random where targets are no scores."""
+        screening = self._screening_of_all
+        if screening is None:
+            return self.experts(number)
+        tilted = min(number, 1)
+        return screening.experts("in turn", tilted, self.n_clusters, self.rng(number))
 
     def mixture_start(self, number: int) -> tuple[tuple[Floats, Floats], float]:
         """The start of that number for a mixture, and the heat that it takes.

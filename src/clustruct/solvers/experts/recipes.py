@@ -25,6 +25,7 @@ from clustruct.solvers.driver import (
     drive,
 )
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
+from clustruct.solvers.experts.counting import with_own_noise
 from clustruct.solvers.experts.elemental import from_elements, has_few_weights
 from clustruct.solvers.experts.mixture import MixtureEM, bic
 from clustruct.solvers.experts.problem import SampleProblem
@@ -216,6 +217,8 @@ def _rc(problem: SampleProblem) -> list[Attempt]:
 
 
 def _em(problem: SampleProblem) -> list[Attempt]:
+    if problem.options.get("noise", "common") == "own":
+        return [_with_own_noise(problem)]
     wish = problem.options.get("relevance", "auto")
     if not (wish is True or (wish == "auto" and _may_have_relevance(problem))):
         return [_plain_em(problem, *_mixed(problem))]
@@ -266,7 +269,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
     "rc": (),
-    "em": ("relevance", "refine"),
+    "em": ("relevance", "refine", "noise"),
 }
 
 
@@ -293,6 +296,18 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
 
     best, remark = _best_of(problem, solve_from, problem.settings.relevant_starts, nats=True)
     return Attempt(RelevanceEM.name, (best,), remark=remark)
+
+
+def _with_own_noise(problem: SampleProblem) -> Attempt:
+    """A mixture in which every expert has noise of its own, and samples may follow none."""
+    objective, noise, total = problem.objective, problem.noise, problem.total
+
+    def solve_from(number: int) -> Run[Any]:
+        begin = problem.robust_experts(number)
+        return drive(with_own_noise(objective, noise, total, *begin), problem.short)
+
+    best, remark = _best_of(problem, solve_from, problem.settings.robust_starts, nats=True)
+    return Attempt("em", (best,), remark=remark)
 
 
 def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:

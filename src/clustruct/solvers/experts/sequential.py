@@ -45,6 +45,8 @@ class SequentialSettings:
 SETTINGS = SequentialSettings()
 # A pooled fit is exact if its residuals are below this part of the targets.
 EXACT = 1e-10
+# Sums of weights are equal up to this.
+ROUNDING = 1e-9
 # Median of the absolute value of a standard normal number.
 MEDIAN = 0.6745
 
@@ -76,9 +78,7 @@ def groups_in_turn(
         far = mine > SETTINGS.set_aside * deviation
         least = SETTINGS.least_rest * width / total
         if shares[rest][far].sum() < least:
-            worst_first = np.argsort(-mine, kind="stable")
-            count = int(np.searchsorted(np.cumsum(shares[rest][worst_first]), least)) + 1
-            far = mine >= mine[worst_first[min(count, rest.size) - 1]]
+            far = mine >= -_quantile(-mine, shares[rest], least / float(shares[rest].sum()))
         rest = rest[far]
     return residuals.argmin(axis=1)
 
@@ -96,7 +96,7 @@ def _largest_expert(
     def lengths() -> Floats:
         return factors * _lengths(target - features @ weights)
 
-    pooled = scale = _median(lengths(), shares) / MEDIAN
+    pooled = scale = _quantile(lengths(), shares, 0.5) / MEDIAN
     if pooled <= EXACT * np.abs(target).max():
         return weights, pooled
     for scale in pooled * np.geomspace(1.0, SETTINGS.narrowest, SETTINGS.n_scales):
@@ -136,11 +136,12 @@ def _lengths(residuals: Floats) -> Floats:
     return np.sqrt(np.square(residuals).sum(axis=1))
 
 
-def _median(values: Floats, shares: Floats) -> float:
-    """The weighted median."""
+def _quantile(values: Floats, shares: Floats, level: float) -> float:
+    """The least value up to which there is this part of the weight, whatever is repeated."""
     order = np.argsort(values, kind="stable")
     totals = np.cumsum(shares[order])
-    return float(values[order[np.searchsorted(totals, 0.5 * totals[-1])]])
+    place = np.searchsorted(totals, (level - ROUNDING) * totals[-1])
+    return float(values[order[min(int(place), order.size - 1)]])
 
 
 def _is_settled(before: Floats, after: Floats) -> bool:

@@ -45,7 +45,7 @@ class ScreeningSettings:
     rounds: int = 6
     n_columns: tuple[int, ...] = (16, 32, 8)
     # Samples for each weight with which experts are found one after the other.
-    samples_in_turn: float = 4.0
+    samples_in_turn: float = 4.5
 
 
 SETTINGS = ScreeningSettings()
