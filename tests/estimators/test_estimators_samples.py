@@ -212,9 +212,10 @@ def test_heavy_tails_are_no_expert():
 def test_number_of_classifiers():
     # With the 100 samples of the other tests, one or two experts is within a standard error.
     many = make_experts(400, 3, 2, n_outputs=4, noise=0.1, classification=True, random_state=1)
-    for criterion in ("bic", "cv"):
+    for criterion in ("bic+icl", "cv"):
         chosen = cs.SampleClusterClassifierCV((1, 2), criterion=criterion, cv=3, random_state=0)
         assert chosen.fit(many.X, many.y).n_clusters_ == 2
+        assert set(chosen.selection_.choices.values()) == ({2} if criterion != "cv" else set())
 
 
 @pytest.mark.parametrize(
@@ -286,3 +287,30 @@ def test_two_lines_of_the_tones():
     flat, stretched = np.argsort(model.experts_[:, 0])
     assert model.experts_[flat, 0] == pytest.approx(0.0, abs=0.1)
     assert model.experts_[stretched, 0] == pytest.approx(1.0, abs=0.1)
+
+
+def one_rule(noise):
+    """Samples of a single rule, with noise that is not normal or not the same for all."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 4.0, (300, 2))
+    draws = {
+        "skewed": rng.exponential(1.0, 300),
+        "growing": (0.2 + 0.5 * X[:, 0]) * rng.standard_normal(300),
+    }
+    return X, X @ [1.0, -0.5] + draws[noise]
+
+
+@pytest.mark.parametrize("noise", ["skewed", "growing"])
+def test_noise_of_one_rule_is_no_expert(noise):
+    model = cs.SampleClusterRegressorCV((1, 2, 3), random_state=0).fit(*one_rule(noise))
+    choices = model.selection_.choices
+    assert (model.n_clusters_, choices["bic+icl"], choices["icl"]) == (1, 1, 1)
+    assert choices["bic"] > 1
+    assert f"bic would choose {choices['bic']}" in model.status_.message
+
+
+def test_experts_apart_are_not_joined():
+    data = make_experts(300, 3, 3, separation=2.0, noise=0.5, random_state=0)
+    found = cs.SampleClusterRegressorCV((1, 2, 3, 4), random_state=0).fit(data.X, data.y)
+    assert found.selection_.choices == {"bic": 3, "icl": 2, "bic+icl": 3}
+    assert "icl would choose 2" in found.selection_._repr_html_()

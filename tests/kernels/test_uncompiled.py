@@ -10,7 +10,8 @@ CODE = """
 import json
 import numpy as np
 from clustruct.kernels import (
-    COMPILED, anchored, kmeans1d, minorant, penalised, reassign, segments, sparse1d, sweeps
+    COMPILED, anchored, elemental, kmeans1d, minorant, penalised, reassign, segments, sparse1d,
+    sweeps,
 )
 
 def bits(*results):
@@ -82,6 +83,11 @@ for factor in factors:
 for _ in range(3):
     sweeps.sweep(factors, rows, shares, np.full(3, 1e-3), np.array([6, 9, 4]), 0.01, 1.0)
 found["sweeps"] = bits(rows, *(factor.array("values") for factor in factors))
+features, weights = np.hstack([x[:, :2], np.ones((25, 1))]), np.full(25, 0.04)
+values, labels = elemental.search(
+    features, y, weights, np.array([0.1, 0.1, 0.0]), 3, rng.random((4, 3, 3)), 50
+)
+found["elemental"] = bits(values, labels.ravel())
 print(json.dumps(found))
 """
 
@@ -94,6 +100,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 166
+    assert len(compiled) == 167
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

@@ -8,6 +8,7 @@ from clustruct.design import as_design
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
+from clustruct.solvers.experts.sequential import groups_in_turn
 from clustruct.solvers.experts.starts import Screening, views
 
 
@@ -30,14 +31,50 @@ def rotated(X, seed):
 
 
 def test_few_features_are_all_looked_at():
-    assert views(5, 3) == []
+    assert views(5, 3, 1e6) == []
 
 
 def test_views_take_turns_and_leave_features_out():
-    looks = views(100, 3)
+    looks = views(100, 3, 1000.0)
     assert looks[:4] == [("columns", 16), ("directions", 6), ("columns", 32), ("directions", 3)]
     for d in range(5, 60):
-        assert all(size < d for _, size in views(d, 3))
+        assert all(size < d for _, size in views(d, 3, 1000.0))
+
+
+def test_experts_are_sought_in_turn_if_there_are_enough_samples():
+    assert views(100, 3, 1600.0) == [("in turn", 0), ("in turn", 1), *views(100, 3, 1000.0)]
+
+
+def unequal_experts(seed, shares, n, d):
+    """Samples of experts with these shares, weights that all matter, and little noise."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(len(shares), n, p=shares)
+    X, experts = rng.standard_normal((n, d)), rng.standard_normal((len(shares), d))
+    return X, (X * experts[labels]).sum(axis=1) + 0.01 * rng.standard_normal(n), labels
+
+
+@pytest.mark.parametrize("shares", [(0.7, 0.2, 0.1), (0.4, 0.3, 0.2, 0.1)])
+@pytest.mark.parametrize("tilted", [0, 1])
+def test_experts_of_unequal_size_are_found_in_turn(shares, tilted):
+    X, y, labels = unequal_experts(0, shares, 600, 20)
+    screening = screening_of(X, y)
+    groups = screening.groups("in turn", tilted, len(shares), np.random.default_rng(0))
+    assert agreement(groups, labels) > 0.95
+
+
+def test_experts_in_turn_do_not_depend_on_order_or_repetition():
+    X, y, _ = unequal_experts(1, (0.8, 0.2), 200, 4)
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 4, 200)
+    rows = rng.permutation(np.repeat(np.arange(200), counts))
+    problem = X, y[:, None], counts / counts.sum(), float(counts.sum()), 2
+    repeated = X[rows], y[rows, None], np.full(rows.size, 1 / rows.size), float(rows.size), 2
+    for seed in (None, 3):
+        weighted, again = (
+            groups_in_turn(*given, None if seed is None else np.random.default_rng(seed))
+            for given in (problem, repeated)
+        )
+        assert (weighted[rows] == again).all()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -58,9 +95,10 @@ def test_directions_do_not_ask_for_axes(seed):
 def test_constant_columns_and_answers_do_no_harm():
     X = np.random.default_rng(0).standard_normal((60, 40))
     X[:, ::4] = 1.0
-    groups = screening_of(X, np.ones(60)).groups("columns", 16, 2, np.random.default_rng(0))
-    assert groups.shape == (60,)
-    assert np.isfinite(groups).all()
+    for view in (("columns", 16), ("in turn", 0), ("in turn", 1)):
+        groups = screening_of(X, np.ones(60)).groups(*view, 2, np.random.default_rng(0))
+        assert groups.shape == (60,)
+        assert np.isfinite(groups).all()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

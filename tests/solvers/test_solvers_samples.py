@@ -13,6 +13,7 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation, reseed
+from clustruct.solvers.experts.elemental import from_elements
 from clustruct.solvers.experts.mixture import HEAT
 from clustruct.solvers.experts.problem import SETTINGS, SampleProblem
 from clustruct.solvers.experts.recipes import RECIPES, panel_of, solve
@@ -191,3 +192,66 @@ def test_alternating_minimisation_is_tried_on_a_part_of_many_samples():
     assert solve(problem, "auto").solution.point.value < 0.1
     few = problem_of(data.X[:700], data.y[:700, None], SquaredLoss(), 2, settings=settings)
     assert few.thinned() is few
+
+
+def rare_expert(n=400):
+    """Noise around one line, and a few of the samples around another."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (n, 1))
+    rare = rng.random(n) < 0.04
+    y = np.where(rare, -2.5, 1.0) * X[:, 0] + rng.standard_normal(n)
+    return X, y[:, None]
+
+
+def test_status_says_if_the_likelihood_prefers_other_experts():
+    X, y = rare_expert()
+    outcome = solve(problem_of(X, y, SquaredLoss(), 2, alpha=0.0), "auto")
+    # The objective rather halves the noise, which the likelihood takes for what it is.
+    assert 0.3 < np.mean(panel_of(outcome.solution).labels) < 0.7
+    assert "the mixture likelihood prefers the experts of em" in outcome.status.message
+    clear = make_experts(200, 2, 2, random_state=0)
+    outcome = solve(problem_of(clear.X, clear.y[:, None], SquaredLoss(), 2), "auto")
+    assert "elemental starts, found" in outcome.status.message
+    assert "likelihood" not in outcome.status.message
+
+
+def test_elemental_starts_do_not_depend_on_order_or_repetition():
+    X, y = rare_expert(60)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 4, 60)
+    few = problem_of(X, y, SquaredLoss(), 3, alpha=1e-3)
+    response = replace(few.objective.response, shares=counts / counts.sum())
+    weighted = replace(few, objective=SampleObjective(as_design(X), response, 1e-3))
+    rows = rng.permutation(np.repeat(np.arange(60), counts))
+    repeated = problem_of(X[rows], y[rows], SquaredLoss(), 3, alpha=1e-3)
+    first, second = from_elements(weighted)[0], from_elements(repeated)[0]
+    assert first.value == pytest.approx(second.value, rel=1e-12)
+    weights = [np.sort(panel.W, axis=None) for panel in (first, second)]
+    np.testing.assert_allclose(*weights, rtol=1e-8)
+
+
+def test_outliers_and_unequal_noise_have_a_place_in_the_mixture():
+    rng = np.random.default_rng(0)
+    X, mine = rng.standard_normal((400, 2)), rng.integers(0, 2, 400)
+    truth = np.array([[2.0, 0.0], [-1.0, 1.0]])
+    noise = np.where(mine == 0, 0.1, 0.8) * rng.standard_normal(400)
+    y = (X * truth[mine]).sum(axis=1) + noise
+    y[rng.random(400) < 0.05] = 30.0
+    problem = problem_of(X, y[:, None], SquaredLoss(), 2, alpha=0.0)
+    own = solve(replace(problem, options={"noise": "own"}), "em")
+    assert_falls(own.trace)
+    distances = np.linalg.norm(panel_of(own.solution).W[:, None, :, 0] - truth, axis=2)
+    assert distances.min(axis=0).max() < 0.15
+    plain = panel_of(solve(problem, "em").solution)
+    assert np.linalg.norm(plain.W[:, None, :, 0] - truth, axis=2).min(axis=0).max() > 0.3
+
+
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss(), *NEWER], ids=name_of)
+def test_own_noise_goes_with_every_loss(loss):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 2))
+    target = suited(loss, rng.standard_normal((30, 1)))
+    if isinstance(loss, MultinomialLoss):
+        target = rng.integers(0, 3, 30)
+    outcome = solve(problem_of(X, target, loss, 2, options={"noise": "own"}), "em")
+    assert np.isfinite(outcome.solution.point.value)

@@ -147,6 +147,7 @@ OPTION_VALUES: Mapping[str, list[Any]] = {
     "n_turns": [Interval(Integral, 0, None, closed="left")],
     "refine": ["boolean"],
     "refit": ["boolean"],
+    "noise": [StrOptions({"common", "own"})],
     "relevance": ["boolean", StrOptions({"auto"})],
     "shortest": [Interval(Real, 0, 1, closed="neither")],
     "shrink": [Interval(Real, 0, 1, closed="neither")],

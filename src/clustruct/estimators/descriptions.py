@@ -164,9 +164,10 @@ rule : {"fewest", "best", "one_se"}
     The fewest experts that are as good as the best number: within one standard error by ``"cv"``,
     otherwise by a difference that is not worth a mention; the best number; or the fewest within
     one standard error, by ``"cv"`` only.
-criterion : {"bic", "icl", "cv"}
-    Bayesian information criterion of a mixture of linear models, the same with a price on overlap
-    (integrated completed likelihood), or cross-validation, see Notes.
+criterion : {"bic+icl", "bic", "icl", "cv"}
+    Bayesian information criterion of a mixture of linear models (BIC), the same with a price on
+    overlap (integrated completed likelihood, ICL), the two together, or cross-validation, see
+    Notes.
 cv : int, splitter or iterable
     Folds for ``criterion="cv"``; an integer makes folds in the order of the samples.
 scoring : str or callable

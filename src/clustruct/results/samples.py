@@ -1,7 +1,7 @@
 """Experts, the score of a gate, and the choice of the number of experts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -146,7 +146,7 @@ class CountSelection:
     ([1, 2, 3], 2)
     """
 
-    criterion: Annotated[str, '``"bic"``, ``"icl"`` or ``"cv"``.']
+    criterion: Annotated[str, '``"bic+icl"``, ``"bic"``, ``"icl"`` or ``"cv"``.']
     n_clusters: Annotated[Labels, "The numbers that were tried."]
     values: Annotated[Floats, "The criterion for each of them; smaller is better."]
     standard_errors: Annotated[Floats, "Over the folds, zero without folds."]
@@ -156,11 +156,23 @@ class CountSelection:
     fold_values: Annotated[Floats | None, "The criterion on each fold, a column a fold."] = None
     rule: Annotated[str, '``"fewest"``, ``"best"`` or ``"one_se"``.'] = "fewest"
     scoring: Annotated[str, "Name of the score, empty for the criterion itself."] = ""
+    choices: Annotated[
+        dict[str, int], "The number that each information criterion would choose; empty for cv."
+    ] = field(default_factory=dict)
 
     @property
     def best_index(self) -> int:
         """Index of the number that was chosen."""
         return int(np.flatnonzero(self.n_clusters == self.best)[0])
+
+    @property
+    def in_words(self) -> str:
+        """The number that was chosen, and what the other criteria would choose."""
+        chosen = f"{plural(self.best, 'expert')} chosen by {self.criterion}"
+        others = [
+            f"{name} would choose {n}" for name, n in self.choices.items() if name != self.criterion
+        ]
+        return f"{chosen} ({', '.join(others)})" if others else chosen
 
     flat_index = best_index  # as other searches call it, whose grids have several axes
 
@@ -187,4 +199,4 @@ class CountSelection:
             for numbers in zip(*(column.tolist() for column in columns), strict=True)
         ]
         header = ("experts", self.criterion, "standard error", "loss of the best", "chosen")
-        return table(f"{self.best} experts chosen by {self.criterion}", header, rows)
+        return table(self.in_words, header, rows)

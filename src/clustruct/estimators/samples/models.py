@@ -49,10 +49,13 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
     mixture of regressions, cooled down from a high temperature; for squared loss also with a prior
     that takes weight from features that matter to no expert (option ``relevance``: "auto", True or
     False), if there is strong evidence for it; with ``refine=False`` the experts are those of the
-    mixture, without ``"am"`` after it. ``"rc"`` is regression clustering with K-harmonic
-    means. ``"pg"`` is projected gradient (options ``refit``, ``longest``, ``shortest``,
-    ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation, for squared loss (option
-    ``step``). ``"auto"`` is ``"em"``, and ``"am"`` where there are many samples.
+    mixture, without ``"am"`` after it. With ``noise="own"`` every expert of the mixture has noise
+    of its own and samples may follow none, which is the model for outliers; its experts are left as
+    they are, too. ``"rc"`` is regression clustering with K-harmonic means. ``"pg"`` is projected
+    gradient (options ``refit``, ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional
+    gradient on a convex relaxation, for squared loss (option ``step``). ``"auto"`` is ``"em"``, and
+    ``"am"``: for squared loss and few weights from elemental starts (experts through as few samples
+    as they have weights, then moves of single samples), otherwise where there are many samples.
 
     Examples
     --------

@@ -1,16 +1,16 @@
 """The search for the number of experts.
 
 ``"bic"`` and ``"icl"`` take the likelihood view: a mixture of regressions, with a price on its
-parameters; each expert has noise of its own, and some samples may follow none. ``"cv"`` takes the
-paper's: the loss of the best prediction for samples out of the fold. More experts are better even
-where there is nothing to find, so that this loss is compared with what as many predictions achieve
-without experts: for numbers, the best offsets for normal noise; for classes, the first choices of a
-single classifier.
+parameters; each expert has noise of its own, and some samples may follow none. ``"bic+icl"`` asks
+both, see `joint_values`. ``"cv"`` takes the paper's: the loss of the best prediction for samples
+out of the fold. More experts are better even where there is nothing to find, so that this loss is
+compared with what as many predictions achieve without experts: for numbers, the best offsets for
+normal noise; for classes, the first choices of a single classifier.
 """
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from functools import cache, partial
 from typing import Any, ClassVar
 
@@ -45,9 +45,11 @@ from clustruct.losses import loss_of
 from clustruct.results import CountSelection
 from clustruct.results.paired import standard_errors
 from clustruct.solvers.experts import problem
-from clustruct.solvers.experts.counting import COUNT_CRITERIA
+from clustruct.solvers.experts.counting import count_criteria, joint_values
 
 QUANTILES = 20_001
+# Criteria of fits to all samples; the first two are measured, the last one is made of them.
+INFORMATION = ("bic", "icl", "bic+icl")
 # A difference of criteria that is not worth more than a bare mention (Kass and Raftery, 1995).
 BARE_MENTION = 2.0
 
@@ -59,7 +61,7 @@ class CountSearch(SampleCluster):
 
     n_clusters: int | Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8)  # type: ignore[assignment]
     _: KW_ONLY
-    criterion: str = "bic"
+    criterion: str = "bic+icl"
     cv: Any = 5
     scoring: Scoring | None = None
     rule: str = "fewest"
@@ -67,7 +69,7 @@ class CountSearch(SampleCluster):
     _plain: ClassVar[Any]
     _constraints: ClassVar[Constraints] = {
         **SEARCH_CONSTRAINTS,
-        "criterion": [StrOptions({"bic", "icl", "cv"})],
+        "criterion": [StrOptions({*INFORMATION, "cv"})],
     }
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -114,6 +116,9 @@ class CountSearch(SampleCluster):
         for name, value in vars(model).items():  # take over what was fitted
             if name.endswith("_") or name.startswith("_"):
                 setattr(self, name, value)
+        if found.choices:
+            told = f"{self.status_.message.removesuffix('.')}. {found.in_words}."
+            self.status_ = replace(self.status_, message=told)
         if design.on_host:
             conclude(self.verbose, self.status_, self.certificate_)
         self.selection_ = found
@@ -204,17 +209,17 @@ class CountSearch(SampleCluster):
         n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
         inner = self.n_jobs if n_jobs == 1 else 1
         models = [self._model(count, seed, n_jobs=inner) for count in counts]
-        jobs = [partial(_priced, model, self.criterion, *sample) for model in models]
+        jobs = [partial(_priced, model, *sample) for model in models]
 
         def scored() -> Iterator[Scored]:
-            for model, price, loss in run_jobs(jobs, n_jobs):
+            for model, prices, loss in run_jobs(jobs, n_jobs):
                 fitted[model.n_clusters] = model
                 place = (counts.index(model.n_clusters), slice(None), 0)
                 stopped = self.callback is None and not model.status_.converged
-                yield Scored(place, (-price, loss), int(stopped))
+                yield Scored(place, (-prices["bic"], -prices["icl"], loss), int(stopped))
 
-        n_fits, shape = len(counts), (len(counts), 2, 1)
-        table = partial(table_of, counts, self.criterion, "")
+        n_fits, shape = len(counts), (len(counts), 3, 1)
+        table = partial(table_by_criterion, counts, self.criterion)
         return Use("fit", n_fits, n_fits, shape, f"neg_{self.criterion}", scored(), table)
 
     def _counts(self, y: NDArray[Any]) -> list[int]:
@@ -227,6 +232,23 @@ class CountSearch(SampleCluster):
                 f"samples: at most {most} experts can be fitted. Give smaller numbers."
             )
         return possible
+
+
+def table_by_criterion(
+    counts: list[int], criterion: str, found: Floats, rule: Rule
+) -> CountSelection:
+    """The table of one information criterion, with the numbers that all of them would choose.
+
+    BIC, ICL and losses have the shape (n_counts, 3, 1), the criteria with a minus.
+    """
+    bic, icl, losses = (found[:, place, 0] for place in range(3))
+    joint = -joint_values(np.array(counts, dtype=np.float64), -bic, -icl)
+    tables = {
+        name: table_of(counts, name, "", np.stack([scores, losses], axis=1)[:, :, None], rule)
+        for name, scores in zip(INFORMATION, (bic, icl, joint), strict=True)
+    }
+    choices = {name: table.best for name, table in tables.items()}
+    return replace(tables[criterion], choices=choices)
 
 
 def table_of(
@@ -254,8 +276,8 @@ def _fitted(model: Any, *sample: Any) -> Any:
         return model.fit(*sample)
 
 
-def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
-    """A fitted model, its information criterion, and the loss of its best experts."""
+def _priced(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
+    """A fitted model, its information criteria, and the loss of its best experts."""
     model = _fitted(model, X, y, sample_weight, offset)
     design, targets = validate(model, X, y, reset=False)
     objective = model._objective_of(design, targets, attach_offset(design, offset))
@@ -266,8 +288,8 @@ def _priced(model: Any, criterion: str, X: Any, y: Any, sample_weight: Any, offs
     nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
     constant = float(response.shares @ objective.costs(*nothing)[:, 0])
     noise = response.loss.noise(response.n_outputs, constant)
-    price = COUNT_CRITERIA[criterion](objective, noise, model._W, model._b, float(weights.sum()))
-    return model, price, model.best_loss(X, y, sample_weight, offset)
+    prices = count_criteria(objective, noise, model._W, model._b, float(weights.sum()))
+    return model, prices, model.best_loss(X, y, sample_weight, offset)
 
 
 def offset_loss(count: int) -> float:

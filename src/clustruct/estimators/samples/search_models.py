@@ -35,7 +35,11 @@ class SampleClusterRegressorCV(CountSearch, SampleClusterRegressor):
     -----
     The mixture that ``"bic"`` and ``"icl"`` judge gives every expert noise of its own, and spreads
     a share of the samples evenly: else experts would be added to make up for samples that follow
-    one rule more closely than another, or none.
+    one rule more closely than another, or none. Noise that is skewed, or grows with a feature,
+    still looks like two or three experts to ``"bic"``. These overlap, and ``"icl"`` takes them for
+    one; but it also joins experts that overlap in part. So ``"bic+icl"`` asks the mean of the two
+    whether there is more than one expert, and ``"bic"`` how many. `selection_` and `status_` say
+    what the others would choose.
 
     The loss of the best expert falls with every expert, even where there is none to find. With
     ``criterion="cv"`` its logarithm is compared with that of as many offsets, placed as well as

@@ -15,7 +15,7 @@ geometric mean over the samples, which a few exact experts do not change. Class 
 no scale, and are taken as they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -23,12 +23,14 @@ from scipy.special import logsumexp
 from clustruct._typing import Floats
 from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective
+from clustruct.solvers.driver import Budget, Solution, State, drive
 from clustruct.solvers.experts.mixture import n_weights
 
 # Steps of expectation and maximisation at most, and the gain in nats below which they end.
 STEPS, GAIN = 200, 1e-7
 # Precision of the experts' fits: criteria differ by far more.
 PRECISION = 1e-6
+FITTED = Budget(STEPS, GAIN, lambda iteration: None, quiet=True)
 # Proportions below this are those of experts without samples.
 SMALLEST_SHARE = 1e-6
 
@@ -113,33 +115,18 @@ def _even_density(rest: Floats) -> float:
     return -float(np.log(ranges).sum())
 
 
-def count_bic(
+def count_criteria(
     objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
-) -> float:
-    """Bayesian information criterion of a number of experts; smaller is better.
+) -> dict[str, float]:
+    """Criteria of a number of experts by their names; smaller is better.
+
+    "bic" is the Bayesian information criterion. "icl", the integrated completed likelihood
+    (Biernacki, Celeux and Govaert, 2000), adds twice the entropy of the responsibilities: a price
+    on samples that several experts could have predicted.
 
     Shapes: intercept (Q, K).
     W (Q, d, K): experts to start from.
     """
-    return _criterion(objective, noise, W, intercept, total)[0]
-
-
-def count_icl(
-    objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
-) -> float:
-    """The same plus twice the entropy of the responsibilities; smaller is better.
-
-    The integrated completed likelihood (Biernacki, Celeux and Govaert, 2000): it penalises samples
-    that several experts could have predicted.
-    """
-    value, entropy = _criterion(objective, noise, W, intercept, total)
-    return value + 2.0 * entropy
-
-
-def _criterion(
-    objective: SampleObjective, noise: Noise, W: Floats, intercept: Floats, total: float
-) -> tuple[float, float]:
-    """The Bayesian criterion, and the entropy of the responsibilities."""
     likelihood = _Likelihood(objective, noise, total)
     W, intercept = _fit_mixture(objective, likelihood, W, intercept)
     ridge = 0.5 * objective.alpha * np.square(W).sum(axis=(1, 2))
@@ -153,32 +140,128 @@ def _criterion(
     sharper = np.maximum(np.log(likelihood.single_scale / scales), 0.0).sum()
     log_total = float(np.log(max(total, 1.0)))
     price = (n_experts * each + others) * log_total + each * sharper
-    logs = np.log(np.maximum(weights, np.finfo(np.float64).tiny))
-    entropy = -float(objective.response.shares @ (weights * logs).sum(axis=1))
-    return -2.0 * total * value + float(price), total * entropy
+    bic = -2.0 * total * value + float(price)
+    told = _by_prediction(objective, W, intercept, weights[:, :n_experts])
+    entropy = total * float(objective.response.shares @ _entropies(told))
+    return {"bic": bic, "icl": bic + 2.0 * entropy}
+
+
+def _by_prediction(
+    objective: SampleObjective, W: Floats, intercept: Floats, weights: Floats
+) -> Floats:
+    """Responsibilities (n, Q), those of experts that predict the same class added up.
+
+    Two experts that predict the same class are both right or both wrong, and it does not count
+    against them that no one can tell which of them it was.
+    """
+    if not objective.response.loss.coded:
+        return weights
+    classes = objective.scores(W, intercept).argmax(axis=2)
+    first = (classes[:, :, None] == classes[:, None, :]).argmax(axis=2)
+    told = np.zeros_like(weights)
+    np.add.at(told, (np.arange(weights.shape[0])[:, None], first), weights)
+    return told
+
+
+def _entropies(weights: Floats) -> Floats:
+    """Entropy of the responsibilities among the experts, for the share that they explain."""
+    shares = weights.sum(axis=1, keepdims=True)
+    tiny = np.finfo(np.float64).tiny
+    parts = weights / np.maximum(shares, tiny)
+    return np.asarray(-(weights * np.log(np.maximum(parts, tiny))).sum(axis=1))
+
+
+def joint_values(counts: Floats, bic: Floats, icl: Floats) -> Floats:
+    """Values of "bic+icl", which decide by overlap whether, and by BIC how many experts there are.
+
+    Noise that is skewed, or grows with a feature, is better described by two or three experts than
+    by one, and BIC takes them. They overlap, as experts that follow rules of their own do not. But
+    among several such rules, some may overlap where others do not, and ICL joins them. So
+    more than one expert costs what overlap adds on average of the two criteria, at the number
+    where that mean is least.
+    """
+    several = counts > 1
+    if several.all() or not several.any():
+        return bic
+    price = 0.5 * (bic + icl)[several].min() - bic[several].min()
+    return np.where(several, bic + price, bic)
 
 
 def _fit_mixture(
     objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
 ) -> tuple[Floats, Floats]:
     """The most likely mixture near given experts; those that lose their samples are left out."""
-    costs = objective.costs(W, intercept)
-    mixture, before = likelihood.begin(costs), -np.inf
-    shares = objective.response.shares
-    for _ in range(STEPS):
-        weights, value = likelihood.expect(costs, mixture)
-        if value - before < GAIN:
-            break
-        before = value
-        mine = shares[:, None] * weights[:, : W.shape[0]]
+    found = drive(OwnNoiseEM(objective, likelihood, W, intercept), FITTED).state
+    return found.W, found.intercept
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd(State):
+    """An iterate: experts, their mixture and their costs. Its objective is the negative likelihood.
+
+    Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q).
+    weights (n, Q) or (n, Q + 1): responsibilities.
+    """
+
+    W: Floats
+    intercept: Floats
+    costs: Floats
+    weights: Floats
+
+
+class OwnNoiseEM:
+    """Expectation and maximisation where experts have noise of their own, and samples may stray.
+
+    Shapes: intercept (Q, K).
+    W (Q, d, K): weights of the experts to start from.
+    """
+
+    name = "em, own noise"
+
+    def __init__(
+        self, objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
+    ) -> None:
+        self._objective = objective
+        self._likelihood = likelihood
+        self._begin = W, intercept
+
+    def start(self) -> Crowd:
+        """The given experts, with even proportions and one scale."""
+        costs = self._objective.costs(*self._begin)
+        return self._crowd(*self._begin, costs, self._likelihood.begin(costs))
+
+    def advance(self, state: Crowd) -> Crowd:
+        """One step; done when it does not raise the likelihood."""
+        shares, n_experts = self._objective.response.shares, state.W.shape[0]
+        mine = shares[:, None] * state.weights[:, :n_experts]
         alive = mine.sum(axis=0) > SMALLEST_SHARE
-        if not alive.any():
-            break  # a handful of samples, which an even density describes as well
-        W, intercept = objective.fit_experts(mine[:, alive].T, PRECISION, W[alive])
-        costs = objective.costs(W, intercept)
-        followed = np.append(alive, np.ones(likelihood.n_noise, dtype=bool))
-        mixture = likelihood.maximise(costs, weights[:, followed])
-    return W, intercept
+        if not alive.any():  # a handful of samples, which an even density describes as well
+            return replace(state, gain=0.0, done=True)
+        W, intercept = self._objective.fit_experts(mine[:, alive].T, PRECISION, state.W[alive])
+        costs = self._objective.costs(W, intercept)
+        followed = np.append(alive, np.ones(self._likelihood.n_noise, dtype=bool))
+        mixture = self._likelihood.maximise(costs, state.weights[:, followed])
+        following = self._crowd(W, intercept, costs, mixture)
+        gain = state.objective - following.objective
+        if gain <= 0.0:  # the prior of the scales has a part in the steps, not in the likelihood
+            return replace(state, gain=0.0, done=True)
+        return replace(following, gain=gain)
+
+    def solution(self, state: Crowd) -> Solution:
+        """The experts, each with the samples for which its cost is least."""
+        panel = self._objective.panel(state.W, state.intercept)
+        return Solution(panel, panel.labels)
+
+    def _crowd(self, W: Floats, intercept: Floats, costs: Floats, mixture: Mixture) -> Crowd:
+        weights, value = self._likelihood.expect(costs, mixture)
+        return Crowd(W, intercept, costs, weights, objective=-value)
+
+
+def with_own_noise(
+    objective: SampleObjective, noise: Noise, total: float, W: Floats, intercept: Floats
+) -> OwnNoiseEM:
+    """The solver for a mixture in which every expert has noise of its own."""
+    return OwnNoiseEM(objective, _Likelihood(objective, noise, total), W, intercept)
 
 
 def _settle(likelihood: _Likelihood, losses: Floats) -> tuple[Floats, float, Floats]:
@@ -191,6 +274,3 @@ def _settle(likelihood: _Likelihood, losses: Floats) -> tuple[Floats, float, Flo
         before = value
         mixture = likelihood.maximise(losses, weights)
     return weights, value, mixture.scales
-
-
-COUNT_CRITERIA = {"bic": count_bic, "icl": count_icl}

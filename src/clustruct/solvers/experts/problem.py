@@ -36,6 +36,10 @@ class ExpertSettings:
     # Least and largest number of starts: they stop once the best objective was reached twice.
     # Without cooling, poor solutions may be reached twice as well.
     cooled_starts: tuple[int, int] = (2, 16)
+    # Beside elemental starts, which find what there is to find.
+    starts_beside_elements: tuple[int, int] = (2, 4)
+    # From experts that are found in turn, which outliers do not attract.
+    robust_starts: tuple[int, int] = (2, 6)
     relevant_starts: tuple[int, int] = (2, 3)
     plain_starts: tuple[int, int] = (8, 20)
     # A start of expectation and maximisation gets this budget; the best one then all it needs.
@@ -126,7 +130,7 @@ class SampleProblem(StartedProblem[SampleObjective]):
         With many features alternating minimisation and its kin cannot leave the groups that they
         start from; mixtures can, after a while.
         """
-        looks = views(self.objective.shape[0], self.n_clusters)
+        looks = views(self.objective.shape[0], self.n_clusters, self.total)
         turn = number % (len(looks) + 1)
         return None if turn == len(looks) or self.screening is None else looks[turn]
 
@@ -136,6 +140,14 @@ class SampleProblem(StartedProblem[SampleObjective]):
         if view is None or self.screening is None:
             return self.experts(number)
         return self.screening.experts(*view, self.n_clusters, self.rng(number))
+
+    def robust_experts(self, number: int) -> tuple[Floats, Floats]:
+        """The start of that number, experts found in turn; random where targets are no scores."""
+        screening = self._screening_of_all
+        if screening is None:
+            return self.experts(number)
+        tilted = min(number, 1)
+        return screening.experts("in turn", tilted, self.n_clusters, self.rng(number))
 
     def mixture_start(self, number: int) -> tuple[tuple[Floats, Floats], float]:
         """The start of that number for a mixture, and the heat that it takes.

@@ -25,6 +25,8 @@ from clustruct.solvers.driver import (
     drive,
 )
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
+from clustruct.solvers.experts.counting import with_own_noise
+from clustruct.solvers.experts.elemental import from_elements, has_few_weights
 from clustruct.solvers.experts.mixture import MixtureEM, bic
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.regression_clustering import RegressionClustering
@@ -69,14 +71,15 @@ def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
     if not plain:
         return relevant[0]
     best = min(plain, key=lambda attempt: attempt.solution.point.value)
+    if not relevant:
+        return best
+    evidence = _criterion(problem, best) - _criterion(problem, relevant[0])
+    return relevant[0] if evidence > problem.settings.strong_evidence else best
 
-    def criterion(attempt: Attempt) -> float:
-        panel = panel_of(attempt.solution)
-        return bic(problem.objective, problem.noise, panel, problem.total)
 
-    if relevant and criterion(relevant[0]) < criterion(best) - problem.settings.strong_evidence:
-        return relevant[0]
-    return best
+def _criterion(problem: SampleProblem, attempt: Attempt) -> float:
+    """Information criterion of the experts that were found; smaller is better."""
+    return bic(problem.objective, problem.noise, panel_of(attempt.solution), problem.total)
 
 
 def _bounds(
@@ -214,6 +217,8 @@ def _rc(problem: SampleProblem) -> list[Attempt]:
 
 
 def _em(problem: SampleProblem) -> list[Attempt]:
+    if problem.options.get("noise", "common") == "own":
+        return [_with_own_noise(problem)]
     wish = problem.options.get("relevance", "auto")
     if not (wish is True or (wish == "auto" and _may_have_relevance(problem))):
         return [_plain_em(problem, *_mixed(problem))]
@@ -236,7 +241,12 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
         best = _most_evident(few, _auto(few))
         refined = _refined(problem, panel_of(best.solution))
         return [Attempt("am", (refined,), remark=_sought_on_part(problem, best))]
-    attempts = _em(replace(problem, options={}))
+    problem = replace(problem, options={})
+    if has_few_weights(problem):
+        fewer = replace(problem.settings, cooled_starts=problem.settings.starts_beside_elements)
+        attempts = _em(replace(problem, settings=fewer))
+        return [*attempts, _elemental(problem, attempts[-1])]
+    attempts = _em(problem)
     cheap = problem.objective.quadratic and n * d * problem.n_clusters <= problem.settings.cheap
     if cheap and problem.has_plenty:
         attempts.append(_am_from(problem.thinned(), problem))
@@ -259,8 +269,19 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
     "rc": (),
-    "em": ("relevance", "refine"),
+    "em": ("relevance", "refine", "noise"),
 }
+
+
+def _elemental(problem: SampleProblem, mixed: Attempt) -> Attempt:
+    """Elemental starts; a remark says if the mixture likelihood prefers the other attempt."""
+    begin, remark = from_elements(problem)
+    found = Attempt("am", (_refined(problem, begin),), remark=remark)
+    evidence = _criterion(problem, found) - _criterion(problem, mixed)
+    if evidence <= problem.settings.strong_evidence:
+        return found
+    told = f"the mixture likelihood prefers the experts of {mixed.name}, by {evidence:.3g} in BIC"
+    return replace(found, remark=f"{remark}; {told}")
 
 
 def _with_relevance(problem: SampleProblem) -> Attempt:
@@ -275,6 +296,18 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
 
     best, remark = _best_of(problem, solve_from, problem.settings.relevant_starts, nats=True)
     return Attempt(RelevanceEM.name, (best,), remark=remark)
+
+
+def _with_own_noise(problem: SampleProblem) -> Attempt:
+    """A mixture in which every expert has noise of its own, and samples may follow none."""
+    objective, noise, total = problem.objective, problem.noise, problem.total
+
+    def solve_from(number: int) -> Run[Any]:
+        begin = problem.robust_experts(number)
+        return drive(with_own_noise(objective, noise, total, *begin), problem.short)
+
+    best, remark = _best_of(problem, solve_from, problem.settings.robust_starts, nats=True)
+    return Attempt("em", (best,), remark=remark)
 
 
 def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:

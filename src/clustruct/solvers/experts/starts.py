@@ -11,7 +11,8 @@ before any expert is known:
 - experts that were found on some columns: refitted on all, their weights say which columns come
   next.
 
-The first and the last choose columns, the second one any directions.
+The first and the last choose columns, the second one any directions. Where one expert has most of
+the samples, experts are found one after the other instead, see `sequential`.
 """
 
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
 from clustruct.solvers.experts.mixture import MixtureEM
+from clustruct.solvers.experts.sequential import groups_in_turn
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class ScreeningSettings:
     # How often columns are chosen anew, and how many of them, by turns.
     rounds: int = 6
     n_columns: tuple[int, ...] = (16, 32, 8)
+    # Samples for each weight with which experts are found one after the other.
+    samples_in_turn: float = 4.5
 
 
 SETTINGS = ScreeningSettings()
@@ -83,16 +87,20 @@ def draw_experts(
     return pooled.W + away, pooled.intercept + shift
 
 
-def views(n_features: int, n_clusters: int) -> list[tuple[str, int]]:
-    """The columns or directions to search on, start by start: their kind and their number.
+def views(n_features: int, n_clusters: int, total: float) -> list[tuple[str, int]]:
+    """What to search on, start by start: columns or directions, and their number.
 
-    Empty if there are too few features to leave any out.
+    If there are enough samples, whose weight is `total`, experts are also found "in turn" on all
+    columns; so many of them with tilted weights. Empty if there are too few features to leave any
+    out.
     """
     columns = [("columns", m) for m in SETTINGS.n_columns if 3 * m <= 2 * n_features]
     directions = [("directions", m * n_clusters) for m in (2, 1) if 3 * m * n_clusters < n_features]
     longest = max(len(columns), len(directions))
     turns = [kind[i : i + 1] for i in range(longest) for kind in (columns, directions)]
-    return [view for turn in turns for view in turn]
+    few = [view for turn in turns for view in turn]
+    enough = total >= SETTINGS.samples_in_turn * n_clusters * (n_features + 1)
+    return [("in turn", 0), ("in turn", 1), *few] if few and enough else few
 
 
 class Screening:
@@ -104,6 +112,7 @@ class Screening:
 
     def __init__(self, objective: SampleObjective, total: float) -> None:
         self._objective = objective
+        self._total = total
         given = objective.response
         shares, none = given.shares, np.zeros((given.shares.size, given.n_outputs))
         target = given.loss.residuals(given.target, none)
@@ -174,7 +183,9 @@ class Screening:
         return panel.W, panel.intercept
 
     def groups(self, kind: str, size: int, n_clusters: int, rng: np.random.Generator) -> Labels:
-        """Samples in groups, by experts on a few columns or directions."""
+        """Samples in groups, by experts on a few columns or directions, or one after the other."""
+        if kind == "in turn":
+            return self._in_turn(n_clusters, rng if size else None)
         if kind == "directions":
             seen = self._Z @ self._directions[:, :size]
             return self._search(seen, self._residual, n_clusters, None, rng).labels
@@ -191,6 +202,14 @@ class Screening:
             scores = np.einsum("q,qdk->d", totals, np.square(everywhere.W))
         assert labels is not None
         return labels
+
+    def _in_turn(self, n_clusters: int, rng: np.random.Generator | None) -> Labels:
+        """Samples in groups, the largest first."""
+        response = self._all.response
+        ones = np.ones((response.shares.size, int(response.fit_intercept)))
+        target = np.asarray(response.target, dtype=np.float64)
+        features = np.hstack([self._Z, ones])
+        return groups_in_turn(features, target, response.shares, self._total, n_clusters, rng)
 
     def _restricted(self, seen: Floats, target: Floats) -> tuple[SampleObjective, Panel, Noise]:
         """The problem on the given columns alone, its pooled fit and its noise."""
