@@ -1,5 +1,6 @@
 """Groups of tasks, and the choice of their number."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -101,11 +102,30 @@ class TaskSelection(ScoreTable):
     best_index: Annotated[
         tuple[int, int], "The point chosen: indices into ``n_clusters`` and ``strengths``."
     ]
+    mixtures: Annotated[
+        tuple[tuple[bool, bool], ...],
+        "For each of the strengths, whether they were learnt by a mixture (they are NaN then), and "
+        "whether that used the inputs; empty if there was no mixture.",
+    ] = ()
 
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
+        mixtures = self.mixtures or [None] * len(self.strengths)
         return [
-            {"n_clusters": count, **dict(zip(names, strengths, strict=True))}
+            {"n_clusters": count, **dict(zip(names, map(_or_auto, s), strict=True)), **_solver(m)}
             for count in self.n_clusters
-            for strengths in self.strengths
+            for s, m in zip(self.strengths, mixtures, strict=True)
         ]
+
+
+def _or_auto(strength: float) -> float | str:
+    """A strength as a parameter: "auto" where it was learnt."""
+    return "auto" if math.isnan(strength) else strength
+
+
+def _solver(mixture: tuple[bool, bool] | None) -> dict[str, Any]:
+    """The parameters that say whether a point is a mixture."""
+    if mixture is None:
+        return {}
+    learned, inputs = mixture
+    return {"solver": "em" if learned else "auto", "use_inputs": inputs}
