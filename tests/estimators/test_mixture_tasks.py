@@ -225,7 +225,8 @@ def test_scores_of_a_mixture_are_those_of_fits_by_hand(planted):
 
 
 def test_search_keeps_the_penalty_where_it_is_clearly_ahead():
-    penalty, mixture = Prices(0.0, 1.0, 1.0, 1.0, 0.1), Prices(0.0, 1.0, 1.0, 1.0, 0.1, True)
+    penalty = Prices(0.0, 1.0, 1.0, 1.0, 0.1)
+    mixture = Prices(0.0, 1.0, 1.0, 1.0, 0.1, learned=True, margin=3.0)
     points = Points(None, (1, 2), (penalty, mixture), None, {mixture: None})
     scores = np.zeros((2, 2, 4))
     scores[:, 1] = [0.01, -0.01, 0.02, -0.02]

@@ -103,18 +103,18 @@ class TaskSelection(ScoreTable):
         tuple[int, int], "The point chosen: indices into ``n_clusters`` and ``strengths``."
     ]
     mixtures: Annotated[
-        tuple[tuple[bool, bool], ...],
-        "For each of the strengths, whether they were learnt by a mixture (they are NaN then), and "
-        "whether that used the inputs; empty if there was no mixture.",
+        tuple[tuple[bool, float] | None, ...],
+        "For each of the strengths that a mixture learnt (they are NaN), whether it used the "
+        "inputs, and its ``margin``; None for the others, and empty if there was no mixture.",
     ] = ()
 
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
-        mixtures = self.mixtures or [None] * len(self.strengths)
+        solvers = [_solver(mixture) for mixture in self.mixtures] or [{}] * len(self.strengths)
         return [
-            {"n_clusters": count, **dict(zip(names, map(_or_auto, s), strict=True)), **_solver(m)}
+            {"n_clusters": count, **dict(zip(names, map(_or_auto, s), strict=True)), **solver}
             for count in self.n_clusters
-            for s, m in zip(self.strengths, mixtures, strict=True)
+            for s, solver in zip(self.strengths, solvers, strict=True)
         ]
 
 
@@ -123,9 +123,9 @@ def _or_auto(strength: float) -> float | str:
     return "auto" if math.isnan(strength) else strength
 
 
-def _solver(mixture: tuple[bool, bool] | None) -> dict[str, Any]:
-    """The parameters that say whether a point is a mixture."""
+def _solver(mixture: tuple[bool, float] | None) -> dict[str, Any]:
+    """The parameters that say whether a point is a mixture, and which one."""
     if mixture is None:
-        return {}
-    learned, inputs = mixture
-    return {"solver": "em" if learned else "auto", "use_inputs": inputs}
+        return {"solver": "auto", "use_inputs": False, "solver_options": None}
+    inputs, margin = mixture
+    return {"solver": "em", "use_inputs": inputs, "solver_options": {"margin": margin}}

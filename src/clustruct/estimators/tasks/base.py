@@ -72,6 +72,7 @@ class Prices:
     intercept: float
     learned: bool = False  # by evidence: the numbers are only a start
     inputs: bool = False  # whether inputs tell groups apart, too
+    margin: float | None = None  # growth of the evidence that one more group takes
 
     @property
     def told(self) -> tuple[float, float, float, float]:
@@ -176,6 +177,8 @@ class TaskCluster(ClusterModel):
         problem = self._problem(TaskObjective(prepared.data, strengths), n_clusters)
         if not prices.learned:
             return problem
+        if prices.margin is not None:
+            problem = replace(problem, options={"margin": prices.margin})
         return replace(problem, sources=sources_of(prepared, entries, prices, more))
 
     def _set_fit(
@@ -220,7 +223,7 @@ class TaskCluster(ClusterModel):
         within = unit / np.median(point.proportions @ point.spread[:, :d])
         intercept = unit / (point.proportions @ point.spread)[-1] if self.fit_intercept else 0.0
         numbers = float(mean), float(between), float(within), float(intercept)
-        return Prices(0.0, *numbers, learned=True, inputs=prices.inputs)
+        return Prices(0.0, *numbers, learned=True, inputs=prices.inputs, margin=prices.margin)
 
     def _require_mixture(self, prepared: Prepared) -> None:
         """Complain of what a mixture over tasks cannot do."""

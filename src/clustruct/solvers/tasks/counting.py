@@ -44,6 +44,7 @@ class Counting:
     most: largest number of groups.
     n_starts: random starts for each number of groups; None for the default.
     guess: variances of one group to start from.
+    margin: nats by which the evidence must grow for one more group.
     """
 
     likelihood: TaskLikelihood
@@ -53,6 +54,7 @@ class Counting:
     seed: int
     n_starts: int | None = None
     guess: Guess | None = None
+    margin: float = SETTINGS.margin
 
     def runs(self) -> Iterator[Fitted]:
         """The fits with one group, two groups and so on, the last of which is no better."""
@@ -74,7 +76,11 @@ class Counting:
 
         Every group has tasks for which it is the most likely one.
         """
-        run = self.untied(self.chosen(list(self.runs()), self.most))
+        return self.finished(list(self.runs()))
+
+    def finished(self, runs: list[Fitted]) -> Fitted:
+        """The same for runs that are at hand."""
+        run = self.untied(self.chosen(runs, self.most))
         while (used := np.unique(run.state.shares.argmax(axis=0))).size < run.state.n_groups:
             shares = run.state.shares[used]
             own = run.state.blocks[0].spread.shape[0] > 1
@@ -91,8 +97,10 @@ class Counting:
         return best
 
     def _pays(self, more: Fitted, fewer: Fitted) -> bool:
-        """Whether more groups are clearly more likely."""
-        return self.evidence(more.state) > self.evidence(fewer.state) + SETTINGS.margin
+        """Whether more groups are as likely as it takes, and all of them have tasks."""
+        used = np.unique(more.state.shares.argmax(axis=0)).size
+        gain = self.evidence(more.state) - self.evidence(fewer.state)
+        return used == more.state.n_groups and gain > self.margin
 
     def untied(self, run: Fitted) -> Fitted:
         """The same groups with a spread for each, if these are more likely."""

@@ -125,6 +125,7 @@ class TaskProblem(StartedProblem[TaskObjective]):
             self.seed,
             self.n_starts,
             self.guess,
+            **self.options,
         )
 
     @cached_property
@@ -255,7 +256,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "am": (),
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
-    MIXTURE: (),
+    MIXTURE: ("margin",),
 }
 
 
