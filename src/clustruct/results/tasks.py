@@ -103,7 +103,7 @@ class TaskSelection(ScoreTable):
         tuple[int, int], "The point chosen: indices into ``n_clusters`` and ``strengths``."
     ]
     mixtures: Annotated[
-        tuple[tuple[bool, float] | None, ...],
+        tuple[tuple[bool, float | None] | None, ...],
         "For each of the strengths that a mixture learnt (they are NaN), whether it used the "
         "inputs, and its ``margin``; None for the others, and empty if there was no mixture.",
     ] = ()
@@ -123,7 +123,7 @@ def _or_auto(strength: float) -> float | str:
     return "auto" if math.isnan(strength) else strength
 
 
-def _solver(mixture: tuple[bool, float] | None) -> dict[str, Any]:
+def _solver(mixture: tuple[bool, float | None] | None) -> dict[str, Any]:
     """The parameters that say whether a point is a mixture, and which one."""
     if mixture is None:
         return {"solver": "auto", "use_inputs": False, "solver_options": None}
