@@ -199,8 +199,7 @@ alpha_intercept : float or "auto"
 fit_intercept : bool
     Whether each task has an intercept.
 use_inputs : bool
-    Whether the tasks' mean inputs tell groups apart, too, with ``solver="em"``. A search tries it
-    with and without.
+    Whether the tasks' mean inputs tell groups apart, too, with ``solver="em"``.
 solver : {"auto", "am", "pg", "cg", "em"}
     How groups are found, see Notes of `TaskClusterRegressor`. With "em" strengths are learnt, and
     the number of groups, at most `n_clusters`, is chosen by evidence.
@@ -230,6 +229,9 @@ scoring : str or callable
     Score to maximise, with each held-out sample predicted by its own task: a name that scikit-
     learn knows, or a function of targets, scores and numbers of tasks, where classes are -1 and 1.
     None takes the negative mean loss.
+use_inputs : bool or "auto"
+    Whether mixtures are also tried with the tasks' mean inputs as evidence of groups; "auto" does
+    so where that is quick: up to a million for the number of tasks times features cubed.
 rule : {"fewest", "best", "one_se"}
     The fewest groups that are not clearly worse than the best number, see Notes; the best
     candidate; or the simplest one within a standard error of it: with the fewest groups, then the

@@ -60,6 +60,9 @@ QUICK_PRECISION = (1e-5, 1e-5)
 MIXTURE_TOL = 1e-5
 # Mixtures are tried if tasks times the third power of their width are at most this: a few seconds.
 MIXTURE_WORK = 1e8
+# The same for mixtures with inputs. On planted problems they were chosen where inputs tell groups,
+# and hardly ever where they do not.
+INPUT_WORK = 1e6
 # Standard errors by which a penalty must be ahead of the best mixture.
 AHEAD = 1.0
 
@@ -77,6 +80,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     alpha_mean: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
     alpha_between: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
     alpha_within: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
+    use_inputs: bool | str = "auto"  # type: ignore[assignment]
     cv: Any = 5
     scoring: Scoring | None = None
     rule: str = "fewest"
@@ -89,6 +93,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         "alpha_mean": [StrOptions({"auto"}), *_SEVERAL],
         "alpha_between": [StrOptions({"auto"}), *_SEVERAL],
         "alpha_within": [StrOptions({"auto"}), *_SEVERAL, Interval(Real, 0, None, closed="both")],
+        "use_inputs": ["boolean", StrOptions({"auto"})],
         "criterion": [StrOptions({"cv", "bic"})],
     }
 
@@ -117,7 +122,8 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         whole, splits = split(reading.entries, folds.each, loss, score)
         prepared = self._prepare(whole)
         more = read_unlabelled(self, unlabelled, reading.names)
-        grid = self._grid(prepared)
+        inputs = self._tries_inputs(prepared, reading.layout, given=more is not None)
+        grid = self._grid(prepared, inputs)
         tried = engine.check_counts(self.n_clusters, "groups")
         possible = {count for count in tried if count <= whole.n_tasks} or {whole.n_tasks}
         counts = tuple(sorted(possible))
@@ -152,9 +158,19 @@ class TaskSearch(engine.SearchFace, TaskCluster):
             model.random_state = self._seed()
         return model
 
-    def _grid(self, prepared: Prepared) -> tuple[Prices, ...]:
+    def _tries_inputs(self, prepared: Prepared, layout: str, *, given: bool) -> bool:
+        """Whether mixtures are also tried with the inputs; "auto" does so where that is quick.
+
+        Tasks that share their rows have the same inputs.
+        """
+        if self.use_inputs != "auto":
+            return bool(self.use_inputs)
+        data = prepared.data
+        return given or (layout == "rows" and data.n_tasks * data.width**3 <= INPUT_WORK)
+
+    def _grid(self, prepared: Prepared, inputs: bool) -> tuple[Prices, ...]:
         """All strengths to try, neighbours next to each other, and mixtures."""
-        mixtures = self._mixtures(prepared)
+        mixtures = self._mixtures(prepared, inputs)
         if self.solver == MIXTURE:
             return mixtures
         scale, intercept = price_scale(prepared), self._intercept_price(prepared)
@@ -196,7 +212,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
                 counts.add(run.state.n_groups)
         return found
 
-    def _mixtures(self, prepared: Prepared) -> tuple[Prices, ...]:
+    def _mixtures(self, prepared: Prepared, inputs: bool) -> tuple[Prices, ...]:
         """Mixtures to try: none where strengths are given, or where they would take long."""
         strengths = (self.alpha_mean, self.alpha_between, self.alpha_within, self.alpha_intercept)
         if self.solver == MIXTURE:
@@ -208,7 +224,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
             or mixture_complaint(prepared) is not None
             or prepared.data.n_tasks * prepared.data.width**3 > MIXTURE_WORK
         ):
-            if self.use_inputs:
+            if self.use_inputs is True:
                 raise ValueError(
                     "use_inputs=True needs a mixture, which is not tried with given strengths, "
                     "with solver='am', 'pg' or 'cg', or on data of this size. Leave the strengths "
@@ -216,8 +232,8 @@ class TaskSearch(engine.SearchFace, TaskCluster):
                 )
             return ()
         start = replace(self._prices(price_scale(prepared), prepared), learned=True)
-        tried = product((False, True) if self.use_inputs else (False,), self._margins())
-        return tuple(replace(start, inputs=inputs, margin=margin) for inputs, margin in tried)
+        tried = product((False, True) if inputs else (False,), self._margins())
+        return tuple(replace(start, inputs=use, margin=margin) for use, margin in tried)
 
     def _margins(self) -> tuple[float, ...]:
         """What one more group takes: that it is clearly likelier, or not clearly less likely."""
