@@ -39,7 +39,6 @@ from clustruct.results import TaskSelection
 from clustruct.results.paired import corrected_errors
 from clustruct.solvers.tasks.alternation import point_of
 from clustruct.solvers.tasks.counting import SETTINGS as COUNTING
-from clustruct.solvers.tasks.counting import Fitted
 from clustruct.solvers.tasks.mixture import Mixed
 from clustruct.solvers.tasks.recipes import MIXTURE, TaskProblem, attempt, mixture_outcome
 
@@ -127,8 +126,11 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         tried = engine.check_counts(self.n_clusters, "groups")
         possible = {count for count in tried if count <= whole.n_tasks} or {whole.n_tasks}
         counts = tuple(sorted(possible))
-        mixtures = self._fit_mixtures(prepared, whole, grid, counts[-1], more)
-        grid = tuple(prices for prices in grid if not prices.learned or prices in mixtures)
+        mixtures = {
+            prices: self._priced(prepared, whole, prices, counts[-1], more).counting.best()
+            for prices in grid
+            if prices.learned
+        }
         guesses = {prices: run.state for prices, run in mixtures.items()}
         points = Points(self._unwatched(), counts, grid, score, guesses, more)
         summed = all(isinstance(held, Summed) for _, held in splits)
@@ -190,28 +192,6 @@ class TaskSearch(engine.SearchFace, TaskCluster):
             )
         return (*points, *mixtures)
 
-    def _fit_mixtures(
-        self,
-        prepared: Prepared,
-        entries: Entries | Summed,
-        grid: tuple[Prices, ...],
-        most: int,
-        more: TaskSums | None,
-    ) -> dict[Prices, Fitted]:
-        """Mixtures of all rows; those that have as many groups as one before are left out."""
-        found: dict[Prices, Fitted] = {}
-        for inputs in (False, True):
-            mine = [p for p in grid if p.learned and p.inputs == inputs]
-            problems = [self._priced(prepared, entries, p, most, more) for p in mine]
-            runs = list(problems[-1].counting.runs()) if problems else []  # the last goes furthest
-            counts: set[int] = set()
-            for prices, problem in zip(mine, problems, strict=True):
-                run = problem.counting.finished(runs)
-                if run.state.n_groups not in counts:
-                    found[prices] = run
-                counts.add(run.state.n_groups)
-        return found
-
     def _mixtures(self, prepared: Prepared, inputs: bool) -> tuple[Prices, ...]:
         """Mixtures to try: none where strengths are given, or where they would take long."""
         strengths = (self.alpha_mean, self.alpha_between, self.alpha_within, self.alpha_intercept)
@@ -232,13 +212,9 @@ class TaskSearch(engine.SearchFace, TaskCluster):
                 )
             return ()
         start = replace(self._prices(price_scale(prepared), prepared), learned=True)
-        tried = product((False, True) if inputs else (False,), self._margins())
-        return tuple(replace(start, inputs=use, margin=margin) for use, margin in tried)
-
-    def _margins(self) -> tuple[float, ...]:
-        """What one more group takes: that it is clearly likelier, or not clearly less likely."""
-        given = (self.solver_options or {}).get("margin")
-        return (COUNTING.margin, -COUNTING.margin) if given is None else (given,)
+        margin = (self.solver_options or {}).get("margin", COUNTING.margin)
+        tried = (False, True) if inputs else (False,)
+        return tuple(replace(start, inputs=use, margin=margin) for use in tried)
 
 
 def _several(value: Any, name: str, auto: Floats) -> list[float]:

@@ -76,11 +76,7 @@ class Counting:
 
         Every group has tasks for which it is the most likely one.
         """
-        return self.finished(list(self.runs()))
-
-    def finished(self, runs: list[Fitted]) -> Fitted:
-        """The same for runs that are at hand."""
-        run = self.untied(self.chosen(runs, self.most))
+        run = self.untied(self.chosen(list(self.runs()), self.most))
         while (used := np.unique(run.state.shares.argmax(axis=0))).size < run.state.n_groups:
             shares = run.state.shares[used]
             own = run.state.blocks[0].spread.shape[0] > 1
