@@ -140,6 +140,7 @@ class NumberLosses:
 # Values that the options of solvers may have, whichever solver has them.
 OPTION_VALUES: Mapping[str, list[Any]] = {
     "longest": [Interval(Real, 0, None, closed="neither")],
+    "margin": [Interval(Real, None, None, closed="neither")],
     "max_nodes": [Interval(Integral, 1, None, closed="left")],
     "n_annealed": [Interval(Integral, 0, None, closed="left")],
     "n_repeats": [Interval(Integral, 0, None, closed="left")],

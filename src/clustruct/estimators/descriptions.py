@@ -199,8 +199,11 @@ alpha_intercept : float or "auto"
     weigh as much as two samples of a task.
 fit_intercept : bool
     Whether each task has an intercept.
-solver : {"auto", "am", "pg", "cg"}
-    How groups are found, see Notes of `TaskClusterRegressor`.
+use_inputs : bool
+    Whether the tasks' mean inputs tell groups apart, too, with ``solver="em"``.
+solver : {"auto", "am", "pg", "cg", "em"}
+    How groups are found, see Notes of `TaskClusterRegressor`. With "em" strengths are learnt, and
+    the number of groups, at most `n_clusters`, is chosen by evidence.
 """
 
 TASK_CLASSES = """
@@ -227,6 +230,9 @@ scoring : str or callable
     Score to maximise, with each held-out sample predicted by its own task: a name that scikit-
     learn knows, or a function of targets, scores and numbers of tasks, where classes are -1 and 1.
     None takes the negative mean loss.
+use_inputs : bool or "auto"
+    Whether mixtures are also tried with the tasks' mean inputs as evidence of groups; "auto" does
+    so where that is quick: up to a million for the number of tasks times features cubed.
 rule : {"fewest", "best", "one_se"}
     The fewest groups that are not clearly worse than the best number, see Notes; the best
     candidate; or the simplest one within a standard error of it: with the fewest groups, then the
@@ -266,6 +272,9 @@ y : array-like of shape (n_samples,) or (n_samples, n_tasks)
 tasks : array-like of shape (n_samples,)
     Id of the task of each sample. A classifier fitted to a vector without ids has the classes
     for tasks, two of them for one task.
+unlabelled : pair of array-like, default=None
+    Inputs of rows without targets, of shape (n_rows, n_features), and the id of the task of each,
+    in memory. With ``use_inputs=True`` they make the mean inputs of tasks known better.
 """
 
 # ---- Attributes
@@ -390,5 +399,19 @@ mean_coef_ : ndarray of shape (n_features,)
 mean_intercept_ : float
     The intercept for unknown tasks.
 alpha_mean_ : float
-    Strength in use, as are `alpha_between_`, `alpha_within_` and `alpha_intercept_`.
+    Strength in use, as are `alpha_between_`, `alpha_within_` and `alpha_intercept_`. With
+    ``solver="em"``, strengths that would draw as much as the variances learnt, their median over
+    the features.
+responsibilities_ : ndarray of shape (n_tasks, n_groups)
+    Probability of each group for each task; with ``solver="em"`` only, as are the next ones.
+proportions_ : ndarray of shape (n_groups,)
+    Probability of each group for a task of which nothing is known.
+spreads_ : ndarray of shape (n_groups, n_features)
+    Standard deviation of the weights within each group.
+spread_intercepts_ : ndarray of shape (n_groups,)
+    The same for the tasks' scores at the mean of all rows.
+noise_ : float
+    Scale of the noise: its variance for the squared loss, 1 for classes.
+evidence_ : float
+    Lower bound of the log-evidence of all rows.
 """

@@ -89,6 +89,7 @@ _ADDED = {
     "rule": "fewest",
     "scoring": None,
     "tweedie_power": 1.5,
+    "use_inputs": False,
     "quantile_level": 0.5,
     "quantile_smoothing": 0.05,
 }

@@ -1,5 +1,6 @@
 """Groups of tasks, and the choice of their number."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -101,11 +102,30 @@ class TaskSelection(ScoreTable):
     best_index: Annotated[
         tuple[int, int], "The point chosen: indices into ``n_clusters`` and ``strengths``."
     ]
+    mixtures: Annotated[
+        tuple[tuple[bool, float | None] | None, ...],
+        "For each of the strengths that a mixture learnt (they are NaN), whether it used the "
+        "inputs, and its ``margin``; None for the others, and empty if there was no mixture.",
+    ] = ()
 
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
+        solvers = [_solver(mixture) for mixture in self.mixtures] or [{}] * len(self.strengths)
         return [
-            {"n_clusters": count, **dict(zip(names, strengths, strict=True))}
+            {"n_clusters": count, **dict(zip(names, map(_or_auto, s), strict=True)), **solver}
             for count in self.n_clusters
-            for strengths in self.strengths
+            for s, solver in zip(self.strengths, solvers, strict=True)
         ]
+
+
+def _or_auto(strength: float) -> float | str:
+    """A strength as a parameter: "auto" where it was learnt."""
+    return "auto" if math.isnan(strength) else strength
+
+
+def _solver(mixture: tuple[bool, float | None] | None) -> dict[str, Any]:
+    """The parameters that say whether a point is a mixture, and which one."""
+    if mixture is None:
+        return {"solver": "auto", "use_inputs": False, "solver_options": None}
+    inputs, margin = mixture
+    return {"solver": "em", "use_inputs": inputs, "solver_options": {"margin": margin}}

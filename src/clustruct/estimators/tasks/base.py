@@ -30,14 +30,25 @@ from clustruct.estimators.offsets import (
 )
 from clustruct.estimators.tasks import layouts
 from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
+from clustruct.estimators.tasks.inputs import Unlabelled, input_evidence, read_unlabelled
 from clustruct.estimators.tasks.layouts import Ids, Reading, Weights
 from clustruct.losses import loss_of
 from clustruct.objectives.tasks.blocks import Strengths
 from clustruct.objectives.tasks.data import OwnRows, TaskTargets, members_of
+from clustruct.objectives.tasks.evidence import TaskLikelihood, place_tasks
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
+from clustruct.objectives.tasks.pieces import TaskSums
 from clustruct.results import TaskGroup, TaskGroups
+from clustruct.solvers.driver import Outcome
 from clustruct.solvers.tasks.alternation import point_of
-from clustruct.solvers.tasks.recipes import OPTIONS, RECIPES, TaskProblem, solve
+from clustruct.solvers.tasks.mixture import MixturePoint
+from clustruct.solvers.tasks.recipes import (
+    MIXTURE,
+    OPTIONS,
+    Sources,
+    TaskProblem,
+    solve,
+)
 
 # Default prices, in units of the curvature of the loss times the median variance of the columns.
 WITHIN, BETWEEN = 3.0, 0.1
@@ -45,6 +56,8 @@ WITHIN, BETWEEN = 3.0, 0.1
 INTERCEPT_ROWS = 2.0
 # A price so small that it changes nothing, and keeps every intercept finite.
 FAINT = 1e-8
+# A mixture factors a matrix of this width for every task and group in each of its steps.
+MIXTURE_WIDTH = 200
 PRICE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")]
 
 
@@ -57,6 +70,16 @@ class Prices:
     between: float
     within: float
     intercept: float
+    learned: bool = False  # by evidence: the numbers are only a start
+    inputs: bool = False  # whether inputs tell groups apart, too
+    margin: float | None = None  # growth of the evidence that one more group takes
+
+    @property
+    def told(self) -> tuple[float, float, float, float]:
+        """Strengths as results tell them: NaN where they are learnt."""
+        if self.learned:
+            return self.alpha, np.nan, np.nan, np.nan
+        return self.alpha, self.mean, self.between, self.within
 
     def strengths(self, width: int, fit_intercept: bool) -> Strengths:
         """The same for each coordinate, the last of which may be the intercept."""
@@ -87,6 +110,7 @@ class TaskCluster(ClusterModel):
     alpha_between: float | str = "auto"
     alpha_within: float | str = "auto"
     alpha_intercept: float | str = "auto"
+    use_inputs: bool = False
     huber_delta: float = 1.35
 
     _constraints: ClassVar[Constraints] = {
@@ -94,8 +118,9 @@ class TaskCluster(ClusterModel):
         "alpha_between": PRICE,
         "alpha_within": [StrOptions({"auto"}), Interval(Real, 0, None, closed="both")],
         "alpha_intercept": PRICE,
+        "use_inputs": ["boolean"],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
-        "solver": [StrOptions(set(RECIPES))],
+        "solver": [StrOptions(set(OPTIONS))],
     }
 
     # ---- Fit
@@ -109,26 +134,65 @@ class TaskCluster(ClusterModel):
         tasks: Ids | None = None,
         sample_weight: Weights = None,
         offset: ArrayLike | None = None,
+        unlabelled: Unlabelled | None = None,
     ) -> Any:
         """Fit the tasks."""
         reading = layouts.read(self, X, y, tasks, sample_weight, offset)
         prepared = self._prepare(reading.entries)
         prices = self._prices(price_scale(prepared), prepared)
-        return self._fit_prepared(reading, prepared, prices, self.n_clusters)
+        if self.solver == MIXTURE:
+            self._require_mixture(prepared)
+            prices = replace(prices, learned=True, inputs=self.use_inputs)
+        elif self.use_inputs:
+            raise ValueError(
+                f"use_inputs=True needs solver='em', got solver={self.solver!r}: the penalty says "
+                "nothing of the inputs."
+            )
+        more = read_unlabelled(self, unlabelled, reading.names)
+        return self._fit_prepared(reading, prepared, prices, self.n_clusters, more)
 
     def _fit_prepared(
-        self, reading: Reading, prepared: Prepared, prices: Prices, n_clusters: int
+        self,
+        reading: Reading,
+        prepared: Prepared,
+        prices: Prices,
+        n_clusters: int,
+        more: TaskSums | None = None,
     ) -> Any:
         """Solve at given prices and set the attributes."""
+        problem = self._priced(prepared, reading.entries, prices, n_clusters, more)
+        solver = MIXTURE if prices.learned else self.solver
+        return self._set_fit(reading, prepared, prices, solve(problem, solver))
+
+    def _priced(
+        self,
+        prepared: Prepared,
+        entries: Entries | Summed,
+        prices: Prices,
+        n_clusters: int,
+        more: TaskSums | None,
+    ) -> TaskProblem:
+        """The problem at given prices."""
         strengths = prices.strengths(prepared.data.width, self.fit_intercept)
-        objective = TaskObjective(prepared.data, strengths)
-        outcome = solve(self._problem(objective, n_clusters), self.solver)
+        problem = self._problem(TaskObjective(prepared.data, strengths), n_clusters)
+        if not prices.learned:
+            return problem
+        if prices.margin is not None:
+            problem = replace(problem, options={"margin": prices.margin})
+        return replace(problem, sources=sources_of(prepared, entries, prices, more))
+
+    def _set_fit(
+        self, reading: Reading, prepared: Prepared, prices: Prices, outcome: Outcome
+    ) -> Any:
+        """Set the attributes."""
         point = _by_size(point_of(outcome.solution.point))
+        if isinstance(point, MixturePoint):
+            prices = self._set_mixture(prepared, point, prices)
         self.tasks_, self._layout = reading.names, reading.layout
         move = reading.entries.design.weights  # to where X is, in its precision
         self.coef_, self.intercept_ = map(move, prepared.columns(point.W))
         self.centroids_, self.centroid_intercepts_ = map(move, prepared.columns(point.V))
-        coef, intercept = prepared.columns(point.rows.mean(axis=0, keepdims=True))
+        coef, intercept = prepared.columns(point.mean[None])
         self.mean_coef_, self.mean_intercept_ = move(coef[0]), float(intercept[0])
         self.labels_ = point.labels
         self.cluster_sizes_ = np.bincount(point.labels).astype(np.intp)
@@ -141,6 +205,41 @@ class TaskCluster(ClusterModel):
         self.has_offset_ = reading.entries.has_offset
         self._set_outcome(outcome)
         return self
+
+    def _set_mixture(self, prepared: Prepared, point: MixturePoint, prices: Prices) -> Prices:
+        """Set what was learnt of the groups; returns strengths that would draw as much.
+
+        A penalty ``alpha / (2 K)`` on the square of a weight is a prior of variance
+        ``K T / (alpha n)`` for noise of scale ``T``.
+        """
+        d = prepared.frame.means.size
+        spreads = np.sqrt(point.spread)
+        self.responsibilities_, self.proportions_ = point.memberships, point.proportions
+        self.spreads_ = spreads[:, :d]
+        self.spread_intercepts_ = spreads[:, d] if self.fit_intercept else np.zeros(len(spreads))
+        self.noise_, self.evidence_ = point.scale, point.evidence
+        unit = prepared.frame.n_tasks * point.scale / prepared.frame.total
+        between, mean = unit / np.median(point.prior[:, :d], axis=1)
+        within = unit / np.median(point.proportions @ point.spread[:, :d])
+        intercept = unit / (point.proportions @ point.spread)[-1] if self.fit_intercept else 0.0
+        numbers = float(mean), float(between), float(within), float(intercept)
+        return Prices(0.0, *numbers, learned=True, inputs=prices.inputs, margin=prices.margin)
+
+    def _require_mixture(self, prepared: Prepared) -> None:
+        """Complain of what a mixture over tasks cannot do."""
+        given = [
+            name
+            for name in ("alpha_mean", "alpha_between", "alpha_within", "alpha_intercept")
+            if getattr(self, name) != "auto"
+        ]
+        given += ["alpha"] * bool(np.any(self.alpha))
+        if given:
+            raise ValueError(
+                f"{given[0]}={getattr(self, given[0])!r} was given, but solver='em' learns all "
+                "strengths by evidence. Leave it out, or choose solver='auto'."
+            )
+        if (complaint := mixture_complaint(prepared)) is not None:
+            raise ValueError(complaint)
 
     def _prepare(self, entries: Entries | Summed) -> Prepared:
         return entries.prepared(loss_of(self), self.fit_intercept)
@@ -347,15 +446,25 @@ class TaskCluster(ClusterModel):
         share = names.size / self._frame.n_tasks
         objective = TaskObjective(prepared.data, strengths.scaled(share))
         V = prepared.rows(centroids, levels)
-        center = to_host(self.mean_coef_)[None]
-        mean = prepared.rows(center, np.array([self.mean_intercept_]))[0]
-        labels, W = objective.place(V, mean)
-        coef, intercept = prepared.columns(W)
         model = copy(self)
+        if self._prices_of_fit.learned:
+            spread = np.square(self.spreads_)
+            if self.fit_intercept:
+                spread = np.column_stack([spread, np.square(self.spread_intercepts_)])
+            begin = np.tile(self.proportions_ @ V, (names.size, 1))
+            likelihood = TaskLikelihood(prepared.data, loss.noise(1, 1.0), self._frame.total, begin)
+            chances, W = place_tasks(likelihood, self.noise_, V, spread, self.proportions_)
+            labels = chances.argmax(axis=1)
+            model.responsibilities_ = np.vstack([self.responsibilities_, chances])
+        else:
+            center = to_host(self.mean_coef_)[None]
+            mean = prepared.rows(center, np.array([self.mean_intercept_]))[0]
+            labels, W = objective.place(V, mean)
+        coef, intercept = prepared.columns(W)
         model.coef_ = like(np.vstack([to_host(self.coef_), coef]), self.coef_)
         model.intercept_ = like(np.append(to_host(self.intercept_), intercept), self.intercept_)
         model.labels_ = np.append(self.labels_, labels)
-        model.cluster_sizes_ = np.bincount(model.labels_).astype(np.intp)
+        model.cluster_sizes_ = np.bincount(model.labels_, minlength=self.n_clusters_)
         more = np.empty(self.tasks_.size + names.size, dtype=object)
         more[:] = [*self.tasks_.tolist(), *names.tolist()]
         model.tasks_ = more
@@ -375,8 +484,31 @@ def price_scale(prepared: Prepared) -> float:
 def _by_size(point: TaskPoint) -> TaskPoint:
     """The same groups, the largest first; equal ones in the order of their centroids."""
     sizes = np.bincount(point.labels, minlength=point.V.shape[0])
-    order = np.lexsort((*point.V.T[::-1], -sizes))
-    ranks = np.argsort(order)
-    return TaskPoint(
-        point.W, point.value, point.intercept, point.slope, point.V[order], ranks[point.labels]
-    )
+    return point.in_order(np.lexsort((*point.V.T[::-1], -sizes)))
+
+
+def mixture_complaint(prepared: Prepared) -> str | None:
+    """Why a mixture cannot be fitted to these tasks; None if it can be."""
+    data = prepared.data
+    if prepared.rotation is not None or data.width > MIXTURE_WIDTH:
+        return (
+            f"solver='em' works with up to {MIXTURE_WIDTH} features, and with no more features "
+            f"than rows; there are {prepared.frame.means.size}. Reduce them first, for example "
+            "with sklearn.decomposition.PCA, or choose solver='auto'."
+        )
+    if data.streamed:
+        return (
+            "solver='em' with this loss reads the rows many times, and they are not in memory. "
+            "Choose loss='squared', which needs one pass, solver='auto', or load a sample of rows."
+        )
+    return None
+
+
+def sources_of(
+    prepared: Prepared, entries: Entries | Summed, prices: Prices, more: TaskSums | None
+) -> Sources:
+    """What a mixture takes for evidence."""
+    data = prepared.data
+    mean_loss = float(data.losses(np.zeros((data.n_tasks, data.width))).sum())
+    inputs = (input_evidence(entries, more),) if prices.inputs else ()
+    return Sources(prepared.loss.noise(1, mean_loss), prepared.frame.total, inputs)

@@ -56,6 +56,13 @@ class TaskClusterRegressor(RegressorMixin, NumberLosses, TaskCluster):
     ``shrink``). ``"cg"`` is conditional gradient on a convex relaxation, for squared loss (option
     ``step``). ``"auto"`` is ``"am"``.
 
+    ``"em"`` is another model: the tasks are draws from a mixture of populations, ``w_t ~ N(v_q,
+    diag(s_q))``. Variances of noise, weights and centroids are learnt by their evidence, and the
+    weights of a task are the mean of their posterior over all groups. It takes any loss (by
+    Laplace's approximation where it is not squared), up to 200 features and no more than rows. Rows
+    that are not in memory need the squared loss. ``objective_`` is the negative evidence of a row,
+    of which nothing is proved.
+
     Examples
     --------
     >>> import clustruct as cs

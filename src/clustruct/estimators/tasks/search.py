@@ -4,9 +4,9 @@ On each fold the tasks are eliminated once for each ``alpha_within``; what is le
 of groups and every ``alpha_between`` is small. Groups found at one point are a start at the next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from itertools import product
 from numbers import Integral, Real
@@ -26,27 +26,44 @@ from clustruct.estimators.search import engine
 from clustruct.estimators.search.engine import Scored, Use
 from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, name_of
-from clustruct.estimators.tasks.base import Prices, TaskCluster, price_scale
-from clustruct.estimators.tasks.entries import Summed
+from clustruct.estimators.tasks.base import Prices, TaskCluster, mixture_complaint, price_scale
+from clustruct.estimators.tasks.entries import Entries, Prepared, Summed
 from clustruct.estimators.tasks.folds import Split, folds_of, score_fits, split
+from clustruct.estimators.tasks.inputs import Unlabelled, read_unlabelled
 from clustruct.estimators.tasks.layouts import Ids, Weights, read
 from clustruct.estimators.tasks.scoring import PooledScore, pooled
 from clustruct.losses import loss_of
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
+from clustruct.objectives.tasks.pieces import TaskSums
 from clustruct.results import TaskSelection
+from clustruct.results.paired import corrected_errors
 from clustruct.solvers.tasks.alternation import point_of
-from clustruct.solvers.tasks.recipes import TaskProblem, attempt
+from clustruct.solvers.tasks.counting import SETTINGS as COUNTING
+from clustruct.solvers.tasks.mixture import Mixed
+from clustruct.solvers.tasks.recipes import MIXTURE, TaskProblem, attempt, mixture_outcome
 
 # Strengths to try, in units of the curvature of the loss times the median variance of the columns.
 WITHIN = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BETWEEN = (1.0, 0.1, 0.01)
+# The same beside a mixture, which learns its own: enough to see whether a penalty would do better.
+FEW_WITHIN = (30.0, 3.0, 0.3)
+FEW_BETWEEN = (0.1,)
 # Standard errors by which more groups must be ahead of fewer.
 SIGNIFICANT = 2.0
 # Fits that are only scored: starts at the first point of the grid, starts besides the groups found
-# before where ``alpha_within`` has changed, and what is precise enough.
+# before where ``alpha_within`` has changed, and what is precise enough. Beside a mixture it is one
+# start at the first point.
 FIRST_STARTS, MORE_STARTS = 3, 1
 QUICK_TOL = 1e-4
 QUICK_PRECISION = (1e-5, 1e-5)
+MIXTURE_TOL = 1e-5
+# Mixtures are tried if tasks times the third power of their width are at most this: a few seconds.
+MIXTURE_WORK = 1e8
+# The same for mixtures with inputs. On planted problems they were chosen where inputs tell groups,
+# and hardly ever where they do not.
+INPUT_WORK = 1e6
+# Standard errors by which a penalty must be ahead of the best mixture.
+AHEAD = 1.0
 
 _SEVERAL = [Interval(Real, 0, None, closed="left"), "array-like"]
 
@@ -62,6 +79,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     alpha_mean: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
     alpha_between: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
     alpha_within: float | str | Sequence[float] = "auto"  # type: ignore[assignment]
+    use_inputs: bool | str = "auto"  # type: ignore[assignment]
     cv: Any = 5
     scoring: Scoring | None = None
     rule: str = "fewest"
@@ -74,6 +92,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         "alpha_mean": [StrOptions({"auto"}), *_SEVERAL],
         "alpha_between": [StrOptions({"auto"}), *_SEVERAL],
         "alpha_within": [StrOptions({"auto"}), *_SEVERAL, Interval(Real, 0, None, closed="both")],
+        "use_inputs": ["boolean", StrOptions({"auto"})],
         "criterion": [StrOptions({"cv", "bic"})],
     }
 
@@ -86,6 +105,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         tasks: Ids | None = None,
         sample_weight: Weights = None,
         offset: ArrayLike | None = None,
+        unlabelled: Unlabelled | None = None,
     ) -> Any:
         """Fit the tasks, with groups and strengths by cross-validation."""
         if self.criterion != "cv":
@@ -100,10 +120,19 @@ class TaskSearch(engine.SearchFace, TaskCluster):
             score = pooled(self.scoring, loss if is_classifier(self) else None)
         whole, splits = split(reading.entries, folds.each, loss, score)
         prepared = self._prepare(whole)
-        grid = self._grid(price_scale(prepared), self._intercept_price(prepared))
+        more = read_unlabelled(self, unlabelled, reading.names)
+        inputs = self._tries_inputs(prepared, reading.layout, given=more is not None)
+        grid = self._grid(prepared, inputs)
         tried = engine.check_counts(self.n_clusters, "groups")
         possible = {count for count in tried if count <= whole.n_tasks} or {whole.n_tasks}
-        points = Points(self._unwatched(), tuple(sorted(possible)), grid, score)
+        counts = tuple(sorted(possible))
+        mixtures = {
+            prices: self._priced(prepared, whole, prices, counts[-1], more).counting.best()
+            for prices in grid
+            if prices.learned
+        }
+        guesses = {prices: run.state for prices, run in mixtures.items()}
+        points = Points(self._unwatched(), counts, grid, score, guesses, more)
         summed = all(isinstance(held, Summed) for _, held in splits)
         at_hand = summed or reading.entries.design.on_host  # what may go to other processes
         name = loss.loss_scoring if self.scoring is None else name_of(self.scoring)
@@ -115,7 +144,10 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         rule = Rule(self.rule, SIGNIFICANT, ratio=folds.ratio)
         found = engine.run_search(use, rule, self.max_iter, self.verbose)
         q, s = found.best_index
-        self._fit_prepared(reading, prepared, grid[s], points.counts[q])
+        if grid[s] in mixtures and mixtures[grid[s]].state.n_groups <= counts[q]:
+            self._set_fit(reading, prepared, grid[s], mixture_outcome(mixtures[grid[s]]))
+        else:
+            self._fit_prepared(reading, prepared, grid[s], counts[q], more)
         self._set_search(found)
         self.alpha_ = grid[s].alpha
         return self
@@ -128,10 +160,25 @@ class TaskSearch(engine.SearchFace, TaskCluster):
             model.random_state = self._seed()
         return model
 
-    def _grid(self, scale: float, intercept: float) -> tuple[Prices, ...]:
-        """All strengths to try, neighbours next to each other."""
-        within = _several(self.alpha_within, "alpha_within", scale * np.array(WITHIN))
-        between = _several(self.alpha_between, "alpha_between", scale * np.array(BETWEEN))
+    def _tries_inputs(self, prepared: Prepared, layout: str, *, given: bool) -> bool:
+        """Whether mixtures are also tried with the inputs; "auto" does so where that is quick.
+
+        Tasks that share their rows have the same inputs.
+        """
+        if self.use_inputs != "auto":
+            return bool(self.use_inputs)
+        data = prepared.data
+        return given or (layout == "rows" and data.n_tasks * data.width**3 <= INPUT_WORK)
+
+    def _grid(self, prepared: Prepared, inputs: bool) -> tuple[Prices, ...]:
+        """All strengths to try, neighbours next to each other, and mixtures."""
+        mixtures = self._mixtures(prepared, inputs)
+        if self.solver == MIXTURE:
+            return mixtures
+        scale, intercept = price_scale(prepared), self._intercept_price(prepared)
+        auto = (FEW_WITHIN, FEW_BETWEEN) if mixtures else (WITHIN, BETWEEN)
+        within = _several(self.alpha_within, "alpha_within", scale * np.array(auto[0]))
+        between = _several(self.alpha_between, "alpha_between", scale * np.array(auto[1]))
         ridges = _several(self.alpha, "alpha", np.zeros(1))
         points = []
         for ridge, tight, apart in product(ridges, within, between):
@@ -143,7 +190,31 @@ class TaskSearch(engine.SearchFace, TaskCluster):
                 f"alpha_mean={self.alpha_mean!r} is more than alpha_between={self.alpha_between!r} "
                 "throughout. Give alpha_mean at most alpha_between."
             )
-        return tuple(points)
+        return (*points, *mixtures)
+
+    def _mixtures(self, prepared: Prepared, inputs: bool) -> tuple[Prices, ...]:
+        """Mixtures to try: none where strengths are given, or where they would take long."""
+        strengths = (self.alpha_mean, self.alpha_between, self.alpha_within, self.alpha_intercept)
+        if self.solver == MIXTURE:
+            self._require_mixture(prepared)
+        elif (
+            self.solver != "auto"
+            or np.any(self.alpha)
+            or any(not isinstance(price, str) for price in strengths)
+            or mixture_complaint(prepared) is not None
+            or prepared.data.n_tasks * prepared.data.width**3 > MIXTURE_WORK
+        ):
+            if self.use_inputs is True:
+                raise ValueError(
+                    "use_inputs=True needs a mixture, which is not tried with given strengths, "
+                    "with solver='am', 'pg' or 'cg', or on data of this size. Leave the strengths "
+                    "out, and give solver='em'."
+                )
+            return ()
+        start = replace(self._prices(price_scale(prepared), prepared), learned=True)
+        margin = (self.solver_options or {}).get("margin", COUNTING.margin)
+        tried = (False, True) if inputs else (False,)
+        return tuple(replace(start, inputs=use, margin=margin) for use in tried)
 
 
 def _several(value: Any, name: str, auto: Floats) -> list[float]:
@@ -168,14 +239,37 @@ class Points:
     counts: tuple[int, ...]  # numbers of groups, ascending
     grid: tuple[Prices, ...]  # strengths, from large to small
     score: PooledScore | None  # None for the negative mean loss
+    mixtures: Mapping[Prices, Mixed] = field(default_factory=dict)  # fitted to all rows
+    more: TaskSums | None = None  # rows without labels
 
     def table(self, scoring: str, scores: Floats, rule: Rule) -> TaskSelection:
         """All scores, and the point that is chosen; the first points are the simplest."""
+        strengths = tuple(prices.told for prices in self.grid)
+        learned = tuple((p.inputs, p.margin) if p.learned else None for p in self.grid)
+        learned = learned if self.mixtures else ()
+        index = self._chosen(scores, rule)
+        return TaskSelection(self.counts, strengths, scores, scoring, rule.name, index, learned)
+
+    def _chosen(self, scores: Floats, rule: Rule) -> tuple[int, int]:
+        """The point that is chosen: by the rule, unless evidence has the first word.
+
+        With the rule "fewest", the number of groups of a mixture is that of the largest evidence,
+        and the best mixture is kept unless the best penalty is clearly ahead.
+        """
+        sizes = np.repeat(self.counts, len(self.grid))
+        learned = np.tile([p.learned for p in self.grid], len(self.counts))
         candidates = scores.reshape(-1, scores.shape[-1])
-        chosen = rule.choose(candidates, np.repeat(self.counts, len(self.grid)))
-        strengths = tuple((p.alpha, p.mean, p.between, p.within) for p in self.grid)
-        index = divmod(chosen, len(self.grid))
-        return TaskSelection(self.counts, strengths, scores, scoring, rule.name, index)
+        if rule.name != "fewest" or not learned.any():
+            return divmod(rule.choose(candidates, sizes), len(self.grid))
+        ours = np.flatnonzero(learned)[-len(self.mixtures) :]  # of the largest count
+        best = int(ours[candidates[ours].mean(axis=1).argmax()])
+        if not learned.all():
+            rest = np.flatnonzero(~learned)
+            other = int(rest[rule.choose(candidates[rest], sizes[rest])])
+            ahead = candidates[other] - candidates[best]
+            if ahead.mean() > AHEAD * corrected_errors(ahead, rule.ratio):
+                best = other
+        return divmod(best, len(self.grid))
 
 
 def _score_split(number: int, split: Split, points: Points) -> Scored:
@@ -192,6 +286,11 @@ def _score_split(number: int, split: Split, points: Points) -> Scored:
     place[present] = np.arange(present.size)
     unconverged = 0
     for s, prices in enumerate(points.grid):
+        if prices.learned:
+            for c, rows in enumerate(_mixture_rows(points, prices, prepared, entries, present)):
+                coef, intercept = prepared.columns(rows)
+                coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
+            continue
         strengths = prices.strengths(prepared.data.width, prepared.data.fit_intercept)
         changed = s > 0 and prices.within != points.grid[s - 1].within
         objective = (
@@ -199,17 +298,18 @@ def _score_split(number: int, split: Split, points: Points) -> Scored:
             if objective is None
             else objective.with_strengths(strengths)
         )
-        problem = _quick(points.model._problem(objective, 1))
+        first, later = (FIRST_STARTS, MORE_STARTS) if not points.mixtures else (1, 0)
+        problem = replace(_quick(points.model._problem(objective, 1)), n_starts=first)
         for c, count in enumerate(points.counts):
             mine = replace(problem, n_clusters=min(count, present.size))
             if count in found:
                 before = found[count]
-                starts = 1 + MORE_STARTS * changed
+                starts = 1 + later * changed
                 mine = replace(mine, hints=(before.labels,), near=before.W, n_starts=starts)
             run = attempt(mine, "am")[0].solutions[-1]
             unconverged += not run.converged
             found[count] = point_of(run.solution.point)
-            rows = np.vstack([found[count].W, found[count].rows.mean(axis=0)])
+            rows = np.vstack([found[count].W, found[count].mean])
             coef, intercept = prepared.columns(rows)
             coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
     coefs, intercepts = (a.reshape(-1, *a.shape[2:]) for a in (coefs, intercepts))
@@ -217,9 +317,35 @@ def _score_split(number: int, split: Split, points: Points) -> Scored:
     return Scored((..., number), scores.reshape(shape), unconverged)
 
 
+def _mixture_rows(
+    points: Points,
+    prices: Prices,
+    prepared: Prepared,
+    entries: Entries | Summed,
+    present: Indices,
+) -> Iterator[Floats]:
+    """Weights of the tasks and of an unknown one, for each number of groups."""
+    whole = points.mixtures[prices]
+    # Groups that all rows do not call for are not looked for.
+    more = points.more if points.more is None else points.more.only(present)
+    problem = points.model._priced(prepared, entries.only(present), prices, whole.n_groups, more)
+    guess = replace(whole.guess, W=None)
+    budget = replace(_quick(problem).budget, tol=max(problem.budget.tol, MIXTURE_TOL))
+    counting = replace(problem, budget=budget, n_jobs=None, guess=guess).counting
+    runs = list(counting.runs())
+    kept: dict[int, Floats] = {}
+    for count in points.counts:
+        best = counting.chosen(runs, count)
+        groups = best.state.n_groups
+        if groups not in kept:
+            point = point_of(counting.untied(best).solution.point)
+            kept[groups] = np.vstack([point.W, point.mean])
+        yield kept[groups]
+
+
 def _quick(problem: TaskProblem) -> TaskProblem:
     """The same for a fit that is only scored."""
     tol = max(problem.budget.tol, QUICK_TOL)
     budget = replace(problem.budget, tol=tol, monitor=lambda iteration: False, quiet=True)
     settings: dict[str, Any] = {"n_jobs": None, "options": {}, "precision": QUICK_PRECISION}
-    return replace(problem, budget=budget, n_starts=FIRST_STARTS, **settings)
+    return replace(problem, budget=budget, **settings)

@@ -26,6 +26,11 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
 
     Notes
     -----
+    Candidates are penalties of several strengths, and mixtures (``solver="em"``), which learn
+    theirs and choose their number of groups by evidence. With the rule ``"fewest"``, the best
+    mixture is kept unless the best penalty is ahead by a standard error of the difference.
+    Mixtures are left out if strengths are given, or where they would take long.
+
     Groups are worth their price where they predict better on samples that were left out. With the
     rule ``"fewest"``, few groups are preferred to more unless these are better by more than two
     standard errors of the difference over the folds, corrected for what the folds have in common.

@@ -9,7 +9,7 @@ are grouped are those of the paper's ``W~``, the centroid of each task. The weig
 best for them throughout: ``W`` is profiled out, as intercepts are elsewhere.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,15 @@ class TaskPoint(Point):
     def rows(self) -> Floats:
         """``W~``: the centroid of each task."""
         return self.V[self.labels]
+
+    @property
+    def mean(self) -> Floats:
+        """Weights for a task of which nothing is known: the mean of the centroids over tasks."""
+        return self.rows.mean(axis=0)
+
+    def in_order(self, order: Labels) -> "TaskPoint":
+        """The same groups in another order."""
+        return replace(self, V=self.V[order], labels=np.argsort(order)[self.labels])
 
 
 class TaskObjective:

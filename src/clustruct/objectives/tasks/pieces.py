@@ -179,6 +179,11 @@ class TaskSums:
         y_mean = self.y_center + float(self.stack.h[:, -1].sum()) / total
         return self.about(x_means, y_mean)
 
+    def only(self, tasks: Labels) -> "TaskSums":
+        """Sums of some tasks, given in order, numbered from zero."""
+        kept = np.isin(self.stack.tasks, tasks)
+        return self.added_up(kept, np.searchsorted(tasks, self.stack.tasks))
+
     def added_up(self, kept: NDArray[np.bool_], tasks: Labels) -> "TaskSums":
         """Sums of the kept tasks under new numbers; those with equal numbers are added up."""
         stack = self.stack

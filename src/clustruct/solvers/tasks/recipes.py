@@ -12,7 +12,9 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Clustered
+from clustruct.losses import Noise
 from clustruct.objectives.tasks.blocks import Strengths
+from clustruct.objectives.tasks.evidence import Quadratics, TaskLikelihood
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
 from clustruct.solvers.conditional_gradient import ConditionalGradient
@@ -27,6 +29,8 @@ from clustruct.solvers.driver import (
 )
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.tasks.alternation import TaskAlternation, point_of
+from clustruct.solvers.tasks.counting import Counting, Fitted
+from clustruct.solvers.tasks.mixture import Guess
 
 # Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
@@ -50,17 +54,35 @@ SETTINGS = TaskSettings()
 
 
 @dataclass(frozen=True, eq=False)
+class Sources:
+    """What makes losses likelihoods.
+
+    noise: of a target.
+    total: weight of all rows.
+    inputs: evidence of the inputs of each task, none or one block.
+    """
+
+    noise: Noise
+    total: float
+    inputs: tuple[Quadratics, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class TaskProblem(StartedProblem[TaskObjective]):
     """A problem of clustered tasks (sec:multitask).
 
     hints: groups to start from before all others, such as those found at other strengths.
     near (K, width): weights to start from, for losses other than squared.
     precision: of the fits on the way, and of the solution's.
+    sources: for mixtures.
+    guess: variances from which mixtures start.
     """
 
     hints: tuple[Labels, ...] = ()
     near: Floats | None = None
     precision: tuple[float, float] = (1e-7, 1e-12)
+    sources: Sources | None = None
+    guess: Guess | None = None
 
     @cached_property
     def together(self) -> TaskPoint:
@@ -86,6 +108,25 @@ class TaskProblem(StartedProblem[TaskObjective]):
     def in_scores(self, rows: Floats) -> Floats:
         """Rows of weights in units of the scores, which do not depend on the columns' units."""
         return rows * self._scales
+
+    @property
+    def counting(self) -> Counting:
+        """The mixtures with up to `n_clusters` groups."""
+        if self.sources is None:
+            raise TypeError("A mixture needs the noise of the targets: give `sources`.")
+        data = self.objective.data
+        begin = np.zeros(self.objective.shape) if data.quadratic else self.together.W
+        likelihood = TaskLikelihood(data, self.sources.noise, self.sources.total, begin)
+        return Counting(
+            likelihood,
+            self.sources.inputs,
+            self.n_clusters,
+            self.budget,
+            self.seed,
+            self.n_starts,
+            self.guess,
+            **self.options,
+        )
 
     @cached_property
     def _scales(self) -> Floats:
@@ -115,14 +156,18 @@ def _pooled(problem: TaskProblem) -> Floats:
     return -np.divide(pooled.slope, scales, where=scales > 0.0, out=np.zeros_like(pooled.slope))
 
 
+# The solver that learns strengths by evidence; its objective is not that of the others.
+MIXTURE = "em"
 STARTING_ROWS = (_mean_regularised, _independent, _pooled)
 
 
 def solve(problem: TaskProblem, solver: str) -> Outcome:
     """Solve a problem by the recipe of that name.
 
-    solver: a key of `RECIPES`.
+    solver: a key of `OPTIONS`.
     """
+    if solver == MIXTURE:
+        return mixture_outcome(problem.counting.best())
     attempts = attempt(problem, solver)
     best = min(attempts, key=lambda attempt: attempt.solution.point.value)
     point = point_of(best.solution.point)
@@ -133,8 +178,15 @@ def solve(problem: TaskProblem, solver: str) -> Outcome:
     return Outcome.of(attempts, best, bounds, lambda: problem.objective.scale)
 
 
+def mixture_outcome(run: Fitted) -> Outcome:
+    """The outcome of a mixture, of which nothing is proved."""
+    count = run.state.n_groups
+    kept = Attempt(MIXTURE, (run,), remark=f"{count} group{'s' * (count > 1)} by evidence")
+    return Outcome.of([kept], kept, {"residual": -np.inf}, lambda: 0.0)
+
+
 def attempt(problem: TaskProblem, solver: str) -> list[Attempt]:
-    """Solve a problem by the recipe of that name, without a certificate."""
+    """Solve a problem by the recipe of that name, a key of `RECIPES`, without a certificate."""
     n_tasks = problem.objective.shape[0]
     if problem.n_clusters == 1 or problem.n_clusters >= n_tasks:
         labels = np.arange(n_tasks) % problem.n_clusters
@@ -190,6 +242,7 @@ def _cg(problem: TaskProblem) -> list[Attempt]:
     return [Attempt("cg", (relaxed, refined), relaxed.state.bound)]
 
 
+# Recipes for the penalised objective; `MIXTURE` has another one.
 RECIPES: Mapping[str, Callable[[TaskProblem], list[Attempt]]] = {
     "auto": _am,
     "am": _am,
@@ -203,6 +256,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "am": (),
     "pg": ("refit", "longest", "shortest", "shrink"),
     "cg": ("step",),
+    MIXTURE: ("margin",),
 }
 
 

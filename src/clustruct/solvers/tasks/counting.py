@@ -1,0 +1,176 @@
+"""The number of groups of a mixture over tasks, by evidence.
+
+Groups are added one by one as long as the evidence grows. The centroids are integrated out, so that
+more of them cost what they should; shares and variances cost as in the criterion of Schwarz.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import lgamma
+
+import numpy as np
+
+from clustruct._typing import Floats, Labels
+from clustruct.grouping.constraints import Clustered
+from clustruct.objectives.tasks.evidence import Quadratics, TaskLikelihood
+from clustruct.solvers.driver import Budget, Run, drive
+from clustruct.solvers.tasks.mixture import Guess, Mixed, TaskMixture, hard
+
+
+@dataclass(frozen=True)
+class CountingSettings:
+    """Numbers of starts and steps."""
+
+    # Steps after which the most likely start is chosen.
+    short: int = 6
+    # Random groups to start from, besides those by k-means.
+    random: int = 1
+    # Nats by which the evidence must grow for one more group: odds of 20 to 1. On planted problems
+    # a true group adds 6 or more, and a false one up to 2.3.
+    margin: float = 3.0
+    # Spreads that a start begins with, as a part of those with one group less.
+    shrink: float = 0.5
+
+
+SETTINGS = CountingSettings()
+Fitted = Run[Mixed]
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """Mixtures with one group, two groups and so on.
+
+    inputs: evidence of the inputs of each task, none or one block.
+    most: largest number of groups.
+    n_starts: random starts for each number of groups; None for the default.
+    guess: variances of one group to start from.
+    margin: nats by which the evidence must grow for one more group.
+    """
+
+    likelihood: TaskLikelihood
+    inputs: tuple[Quadratics, ...]
+    most: int
+    budget: Budget
+    seed: int
+    n_starts: int | None = None
+    guess: Guess | None = None
+    margin: float = SETTINGS.margin
+
+    def runs(self) -> Iterator[Fitted]:
+        """The fits with one group, two groups and so on, the last of which is no better."""
+        n_tasks = self.likelihood.data.n_tasks
+        last = self._drive(np.ones((1, n_tasks)), self.guess)
+        one = last
+        yield last
+        for count in range(2, min(self.most, n_tasks) + 1):
+            run = self._best_start(count, one.state, last.state)
+            if run is None:
+                return
+            yield run
+            if not self._pays(run, last):
+                return
+            last = run
+
+    def best(self) -> Fitted:
+        """The number of groups with the largest evidence, each with its own spread if that pays.
+
+        Every group has tasks for which it is the most likely one.
+        """
+        run = self.untied(self.chosen(list(self.runs()), self.most))
+        while (used := np.unique(run.state.shares.argmax(axis=0))).size < run.state.n_groups:
+            shares = run.state.shares[used]
+            own = run.state.blocks[0].spread.shape[0] > 1
+            run = self._drive(shares / shares.sum(axis=0), run.state.guess, own=own)
+        return run
+
+    def chosen(self, runs: list[Fitted], most: int) -> Fitted:
+        """The last of `runs` with up to so many groups that pay, each more than the one before."""
+        best, *others = runs
+        for run in others:
+            if run.state.n_groups > most or not self._pays(run, best):
+                break
+            best = run
+        return best
+
+    def _pays(self, more: Fitted, fewer: Fitted) -> bool:
+        """Whether more groups are as likely as it takes, and all of them have tasks."""
+        used = np.unique(more.state.shares.argmax(axis=0)).size
+        gain = self.evidence(more.state) - self.evidence(fewer.state)
+        return used == more.state.n_groups and gain > self.margin
+
+    def untied(self, run: Fitted) -> Fitted:
+        """The same groups with a spread for each, if these are more likely."""
+        if run.state.n_groups == 1:
+            return run
+        own = self._drive(run.state.shares, run.state.guess, own=True)
+        better = self.evidence(own.state) > self.evidence(run.state)
+        return replace(own, trace=run.trace + own.trace) if better else run
+
+    def evidence(self, state: Mixed) -> float:
+        """``F`` less what shares and variances cost, plus the ways to number the groups."""
+        count = state.n_groups
+        if count == 1:
+            return state.bound
+        n_tasks = self.likelihood.data.n_tasks
+        numbers = count - 1 + len(state.blocks)  # proportions, and variances of the centroids
+        numbers += sum(block.spread[1:].size for block in state.blocks)
+        return state.bound - 0.5 * numbers * float(np.log(n_tasks)) + lgamma(count + 1)
+
+    def solver(
+        self, shares: Floats, guess: Guess | None, *, own: bool = False, known: bool = False
+    ) -> TaskMixture:
+        """The solver for given responsibilities to start from."""
+        return TaskMixture(self.likelihood, shares, guess, self.inputs, own=own, known=known)
+
+    def _drive(
+        self, shares: Floats, guess: Guess | None, budget: Budget | None = None, own: bool = False
+    ) -> Fitted:
+        return drive(self.solver(shares, guess, own=own), budget or self.budget)
+
+    def _best_start(self, count: int, one: Mixed, last: Mixed) -> Fitted | None:
+        """The most likely of several short runs, continued."""
+        short = replace(self.budget, max_iter=SETTINGS.short, quiet=True)
+        spreads = [
+            replace(block, spread=SETTINGS.shrink * block.spread.mean(axis=0, keepdims=True))
+            for block in last.blocks
+        ]
+        near = replace(last.guess, blocks=tuple(spreads))
+        tries = [
+            self._drive(hard(labels, count), near, short)
+            for labels in self._labels(count, one, last)
+        ]
+        if not tries:
+            return None
+        state = max(tries, key=lambda run: run.state.bound).state
+        return self._drive(state.shares, state.guess)
+
+    def _labels(self, count: int, one: Mixed, last: Mixed) -> Iterator[Labels]:
+        """Groups to start from: k-means, groups split in two, and random ones."""
+        for rows in _positions(one):
+            yield Clustered(count).project(rows).labels
+        if last.n_groups > 1:
+            rows, before = _positions(last)[0], last.shares.argmax(axis=0)
+            for q in range(last.n_groups):
+                mine = np.flatnonzero(before == q)
+                if mine.size > 1:
+                    labels = before.copy()
+                    halves = Clustered(2).project(rows[mine]).labels
+                    labels[mine[halves == 1]] = last.n_groups
+                    yield labels
+        n_tasks = one.shares.shape[1]
+        for number in range(SETTINGS.random if self.n_starts is None else self.n_starts):
+            key = np.random.SeedSequence(self.seed, spawn_key=(count, number))
+            yield np.random.default_rng(key).permutation(np.arange(n_tasks) % count)
+
+
+def _positions(state: Mixed) -> tuple[Floats, ...]:
+    """Tasks as rows for k-means: likeliest weights, the same in units of the spread, slopes."""
+    weights, scaled, slopes = [], [], []
+    for block, rows in zip(state.blocks, state.integrated, strict=True):
+        mine = np.einsum("qt,qti->ti", state.shares, rows.weights(block.centers))
+        slope = np.einsum("qt,qti->ti", state.shares, rows.slopes(block.centers))
+        bends = np.einsum("gtii->i", rows.H) / rows.H.shape[0]
+        weights.append(mine)
+        scaled.append((mine - block.centers.mean(axis=0)) / np.sqrt(block.spread.mean(axis=0)))
+        slopes.append(slope / np.sqrt(np.maximum(bends, np.finfo(float).tiny)))
+    return tuple(np.hstack(parts) for parts in (weights, scaled, slopes))
