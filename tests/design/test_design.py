@@ -317,6 +317,29 @@ def test_codes_take_the_smallest_type_that_has_room_for_no_level(n_levels, kind)
         np.testing.assert_allclose(gram, X.T @ (shares[:, None] * X), atol=1e-15)
 
 
+@pytest.mark.parametrize("unknown", [False, True])
+def test_small_factors_are_looked_up_together(unknown):
+    rng, n_levels = np.random.default_rng(0), [4, 30, 2, 300, 2, 3, 6]
+    codes = [rng.integers(0, size + unknown, 3000) for size in n_levels]
+    expected = np.concatenate([rng.dirichlet(np.ones(size)) for size in n_levels])
+    design = FactorDesign(codes, n_levels, rng.standard_normal((3000, 2)), expected)
+    assert len(design._cells) < len(n_levels)
+    assert sorted(f for cells in design._cells for f in cells.factors) == list(range(7))
+    X, shares = design.fetch(np.arange(3000))[0], rng.random(3000)
+    W, R = rng.standard_normal((X.shape[1], 2)), rng.standard_normal((3000, 2))
+    single = [np.eye(size + 1)[code] for size, code in zip(n_levels, codes, strict=True)]
+    parts = np.split(expected, np.cumsum(n_levels)[:-1])
+    levels = [each[:, :-1] + each[:, -1:] * p for each, p in zip(single, parts, strict=True)]
+    np.testing.assert_allclose(X, np.hstack([*levels, design.numeric]), atol=1e-12)
+    np.testing.assert_allclose(design.scores(W), X @ W, atol=1e-12)
+    np.testing.assert_allclose(design.adjoint(R), X.T @ R, atol=1e-10)
+    for means in (np.zeros(X.shape[1]), X.mean(axis=0)):
+        away = X - means
+        np.testing.assert_allclose(
+            design.gram(shares, means), away.T @ (shares[:, None] * away), atol=1e-10
+        )
+
+
 def test_products_with_factors_never_form_the_matrix(monkeypatch):
     def refuse(self):
         raise AssertionError("the matrix was formed")

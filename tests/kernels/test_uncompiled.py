@@ -76,13 +76,24 @@ found["minorant"] = bits(minorant.balance(problem[0], vectors, np.ones(30), 5), 
 factors = []
 for size, dtype in ((6, np.uint8), (9, np.uint16), (4, np.int32)):
     codes = rng.integers(0, size, 80).astype(dtype)
-    factors.append(sweeps.CodedFactor(codes, size, size, 0, np.ones(size), 0.0))
+    first = sum(len(factor.array("values")) for factor in factors)
+    factors.append(sweeps.CodedFactor(codes, size, size, 0, np.ones(size), 0.0, first))
 shares, rows = np.full(80, 1 / 80), rng.standard_normal(80) / 80
 for factor in factors:
     factor.weigh(shares)
-for _ in range(3):
-    sweeps.sweep(factors, rows, shares, np.full(3, 1e-3), np.array([6, 9, 4]), 0.01, 1.0)
-found["sweeps"] = bits(rows, *(factor.array("values") for factor in factors))
+columns = rng.random((80, 19))
+gram, masses = columns.T @ columns, columns.sum(axis=0)
+ways = {"rows": (rows, shares), "columns": (columns.T @ rows, gram, masses)}
+for way, kind in (("rows", sweeps.RowResiduals), ("columns", sweeps.ColumnResiduals)):
+    residuals = kind()
+    residuals.hold(*ways[way])
+    for _ in range(3):
+        sweeps.sweep(factors, residuals, np.full(3, 1e-3), np.array([6, 9, 4]), 0.01, 1.0)
+    values = [factor.array("values") for factor in factors]
+    found["sweeps by " + way] = bits(ways[way][0], *values)
+grouped = np.zeros((4, 4))
+sweeps.group_gram(gram, rng.integers(0, 4, 19), grouped)
+found["grouped Gram matrix"] = bits(grouped.ravel())
 features, weights = np.hstack([x[:, :2], np.ones((25, 1))]), np.full(25, 0.04)
 values, labels = elemental.search(
     features, y, weights, np.array([0.1, 0.1, 0.0]), 3, rng.random((4, 3, 3)), 50
@@ -100,6 +111,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 167
+    assert len(compiled) == 169
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

@@ -8,11 +8,13 @@ import pytest
 from clustruct.design import FactorDesign
 from clustruct.grouping.constraints import FactorClustered
 from clustruct.grouping.factors import Cyclic, Monotone, Nominal, Ordinal
-from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
+from clustruct.losses import HuberLoss, LogisticLoss, PoissonLoss, SquaredLoss
 from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.linear import Response
+from clustruct.solvers import factors as descent
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.factors import FactorModel, fit_factors, with_strengths
+from clustruct.solvers.residuals import ByColumns, ByRows, residuals_of
 from tests.brute_force import groupings
 
 BUDGET = Budget(500, 1e-10, lambda iteration: None)
@@ -190,3 +192,95 @@ def test_the_same_bits_whatever_the_codes_are_stored_in():
         for each in (objective, other)
     ]
     assert np.array_equal(*solutions)
+
+
+# ---- Residuals by rows, and by columns with a Gram matrix
+
+
+@pytest.mark.parametrize("loss", [SquaredLoss(), LogisticLoss()])
+def test_sums_by_columns_equal_those_of_rows(loss, monkeypatch):
+    objective, factors, _ = problem(400, [5, 3, 7], loss=loss, numeric=2)
+    models = []
+    for way in (ByRows, ByColumns):
+        monkeypatch.setattr(descent, "residuals_of", way)
+        models.append(FactorModel(objective, constraint(objective, factors, price=1.0)))
+    rng = np.random.default_rng(0)
+    labels = [np.array([0, 1, 1, 0, 2]), np.zeros(3, dtype=np.intp), np.arange(7) % 2]
+    steps, numeric, shift = [rng.standard_normal(n) for n in (5, 3, 7)], rng.standard_normal(2), 0.3
+    found = []
+    for model in models:
+        for factor, mine, step in zip(model.factors, labels, steps, strict=True):
+            factor.array("labels")[:], factor.n_groups = mine, int(mine.max()) + 1
+            model.residuals.shift(factor, step, 0.1)
+        model.residuals.move_numeric(numeric, shift)
+        sums = [model.residuals.level_sums(factor).copy() for factor in model.factors]
+        goals = [model.residuals.aim(f, 0.2, model.total)[0].copy() for f in model.factors]
+        masses = [factor.array("weights") for factor in model.factors]
+        parts = [slice(0, 3), slice(3, 5), slice(5, 7)]
+        equations = [np.ravel(e) for e in model.residuals.normal_equations([0, 2], parts)]
+        moved = np.concatenate([*steps, numeric])
+        gained = model.residuals.gained(moved, 0.3 + shift)
+        found.append(np.concatenate([*sums, *goals, *masses, *equations, [gained]]))
+    assert np.allclose(*found, rtol=1e-11, atol=1e-13)
+
+
+def test_the_fall_of_the_model_is_that_of_a_squared_loss():
+    objective, factors, _ = problem(300, [5, 6], numeric=1)
+    model = FactorModel(objective, constraint(objective, factors, price=1.0))
+    assert isinstance(model.residuals, ByColumns)
+    start, place, price = model.value(0.01), (model.W(), model.intercept), 0.01
+    penalty = model.penalty(price)
+    model.descend(price, np.array([5, 6]))
+    fall = model.gained(*place) + penalty - model.penalty(price)
+    assert fall == pytest.approx(start - model.value(price), rel=1e-10)
+    assert fall > 0.1 * start
+
+
+@pytest.mark.parametrize("loss", [SquaredLoss(), LogisticLoss(), PoissonLoss()])
+def test_both_ways_take_the_same_path(loss, monkeypatch):
+    kinds = [Nominal(), Ordinal(), Monotone(), Cyclic()]
+    objective, factors, _ = problem(600, [6, 9, 8, 7], loss=loss, kinds=kinds, numeric=1)
+    paths = []
+    for way in (ByRows, ByColumns):
+        monkeypatch.setattr(descent, "residuals_of", way)
+        model = FactorModel(objective, constraint(objective, factors, price=1.0))
+        for price in (0.1, 0.03, 0.01, 0.003):
+            run = fit_factors(objective, constraint(objective, factors, price=price), BUDGET, model)
+            paths.append((run.solution.labels, run.solution.point.W))
+    for (labels, W), (others, other) in zip(paths[:4], paths[4:], strict=True):
+        assert np.array_equal(labels, others)
+        assert np.allclose(W, other, rtol=1e-9, atol=1e-9 if loss.quadratic else 1e-5)
+
+
+def test_empirical_bayes_is_the_same_both_ways(monkeypatch):
+    objective, factors, _ = problem(500, [6, 9, 8])
+    found = []
+    for way in (ByRows, ByColumns):
+        monkeypatch.setattr(descent, "residuals_of", way)
+        each = with_strengths(objective, constraint(objective, factors, price=1.0))
+        found.append(each.penalties)
+    assert np.allclose(*found, rtol=1e-9)
+
+
+def test_columns_are_for_many_rows_and_few_levels():
+    for n, levels, way in ((2000, [9, 9, 9], ByColumns), (50, [20] * 9, ByRows)):
+        objective, _, _ = problem(n, levels)
+        assert isinstance(residuals_of(objective.data, [None] * len(levels)), way)
+
+
+def test_rough_fits_keep_their_weights_and_exact_ones_do_not(monkeypatch):
+    objective, factors, _ = problem(3000, [8, 9, 7], loss=LogisticLoss())
+    counted, gram = [], FactorDesign.gram
+    monkeypatch.setattr(FactorDesign, "gram", lambda *a: counted.append(0) or gram(*a))
+    ends = []
+    for tol in (1e-4, 1e-10):
+        counted.clear()
+        model, budget = None, Budget(500, tol, lambda iteration: None)
+        model = FactorModel(objective, constraint(objective, factors, price=1.0))
+        for price in np.geomspace(0.02, 0.0005, 12):
+            limits = constraint(objective, factors, price=price)
+            run = fit_factors(objective, limits, budget, model)
+        ends.append((len(counted), run.state.objective))
+    (few, rough), (many, exact) = ends
+    assert few <= many / 3
+    assert exact <= rough <= exact * (1 + 2e-3)

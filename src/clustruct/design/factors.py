@@ -1,8 +1,10 @@
 """Factors as integer codes: a design whose one-hot matrix is never formed."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any
+from functools import cached_property
+from itertools import combinations_with_replacement, pairwise
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,32 @@ Codes = NDArray[np.integer]
 CODE_TYPES = (np.uint8, np.uint16, np.int32)
 # Rows whose codes are converted at once.
 CHUNK_ROWS = 1 << 16
+# Small factors are looked up and added up together while they have no more cells than this, nor
+# more than this part of the rows.
+MOST_CELLS, CELLS_PER_ROW = 512, 1 / 32
+
+
+class Cells(NamedTuple):
+    """Some factors as one, whose levels are their combinations.
+
+    factors: their indices; sizes: one more than the levels of each, for rows without level.
+    """
+
+    codes: Codes
+    factors: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of combinations."""
+        return prod(self.sizes)
+
+    def of_each(self, sums: Floats) -> Iterator[tuple[int, Floats]]:
+        """The factors, with sums over cells added up for the levels of each."""
+        table = sums.reshape(*self.sizes, -1)
+        for axis, factor in enumerate(self.factors):
+            others = tuple(k for k in range(len(self.sizes)) if k != axis)
+            yield factor, table.sum(axis=others) if others else table
 
 
 class FactorDesign(LocalDesign):
@@ -63,10 +91,15 @@ class FactorDesign(LocalDesign):
         if W.shape[0] != self.shape[1]:  # codes are looked up without checks
             raise ValueError(f"{W.shape[0]} weights were given for {self.shape[1]} columns.")
         scores = np.ascontiguousarray(self._dense.scores(W[self.offsets[-1] :]))
-        for f, (first, last) in enumerate(self._columns()):
+        tables = []
+        for first, last in self._columns():
             weights = np.asarray(W[first:last], dtype=np.float64)
-            table = np.concatenate([weights, self.expected[None, first:last] @ weights])
-            add_by_level(self.codes[f], table, scores)
+            tables.append(np.concatenate([weights, self.expected[None, first:last] @ weights]))
+        for cells in self._cells:
+            table = tables[cells.factors[0]]
+            for f in cells.factors[1:]:
+                table = (table[:, None] + tables[f][None]).reshape(-1, W.shape[1])
+            add_by_level(cells.codes, table, scores)
         return scores
 
     def adjoint(self, R: Floats) -> Floats:
@@ -98,9 +131,12 @@ class FactorDesign(LocalDesign):
         gram[first:, first:] = self._dense.gram(shares, means[first:])
         gram[:first, first:] = self._level_sums(away) - np.outer(mine, away.sum(axis=0))
         gram[first:, :first] = gram[:first, first:].T
-        levels, sums = gram[:first, :first], self._level_sums(shares[:, None])[:, 0]
+        levels = gram[:first, :first]
         self._count_pairs(shares, levels)
-        levels += shares.sum() * np.outer(mine, mine) - np.outer(sums, mine) - np.outer(mine, sums)
+        if mine.any():
+            sums = self._level_sums(shares[:, None])[:, 0]
+            both = np.outer(sums, mine)
+            levels += shares.sum() * np.outer(mine, mine) - both - both.T
         return gram
 
     def cross(self, R: Floats, means: Floats) -> Floats:
@@ -131,12 +167,33 @@ class FactorDesign(LocalDesign):
         """First column of each factor, and the one after its last."""
         return pairwise(self.offsets.tolist())
 
-    def tallies(self, rows: Floats) -> Iterator[Floats]:
+    def tallies(self, rows: Floats) -> list[Floats]:
         """Sums of rows for each level of each factor, then for rows without level."""
-        for codes, n in zip(self.codes, self.n_levels, strict=True):
-            sums = np.zeros((n + 1, rows.shape[1]))
-            sum_by_level(codes, rows, sums)
-            yield sums
+        found: dict[int, Floats] = {}
+        for cells in self._cells:
+            sums = np.zeros((cells.n_cells, rows.shape[1]))
+            sum_by_level(cells.codes, rows, sums)
+            found.update(cells.of_each(sums))
+        return [found[f] for f in range(len(self.codes))]
+
+    @cached_property
+    def _cells(self) -> list[Cells]:
+        """The factors, small ones together."""
+        most = min(MOST_CELLS, CELLS_PER_ROW * self.shape[0])
+        found: list[Cells] = []
+        for f in np.argsort(self.n_levels, kind="stable").tolist():
+            codes, size = self.codes[f], self.n_levels[f] + 1
+            before = found[-1] if found else None
+            n_cells = size * before.n_cells if before else 0
+            if before is None or n_cells > most:
+                found.append(Cells(codes, (f,), (size,)))
+                continue
+            joined = before.codes.astype(np.min_scalar_type(n_cells)) * size
+            joined += codes.astype(joined.dtype, copy=False)
+            found[-1] = Cells(
+                as_codes(joined, n_cells), (*before.factors, f), (*before.sizes, size)
+            )
+        return found
 
     def _level_sums(self, rows: Floats) -> Floats:
         """``X' R`` for the columns of levels."""
@@ -147,14 +204,30 @@ class FactorDesign(LocalDesign):
 
     def _count_pairs(self, shares: Floats, table: Floats) -> None:
         """Weights of the rows that have both of two levels, for all pairs of levels."""
-        weights = np.ascontiguousarray(shares)
-        for f, (first, last) in enumerate(self._columns()):
-            for g, (start, stop) in enumerate(list(self._columns())[: f + 1]):
-                pairs = np.zeros((last - first + 1, stop - start + 1))
-                _sum_pairs(self.codes[f], self.codes[g], weights, pairs)
-                half = _shared_out(pairs, self.expected[first:last])
-                table[start:stop, first:last] = _shared_out(half.T, self.expected[start:stop])
-                table[first:last, start:stop] = table[start:stop, first:last].T
+        weights, columns = np.ascontiguousarray(shares), list(self._columns())
+
+        def write(f: int, g: int, pairs: Floats) -> None:
+            (first, last), (start, stop) = columns[f], columns[g]
+            half = _shared_out(pairs, self.expected[first:last])
+            block = _shared_out(half.T, self.expected[start:stop])
+            table[start:stop, first:last], table[first:last, start:stop] = block, block.T
+
+        for one, two in combinations_with_replacement(self._cells, 2):
+            if one is two:
+                sums = np.zeros((one.n_cells, 1))
+                sum_by_level(one.codes, weights[:, None], sums)
+                cube = sums.reshape(one.sizes)
+                for i, f in enumerate(one.factors):
+                    for k, g in enumerate(one.factors[: i + 1]):
+                        others = tuple({*range(cube.ndim)} - {i, k})
+                        both = cube.sum(axis=others)
+                        write(f, g, np.diag(both) if i == k else both.T)
+                continue
+            pairs = np.zeros((one.n_cells, two.n_cells))
+            _sum_pairs(one.codes, two.codes, weights, pairs)
+            for f, mine in one.of_each(pairs):
+                for g, both in two.of_each(np.ascontiguousarray(mine.reshape(mine.shape[0], -1).T)):
+                    write(f, g, both.T)
 
 
 def as_codes(codes: Codes, n_levels: int) -> Codes:
@@ -165,7 +238,7 @@ def as_codes(codes: Codes, n_levels: int) -> Codes:
 
 def _shared_out(sums: Floats, expected: Floats) -> Floats:
     """Sums for the levels of a factor, with the last row, of no level, shared out to them."""
-    return sums[:-1] + np.outer(expected, sums[-1])
+    return sums[:-1] + np.outer(expected, sums[-1]) if sums[-1].any() else sums[:-1]
 
 
 def _sum_pairs(codes: Codes, others: Codes, weights: Floats, table: Floats) -> None:

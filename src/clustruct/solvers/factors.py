@@ -7,8 +7,10 @@ weights inside their factor only:
 
 with scores ``z_i = b + sum_j theta_j[c_ij] + x_i' beta`` over ``F`` factors. Sweeps over the
 factors (`clustruct.kernels.sweeps`) choose groups on a quadratic model of the loss, whose weights
-and residuals are those of Newton's method; for given groups all values, the weights of numeric
-columns and the intercept are then fitted together. Both lower the same model.
+and residuals are those of Newton's method (`clustruct.solvers.residuals`); for given groups all
+values, the weights of numeric columns and the intercept are then fitted together. Both lower the
+same model. Where its weights cost much and a rough fit is asked for, they are kept for several
+steps, as long as the loss falls about as far as the model says.
 """
 
 from collections.abc import Sequence
@@ -25,7 +27,12 @@ from clustruct.kernels.segments import KINDS, Segmenter
 from clustruct.kernels.sweeps import CodedFactor, sweep
 from clustruct.losses import best_intercept
 from clustruct.objectives.features.factors import FactorObjective
+from clustruct.objectives.linear import Point
 from clustruct.solvers.driver import Budget, Run, Solution, State, drive, gain_of
+from clustruct.solvers.residuals import residuals_of
+
+# Values, labels and number of groups of each factor; numeric weights, intercept, scores, mean loss.
+Snapshot = tuple[list[tuple[Floats, Labels, int]], Floats, float, Floats, float | None]
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,13 @@ class SweepSettings:
     # Rows have at least this share of the curvature of the loss. A step that raises the objective
     # is repeated with a larger share; at one, a bounded loss lies below its quadratic model.
     curvatures: tuple[float, ...] = (1e-6, 1e-3, 1e-2, 0.1, 0.3, 1.0, 4.0, 16.0, 64.0)
+    # Shares that add less than this to all weights make no difference.
+    stiffer: float = 1.1
+    # Fits to this tolerance or a larger one keep weights for several steps, while the model errs by
+    # no more than this part of what it promises, or than that part of the tolerance.
+    rough: float = 1e-5
+    trusted: float = 0.25
+    ignored: float = 0.5
     # Added to the diagonal of the joint fit, as a share of its mean: effects of two factors may be
     # confounded.
     grain: float = 1e-11
@@ -63,61 +77,118 @@ SETTINGS = SweepSettings()
 class FactorModel:
     """Factors with their groups, numeric weights and intercept, and a quadratic model around them.
 
+    It begins with all factors out.
+
     alphas (F,): ridge on the levels of each factor.
+    like: a model of the same samples, whose first weights serve this one as well.
     """
 
-    def __init__(self, objective: FactorObjective, constraint: FactorClustered) -> None:
+    def __init__(
+        self,
+        objective: FactorObjective,
+        constraint: FactorClustered,
+        like: "FactorModel | None" = None,
+    ) -> None:
         design, response = objective.data, objective.response
         self.design, self.response = design, response
-        self.penalties = objective.penalties
-        self.alphas = objective.penalties[design.offsets[:-1]]
         self.shares = np.ascontiguousarray(response.shares)
-        self.numeric = np.zeros(design.numeric.shape[1])
-        self.intercept = 0.0
-        self.scores = np.zeros(design.shape[0])
         self.factors = [
-            CodedFactor(codes, n, rows.size, KINDS[kind], exposure, constraint.min_weight)
-            for codes, n, kind, (rows, exposure) in zip(
-                design.codes, design.n_levels, constraint.kinds, constraint.levels(), strict=True
+            CodedFactor(codes, n, rows.size, KINDS[kind], exposure, constraint.min_weight, first)
+            for codes, n, kind, (rows, exposure), first in zip(
+                design.codes,
+                design.n_levels,
+                constraint.kinds,
+                constraint.levels(),
+                design.offsets.tolist()[:-1],
+                strict=True,
             )
         ]
         self.n_alone = sum(design.n_levels) - sum(f.n_shared for f in self.factors)
         self._monotone = not constraint.refits
+        self.penalties = objective.penalties
+        self.alphas = objective.penalties[design.offsets[:-1]]
+        self.residuals = residuals_of(design, self.factors)
+        self.numeric = np.zeros(design.numeric.shape[1])
+        self.intercept = 0.0
+        self.scores = np.zeros(design.shape[0])
+        self._loss: float | None = None
+        self.weights: Floats = self.shares
+        # Whether the intercept is the best for the weights.
+        self.centred = response.fit_intercept
         if response.fit_intercept:
             rows = (response.target, self.scores[:, None], self.shares)
             self.intercept = float(best_intercept(response.loss, *rows, np.zeros(1))[0])
             self.scores += self.intercept
-        self.expand()
+        if like is None:
+            self.expand()
+            self._first = self.weights
+        else:
+            self.weights = self._first = like._first
+            self.residuals.share(like.residuals)
+            self.expand(fresh=False)
+            self.stale = False
 
     # ---- The quadratic model
 
-    def expand(self, stiffness: int = 0) -> None:
-        """Expand the loss at the scores: Newton's weights and residuals of all rows."""
+    def expand(self, stiffness: int = 0, *, fresh: bool = True) -> None:
+        """Expand the loss at the scores: residuals of all rows, and Newton's weights.
+
+        If not `fresh`, the weights are those of an earlier expansion.
+        """
         loss, target, scores = self.response.loss, self.response.target, self.scores[:, None]
         self.rows = -self.shares * loss.gradient(target, scores)[:, 0]
+        self.stale = not fresh
+        if fresh:
+            self._weigh(stiffness)
+        self.total = float(self.weights.sum()) if self.response.fit_intercept else np.inf
+        self.residuals.expand(self.rows, self.weights)
+
+    def follow(self, other: "FactorModel") -> None:
+        """Take over the weights of a model of the same samples where these cost much."""
+        if self.residuals.lasts and not self.response.loss.quadratic:
+            self.weights, self.total, self.stale = other.weights, other.total, True
+            self.residuals.share(other.residuals)
+            self.residuals.reweigh(self.weights)
+
+    def _weigh(self, stiffness: int) -> None:
+        """Newton's weights of all rows."""
+        loss, scores = self.response.loss, self.scores[:, None]
         self.weights = self.shares
         if not loss.quadratic:
-            bend = loss.hessian_product(target, scores, np.ones_like(scores))[:, 0]
+            bend = loss.hessian_product(self.response.target, scores, np.ones_like(scores))[:, 0]
             least = SETTINGS.curvatures[stiffness] * loss.curvature
             self.weights = self.shares * np.maximum(bend, least)
-        self.total = float(self.weights.sum()) if self.response.fit_intercept else np.inf
-        for factor in self.factors:
-            factor.weigh(self.weights)
+
+    def stiffer(self, stiffness: int) -> int:
+        """The next stiffness that makes a difference to the weights, or the last one."""
+        enough = SETTINGS.stiffer * float(self.weights.sum())
+        for after in range(stiffness + 1, len(SETTINGS.curvatures)):
+            self._weigh(after)
+            if float(self.weights.sum()) >= enough:
+                break
+        return after
 
     def descend(self, price: float, limits: Labels) -> None:
         """Sweep and fit values on the quadratic model until no level changes its group."""
+        about = self.alphas, limits, price, self.total
         for _ in range(SETTINGS.n_rounds):
             for _ in range(SETTINGS.n_sweeps):
-                moved, shift, _ = sweep(
-                    self.factors, self.rows, self.weights, self.alphas, limits, price, self.total
-                )
+                moved, shift = sweep(self.factors, self.residuals, *about)
                 self.intercept += shift
                 if not moved:
                     break
             self._fit_values()
             if not moved:
                 break
+        self._loss, self._swept = None, self.intercept
         self.scores = self.design.scores(self.W())[:, 0] + self.intercept
+        closed = getattr(self.response.loss, "closed_intercept", None)  # losses may lack it
+        if self.response.fit_intercept and closed is not None:
+            shift = closed(self.response.target, self.scores[:, None], self.shares)
+            self.centred = shift is not None
+            if self.centred:
+                self.intercept += float(shift[0])
+                self.scores += float(shift[0])
 
     def _fit_values(self) -> None:
         """Fit the values of all groups, the numeric weights and the intercept together."""
@@ -129,7 +200,7 @@ class FactorModel:
         if not ends[-1]:
             return
         parts = [slice(*pair) for pair in pairwise(ends.tolist())]
-        normal, slope, mass = self._normal_equations(active, sizes, parts)
+        normal, slope, mass, left = self.residuals.normal_equations(active, parts)
         held = np.concatenate([*(self._group_values(j) for j in active), self.numeric])
         ridge = np.concatenate(
             [
@@ -137,7 +208,6 @@ class FactorModel:
                 self.penalties[self.design.offsets[-1] :],
             ]
         )
-        left = float(self.rows.sum())
         if self.response.fit_intercept:
             normal -= np.outer(mass, mass) / self.total
             slope = slope - mass * (left / self.total)
@@ -153,33 +223,6 @@ class FactorModel:
             shift = (left - float(mass @ move)) / self.total
         self._apply(active, parts, move, shift)
 
-    def _normal_equations(
-        self, active: Sequence[int], sizes: Sequence[int], parts: Sequence[slice]
-    ) -> tuple[Floats, Floats, Floats]:
-        """Second derivatives and residuals by the values, and the curvature of each."""
-        size = parts[-1].stop
-        normal, slope, mass = np.zeros((size, size)), np.zeros(size), np.zeros(size)
-        X, own = self.design.numeric, parts[-1]
-        weighed = self.weights[:, None] * X
-        normal[own, own], slope[own], mass[own] = (
-            X.T @ weighed,
-            X.T @ self.rows,
-            weighed.sum(axis=0),
-        )
-        for i, j in enumerate(active):
-            factor, mine = self.factors[j], parts[i]
-            sums = factor.group_sums
-            slope[mine], mass[mine] = sums(self.rows), sums(self.weights)
-            normal[mine, mine] = np.diag(mass[mine])
-            for column in range(own.start, own.stop):
-                cross = sums(np.ascontiguousarray(weighed[:, column - own.start]))
-                normal[mine, column] = normal[column, mine] = cross
-            for k in range(i + 1, len(active)):
-                table = np.zeros((sizes[i], sizes[k]))
-                factor.tabulate(self.factors[active[k]], self.weights, table)
-                normal[mine, parts[k]], normal[parts[k], mine] = table, table.T
-        return normal, slope, mass
-
     def _apply(
         self, active: Sequence[int], parts: Sequence[slice], move: Floats, shift: float
     ) -> None:
@@ -189,10 +232,10 @@ class FactorModel:
             factor = self.factors[j]
             step = move[mine][factor.array("labels")]
             factor.array("values")[:] += step
-            factor.shift(self.rows, self.weights, step)
+            self.residuals.shift(factor, step, 0.0)
         step = move[parts[-1]]
         self.numeric = self.numeric + step
-        self.rows -= self.weights * (self.design.numeric @ step + shift)
+        self.residuals.move_numeric(step, shift)
 
     def _group_values(self, j: int) -> Floats:
         """The values of the groups of a factor."""
@@ -229,11 +272,19 @@ class FactorModel:
 
     def value(self, price: float) -> float:
         """The objective, with the price of groups after the first of each factor."""
-        losses = self.response.loss.value(self.response.target, self.scores[:, None])
-        W = self.W()
-        ridge = 0.5 * float(self.penalties @ np.square(W[:, 0]))
-        extra = int(self.groups().sum()) - len(self.factors) - self.n_alone
-        return float(self.shares @ losses) + ridge + price * extra
+        if self._loss is None:
+            losses = self.response.loss.value(self.response.target, self.scores[:, None])
+            self._loss = float(self.shares @ losses)
+        return self._loss + self.penalty(price)
+
+    def penalty(self, price: float) -> float:
+        """The ridge and the price of the groups."""
+        ridge = 0.5 * float(self.penalties @ np.square(self.W()[:, 0]))
+        return ridge + price * (int(self.groups().sum()) - len(self.factors) - self.n_alone)
+
+    def gained(self, W: Floats, intercept: float) -> float:
+        """How far the loss has fallen by the quadratic model, which was expanded there."""
+        return self.residuals.gained((self.W() - W)[:, 0], self._swept - intercept)
 
     def labels(self) -> Labels:
         """The group of every level and numeric column, numbered throughout."""
@@ -241,18 +292,16 @@ class FactorModel:
         mine = [f.array("labels") + first for f, first in zip(self.factors, ends, strict=False)]
         return np.concatenate([*mine, ends[-1] + np.arange(self.numeric.size)])
 
-    def snapshot(self) -> tuple[list[tuple[Floats, Labels, int]], Floats, float, Floats]:
+    def snapshot(self) -> Snapshot:
         """What `restore` takes."""
         groups = [
             (f.array("values").copy(), f.array("labels").copy(), f.n_groups) for f in self.factors
         ]
-        return groups, self.numeric, self.intercept, self.scores
+        return groups, self.numeric, self.intercept, self.scores, self._loss
 
-    def restore(
-        self, snapshot: tuple[list[tuple[Floats, Labels, int]], Floats, float, Floats]
-    ) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Go back to an earlier state; the quadratic model has to be expanded anew."""
-        groups, self.numeric, self.intercept, self.scores = snapshot
+        groups, self.numeric, self.intercept, self.scores, self._loss = snapshot
         for factor, (values, labels, n_groups) in zip(self.factors, groups, strict=True):
             factor.array("values")[:], factor.array("labels")[:] = values, labels
             factor.n_groups = n_groups
@@ -261,7 +310,8 @@ class FactorModel:
         """Cost of each factor with 1, 2, ..., `most` groups while the others are held."""
         found = []
         for factor, alpha in zip(self.factors, self.alphas, strict=True):
-            goals, heavy = (a[: factor.n_shared] for a in factor.aim(self.rows, alpha, self.total))
+            aim = self.residuals.aim(factor, alpha, self.total)
+            goals, heavy = (each[: factor.n_shared] for each in aim)
             about = (factor.array("exposures"), min(most, goals.size), factor.min_weight)
             found.append(Segmenter(goals.size).costs(factor.kind, goals, heavy, *about))
         return found
@@ -272,17 +322,24 @@ class FactorDescent:
 
     price: of each group after the first of a factor.
     limits (F,): largest number of groups of each factor.
+    tol: relative decrease that is not worth a step.
     """
 
     name = "bcd"
 
     def __init__(
-        self, objective: FactorObjective, model: FactorModel, price: float, limits: Labels
+        self,
+        objective: FactorObjective,
+        model: FactorModel,
+        price: float,
+        limits: Labels,
+        tol: float,
     ) -> None:
         self._objective = objective
         self._model = model
         self._price = price
         self._limits = limits
+        self._tol = tol
         self._stiffness = 0
 
     def start(self) -> State:
@@ -297,28 +354,49 @@ class FactorDescent:
         if self._objective.quadratic:  # the model is the problem, and its descent ends
             model.descend(self._price, self._limits)
             return State(objective=min(model.value(self._price), state.objective), done=True)
-        before = model.snapshot()
+        before, place = model.snapshot(), (model.W(), model.intercept)
+        penalty = model.penalty(self._price)
         while True:
             model.descend(self._price, self._limits)
             value = model.value(self._price)
+            promised = 0.0
+            if value > state.objective or self._keeps:
+                promised = model.gained(*place) + penalty - model.penalty(self._price)
             if value <= state.objective:
                 break
             model.restore(before)
-            if self._stiffness + 1 == len(SETTINGS.curvatures):
+            # Models with more curvature promise even less.
+            small = promised <= self._tol * abs(state.objective)
+            if small or self._stiffness + 1 == len(SETTINGS.curvatures):
+                model.expand(self._stiffness, fresh=not self._keeps)
                 return State(objective=state.objective, gain=0.0, done=True)
-            self._stiffness += 1
+            if not model.stale:
+                self._stiffness = model.stiffer(self._stiffness)
             model.expand(self._stiffness)
         gain = gain_of(state.objective, value) if np.isfinite(state.objective) else np.inf
         # If counts are all zero, the loss would fall for ever.
         gone = self._objective.response.loss.curvature <= SETTINGS.no_curvature
         self._stiffness = max(self._stiffness - 1, 0)
-        model.expand(self._stiffness)
+        missed = abs(state.objective - value - promised)
+        kept = self._keeps and missed <= max(
+            SETTINGS.trusted * promised, SETTINGS.ignored * self._tol * abs(value)
+        )
+        model.expand(self._stiffness, fresh=not kept)
         return State(objective=value, gain=gain, done=gone)
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether weights may be kept for several steps."""
+        return self._model.residuals.lasts and self._tol >= SETTINGS.rough
 
     def solution(self, state: State) -> Solution:
         """The weights and groups of the model."""
         model = self._model
         W, intercept = model.W(), np.array([model.intercept])
+        if model.centred and not self._objective.quadratic:  # all is known there
+            value = model.value(self._price) - model.penalty(self._price)
+            value += self._objective.ridge(W)
+            return Solution(Point(W, value, intercept, -model.rows[:, None]), model.labels())
         scores = (model.scores - model.intercept)[:, None]
         return Solution(self._objective.at_scores(W, scores, intercept), model.labels())
 
@@ -342,7 +420,7 @@ def fit_factors(
     most = np.array([factor.n_shared for factor in model.factors], dtype=np.intp)
 
     def descend(price: float, limits: Labels, budget: Budget) -> Run[Any]:
-        return drive(FactorDescent(objective, model, price, limits), budget)
+        return drive(FactorDescent(objective, model, price, limits, budget.tol), budget)
 
     if constraint.price > 0.0:
         for price in _halvings(model, constraint.price) if cold else ():
@@ -362,7 +440,7 @@ def largest_price(model: FactorModel) -> float:
     """The price above which no factor comes in, from where all are out."""
     found = 0.0
     for factor, alpha in zip(model.factors, model.alphas, strict=True):
-        goals, heavy = factor.aim(model.rows, alpha, model.total)
+        goals, heavy = model.residuals.aim(factor, alpha, model.total)
         mean = float(heavy @ goals) / float(heavy.sum())
         found = max(found, 0.5 * float(heavy @ np.square(goals - mean)))
     return found
@@ -403,8 +481,12 @@ def _shares(model: FactorModel, total: int, descend: Any, quiet: Budget) -> Labe
 # ---- The ridge of each factor
 
 
-def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> FactorObjective:
+def with_strengths(
+    objective: FactorObjective, constraint: FactorClustered, model: FactorModel | None = None
+) -> FactorObjective:
     """The objective with a ridge for each factor, by empirical Bayes.
+
+    Residuals of a `model` that is given change.
 
     Effects of the levels of factor ``j`` are normal with variance ``tau_j^2``, and the noise has
     the variance ``nu`` for a share of one, so that ``alpha_j = nu / tau_j^2``. Mean-field
@@ -414,10 +496,11 @@ def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> F
     likelihood without scale: then it is one over the number of samples. A factor without effects
     gets a ridge that keeps it out.
     """
-    model, n_samples = FactorModel(objective.with_alpha(0.0), constraint), objective.data.shape[0]
-    rows, weights, total = model.rows.copy(), model.weights, model.total
-    divisor = np.where(weights > 0.0, weights, 1.0)
-    spread = float(np.sum(np.square(rows) / divisor)) / n_samples
+    model = FactorModel(objective, constraint) if model is None else model
+    n_samples, weights, total = objective.data.shape[0], model.weights, model.total
+    # The weighted sum of squared residuals.
+    squares = float(np.sum(np.square(model.rows) / np.where(weights > 0.0, weights, 1.0)))
+    spread = squares / n_samples
     unit = objective.response.loss.noise(1, 1.0).n_parameters == 0
     noise = 1.0 / n_samples if unit else 0.5 * spread
     effects = [np.zeros(n) for n in objective.data.n_levels]
@@ -428,17 +511,19 @@ def with_strengths(objective: FactorObjective, constraint: FactorClustered) -> F
         before, unknown = tau.copy(), 0.0
         for j, factor in enumerate(model.factors):
             mass, alpha = factor.array("weights"), noise / tau[j]
-            sums = factor.level_sums(rows) + mass * effects[j]
-            mean = float(sums.sum()) / total
+            sums = model.residuals.level_sums(factor).copy()
+            whole = sums + mass * effects[j]
+            mean = float(whole.sum()) / total
             variances = noise / (mass + alpha)
-            found = (sums - mass * mean) / (mass + alpha)
-            factor.shift(rows, weights, mean + found - effects[j])
+            found = (whole - mass * mean) / (mass + alpha)
+            step = found - effects[j]
+            squares -= float((mean + step) @ (2.0 * sums - mass * (mean + step)))
+            model.residuals.shift(factor, step, mean)
             effects[j] = found
             tau[j] = max(float(np.mean(np.square(found) + variances)), SETTINGS.least_variance)
             unknown += float(mass @ variances)
         if not unit:
-            noise = (float(np.sum(np.square(rows) / divisor)) + unknown) / n_samples
-            noise = max(noise, SETTINGS.least_variance)
+            noise = max((squares + unknown) / n_samples, SETTINGS.least_variance)
         if np.abs(np.log(tau / before)).max() < SETTINGS.strengths_tol:
             break
     ridges = np.minimum(noise / tau, SETTINGS.strongest * float(weights.sum()))
