@@ -393,28 +393,34 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
 def _efforts(problem: FeatureProblem, attempts: list[Attempt]) -> Iterator[Effort]:
     """The searches that are worth their time, given the attempts so far, each before the next.
 
-    For classes, the loss of all samples is a logarithm of a likelihood. Where little of that is to
-    be gained, as the bound tells, moves of single features are enough; and so are few starts where
-    samples tell the weights well.
+    For classes with enough samples, weights without groups are a good start. Moves of single
+    features are then enough where the bound leaves little to gain: the loss of all samples is minus
+    the logarithm of a likelihood, so that it tells what is little. Else a few other starts are.
     """
     best = best_attempt(attempts).solution.point
     places = _places(problem, best.W)
     if places is None or not _has_room(problem, best):
         return
     full = _effort(problem, places.n_groups)
-    response = getattr(problem.objective, "response", None)
-    if response is None or not getattr(response.loss, "gives_probabilities", False):
+    n_samples = _n_of_classes(problem)
+    if n_samples < SETTINGS.well_told * problem.objective.shape[0]:
         yield full
         return
     yield replace(full, n_turns=0)
     best = best_attempt(attempts).solution.point
-    objective = cast(FeatureObjective, problem.objective)
-    n_samples = 1.0 / float(objective.design.fold(lambda s: s @ s, response.shares))
-    if n_samples * (best.value - problem.free_bound) <= SETTINGS.little:
-        return
-    few = {"n_turns": 1, "n_starts": 0, "n_annealed": 4, "n_sweeps": 50}
-    well_told = n_samples >= SETTINGS.well_told * objective.shape[0]
-    yield replace(full, **few) if well_told else full
+    if n_samples * (best.value - problem.free_bound) > SETTINGS.little:
+        yield replace(full, n_turns=1, n_starts=0, n_annealed=4, n_sweeps=50)
+
+
+def _n_of_classes(problem: FeatureProblem) -> float:
+    """Number of samples, of equal weight, that tell as much; zero for a loss of numbers."""
+    objective = problem.objective
+    if not isinstance(objective, FeatureObjective):
+        return 0.0
+    response = objective.response
+    if not getattr(response.loss, "gives_probabilities", False):  # users' losses may lack it
+        return 0.0
+    return 1.0 / float(objective.design.fold(lambda s: s @ s, response.shares))
 
 
 def _has_room(problem: FeatureProblem, best: Point) -> bool:
