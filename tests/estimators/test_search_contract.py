@@ -153,7 +153,7 @@ def test_rules(name):
 def test_the_default_rule_and_criterion(name):
     model = type(SEARCHES[name][0])()
     assert model.rule == ("best" if "features" in name else "fewest")
-    assert model.criterion == ("bic" if "samples" in name else "cv")
+    assert model.criterion == ("bic+icl" if "samples" in name else "cv")
 
 
 @each

@@ -1,7 +1,7 @@
 """Experts, the score of a gate, and the choice of the number of experts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -157,8 +157,9 @@ class CountSelection:
     rule: Annotated[str, '``"fewest"``, ``"best"`` or ``"one_se"``.'] = "fewest"
     scoring: Annotated[str, "Name of the score, empty for the criterion itself."] = ""
     choices: Annotated[
-        dict[str, int], "The number that each information criterion would choose; empty for cv."
-    ] = field(default_factory=dict)
+        dict[str, int] | None,
+        "The number that each information criterion would choose, not for cv.",
+    ] = None
 
     @property
     def best_index(self) -> int:
@@ -170,7 +171,9 @@ class CountSelection:
         """The number that was chosen, and what the other criteria would choose."""
         chosen = f"{plural(self.best, 'expert')} chosen by {self.criterion}"
         others = [
-            f"{name} would choose {n}" for name, n in self.choices.items() if name != self.criterion
+            f"{name} would choose {n}"
+            for name, n in (self.choices or {}).items()
+            if name != self.criterion
         ]
         return f"{chosen} ({', '.join(others)})" if others else chosen
 
