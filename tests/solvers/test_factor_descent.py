@@ -268,19 +268,16 @@ def test_columns_are_for_many_rows_and_few_levels():
         assert isinstance(residuals_of(objective.data, [None] * len(levels)), way)
 
 
-def test_rough_fits_keep_their_weights_and_exact_ones_do_not(monkeypatch):
-    objective, factors, _ = problem(3000, [8, 9, 7], loss=LogisticLoss())
+def test_a_path_has_one_gram_matrix_for_the_squared_loss_and_all_ridges(monkeypatch):
+    objective, factors, _ = problem(3000, [8, 9, 7])
     counted, gram = [], FactorDesign.gram
     monkeypatch.setattr(FactorDesign, "gram", lambda *a: counted.append(0) or gram(*a))
-    ends = []
-    for tol in (1e-4, 1e-10):
-        counted.clear()
-        model, budget = None, Budget(500, tol, lambda iteration: None)
-        model = FactorModel(objective, constraint(objective, factors, price=1.0))
-        for price in np.geomspace(0.02, 0.0005, 12):
-            limits = constraint(objective, factors, price=price)
-            run = fit_factors(objective, limits, budget, model)
-        ends.append((len(counted), run.state.objective))
-    (few, rough), (many, exact) = ends
-    assert few <= many / 3
-    assert exact <= rough <= exact * (1 + 2e-3)
+    limits = [constraint(objective, factors, price=price) for price in np.geomspace(0.02, 5e-4, 5)]
+    start = FactorModel(objective, limits[0])
+    for alpha in (1e-2, 1e-4):
+        here = objective.with_alpha(alpha)
+        model = FactorModel(here, limits[0], start)
+        shared = [fit_factors(here, each, BUDGET, model).state.objective for each in limits]
+        assert len(counted) == 1
+    alone = FactorModel(here, limits[0])
+    assert shared == [fit_factors(here, each, BUDGET, alone).state.objective for each in limits]

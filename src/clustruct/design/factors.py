@@ -218,10 +218,15 @@ class FactorDesign(LocalDesign):
                 sum_by_level(one.codes, weights[:, None], sums)
                 cube = sums.reshape(one.sizes)
                 for i, f in enumerate(one.factors):
-                    for k, g in enumerate(one.factors[: i + 1]):
-                        others = tuple({*range(cube.ndim)} - {i, k})
-                        both = cube.sum(axis=others)
-                        write(f, g, np.diag(both) if i == k else both.T)
+                    for k, g in enumerate(one.factors[:i]):
+                        write(f, g, cube.sum(axis=tuple({*range(cube.ndim)} - {i, k})).T)
+                    mine = cube.sum(axis=tuple({*range(cube.ndim)} - {i}))
+                    block = table[slice(*columns[f]), slice(*columns[f])]
+                    block[:] = 0.0
+                    block[np.diag_indices(mine.size - 1)] = mine[:-1]
+                    if mine[-1]:
+                        expected = self.expected[slice(*columns[f])]
+                        block += mine[-1] * np.outer(expected, expected)
                 continue
             pairs = np.zeros((one.n_cells, two.n_cells))
             _sum_pairs(one.codes, two.codes, weights, pairs)

@@ -9,8 +9,7 @@ with scores ``z_i = b + sum_j theta_j[c_ij] + x_i' beta`` over ``F`` factors. Sw
 factors (`clustruct.kernels.sweeps`) choose groups on a quadratic model of the loss, whose weights
 and residuals are those of Newton's method (`clustruct.solvers.residuals`); for given groups all
 values, the weights of numeric columns and the intercept are then fitted together. Both lower the
-same model. Where its weights cost much and a rough fit is asked for, they are kept for several
-steps, as long as the loss falls about as far as the model says.
+same model.
 """
 
 from collections.abc import Sequence
@@ -47,11 +46,11 @@ class SweepSettings:
     curvatures: tuple[float, ...] = (1e-6, 1e-3, 1e-2, 0.1, 0.3, 1.0, 4.0, 16.0, 64.0)
     # Shares that add less than this to all weights make no difference.
     stiffer: float = 1.1
-    # Fits to this tolerance or a larger one keep weights for several steps, while the model errs by
-    # no more than this part of what it promises, or than that part of the tolerance.
-    rough: float = 1e-5
-    trusted: float = 0.25
-    ignored: float = 0.5
+    # Weights serve for scores that differ by no more than this.
+    next_to: float = 1e-6
+    # A step that fails is not tried with more curvature if it promised less than this part of the
+    # tolerance.
+    worthless: float = 0.1
     # Added to the diagonal of the joint fit, as a share of its mean: effects of two factors may be
     # confounded.
     grain: float = 1e-11
@@ -119,45 +118,43 @@ class FactorModel:
             rows = (response.target, self.scores[:, None], self.shares)
             self.intercept = float(best_intercept(response.loss, *rows, np.zeros(1))[0])
             self.scores += self.intercept
+        # Where weights were computed, and how stiff they are.
+        self._weighed = self.scores, -1
         if like is None:
-            self.expand()
+            self._weigh(0)
             self._first = self.weights
         else:
             self.weights = self._first = like._first
+            self._weighed = self.scores, 0
             self.residuals.share(like.residuals)
-            self.expand(fresh=False)
-            self.stale = False
+        self._take_residuals()
 
     # ---- The quadratic model
 
-    def expand(self, stiffness: int = 0, *, fresh: bool = True) -> None:
-        """Expand the loss at the scores: residuals of all rows, and Newton's weights.
+    def expand(self, stiffness: int = 0) -> None:
+        """Expand the loss at the scores: Newton's weights and residuals of all rows."""
+        self._weigh(stiffness)
+        self._take_residuals()
 
-        If not `fresh`, the weights are those of an earlier expansion.
-        """
+    def _take_residuals(self) -> None:
+        """Residuals of all rows, for weights that are known."""
         loss, target, scores = self.response.loss, self.response.target, self.scores[:, None]
         self.rows = -self.shares * loss.gradient(target, scores)[:, 0]
-        self.stale = not fresh
-        if fresh:
-            self._weigh(stiffness)
         self.total = float(self.weights.sum()) if self.response.fit_intercept else np.inf
         self.residuals.expand(self.rows, self.weights)
 
-    def follow(self, other: "FactorModel") -> None:
-        """Take over the weights of a model of the same samples where these cost much."""
-        if self.residuals.lasts and not self.response.loss.quadratic:
-            self.weights, self.total, self.stale = other.weights, other.total, True
-            self.residuals.share(other.residuals)
-            self.residuals.reweigh(self.weights)
-
     def _weigh(self, stiffness: int) -> None:
-        """Newton's weights of all rows."""
+        """Newton's weights of all rows, unless scores are next to those of the weights known."""
         loss, scores = self.response.loss, self.scores[:, None]
-        self.weights = self.shares
-        if not loss.quadratic:
-            bend = loss.hessian_product(self.response.target, scores, np.ones_like(scores))[:, 0]
-            least = SETTINGS.curvatures[stiffness] * loss.curvature
-            self.weights = self.shares * np.maximum(bend, least)
+        there, last = self._weighed
+        if loss.quadratic or (
+            last == stiffness and float(np.abs(self.scores - there).max()) <= SETTINGS.next_to
+        ):
+            return
+        self._weighed = self.scores, stiffness
+        bend = loss.hessian_product(self.response.target, scores, np.ones_like(scores))[:, 0]
+        least = SETTINGS.curvatures[stiffness] * loss.curvature
+        self.weights = self.shares * np.maximum(bend, least)
 
     def stiffer(self, stiffness: int) -> int:
         """The next stiffness that makes a difference to the weights, or the last one."""
@@ -359,35 +356,23 @@ class FactorDescent:
         while True:
             model.descend(self._price, self._limits)
             value = model.value(self._price)
-            promised = 0.0
-            if value > state.objective or self._keeps:
-                promised = model.gained(*place) + penalty - model.penalty(self._price)
             if value <= state.objective:
                 break
+            promised = model.gained(*place) + penalty - model.penalty(self._price)
             model.restore(before)
             # Models with more curvature promise even less.
-            small = promised <= self._tol * abs(state.objective)
+            small = promised <= SETTINGS.worthless * self._tol * abs(state.objective)
             if small or self._stiffness + 1 == len(SETTINGS.curvatures):
-                model.expand(self._stiffness, fresh=not self._keeps)
+                model.expand(self._stiffness)
                 return State(objective=state.objective, gain=0.0, done=True)
-            if not model.stale:
-                self._stiffness = model.stiffer(self._stiffness)
+            self._stiffness = model.stiffer(self._stiffness)
             model.expand(self._stiffness)
         gain = gain_of(state.objective, value) if np.isfinite(state.objective) else np.inf
         # If counts are all zero, the loss would fall for ever.
         gone = self._objective.response.loss.curvature <= SETTINGS.no_curvature
         self._stiffness = max(self._stiffness - 1, 0)
-        missed = abs(state.objective - value - promised)
-        kept = self._keeps and missed <= max(
-            SETTINGS.trusted * promised, SETTINGS.ignored * self._tol * abs(value)
-        )
-        model.expand(self._stiffness, fresh=not kept)
+        model.expand(self._stiffness)
         return State(objective=value, gain=gain, done=gone)
-
-    @property
-    def _keeps(self) -> bool:
-        """Whether weights may be kept for several steps."""
-        return self._model.residuals.lasts and self._tol >= SETTINGS.rough
 
     def solution(self, state: State) -> Solution:
         """The weights and groups of the model."""

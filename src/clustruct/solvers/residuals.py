@@ -20,12 +20,7 @@ CHEAPER = 0.5
 
 
 class ByRows(RowResiduals):  # type: ignore[misc]
-    """Residuals by rows: a sweep takes two passes of additions over them.
-
-    lasts: whether weights are worth keeping while residuals are computed anew.
-    """
-
-    lasts = False
+    """Residuals by rows: a sweep takes two passes of additions over them."""
 
     def __init__(self, design: FactorDesign, factors: Sequence[CodedFactor]) -> None:
         self._design, self._factors = design, factors
@@ -86,8 +81,6 @@ class ByRows(RowResiduals):  # type: ignore[misc]
 class ByColumns(ColumnResiduals):  # type: ignore[misc]
     """Residuals by columns: a sweep costs as much as the square of their number."""
 
-    lasts = True
-
     def __init__(self, design: FactorDesign, factors: Sequence[CodedFactor]) -> None:
         self._design, self._factors = design, factors
         # Weights with their Gram matrix: the first ones, to which paths return, and the last ones.
@@ -101,14 +94,6 @@ class ByColumns(ColumnResiduals):  # type: ignore[misc]
         if not any(known is weights for known, _ in self._known):
             gram = design.gram(weights, np.zeros(design.shape[1]))
             self._known = [*self._known[:1], (weights, gram)]
-        self.reweigh(weights)
-
-    def share(self, other: "ByColumns") -> None:
-        """Take over the Gram matrices of other residuals of the same rows."""
-        self._known = other._known
-
-    def reweigh(self, weights: Floats) -> None:
-        """Take over known weights, with residuals as they are."""
         self._gram = next(gram for known, gram in self._known if known is weights)
         # Every row has one of the levels of the first factor.
         self._masses = self._gram[:, : self._design.n_levels[0]].sum(axis=1)
@@ -116,6 +101,10 @@ class ByColumns(ColumnResiduals):  # type: ignore[misc]
         for factor in self._factors:
             mine = factor.array("weights")
             mine[:] = self._masses[factor.first : factor.first + mine.size]
+
+    def share(self, other: "ByColumns") -> None:
+        """Take over the Gram matrix of the first weights of the same rows."""
+        self._known = other._known[:1]
 
     def normal_equations(
         self, active: Sequence[int], parts: Sequence[slice]

@@ -114,7 +114,6 @@ class Method:
     Every fit draws its random starts anew from the seed, so that none depends on the others.
 
     proof: options of a proof after the fit; None for no proof.
-    approach: tolerance, if it is larger, of fits that only lead to the one at the smallest price.
     """
 
     solver: str
@@ -124,7 +123,6 @@ class Method:
     seed: int
     options: Mapping[str, Any]
     proof: Mapping[str, Any] | None = None
-    approach: float = 0.0
 
     def quietly(self, solver: str) -> "Method":
         """The same by a given solver, without reports of single fits and without proofs."""
@@ -205,16 +203,12 @@ def _fit_prices(
     start = FactorModel(there, first)
     there = with_strengths(there, first, start) if grid.strengths else there
     prices = np.array([count.value for count in grid.n_clusters if isinstance(count, Price)])
-    order = np.argsort(-grid.alphas, kind="stable").tolist()
-    each = {a: there.with_alpha(float(grid.alphas[a])) for a in order}
-    models = {a: FactorModel(here, first, start) for a, here in each.items()}
-    before = models[order[0]]
-    for q, a in product(np.argsort(-prices, kind="stable").tolist(), order):
-        models[a].follow(before)  # ridges differ less than prices
-        before = models[a]
-        suited = method if prices[q] == prices.min() else method.within(method.approach)
-        outcome = suited.fit(each[a], constraints[q, 0], model=models[a])
-        yield (q, a, 0), finish(outcome)
+    for a in np.argsort(-grid.alphas, kind="stable"):
+        here = there.with_alpha(float(grid.alphas[a]))
+        model = FactorModel(here, first, start)
+        for q in np.argsort(-prices, kind="stable"):
+            outcome = method.fit(here, constraints[int(q), 0], model=model)
+            yield (int(q), int(a), 0), finish(outcome)
 
 
 def require_one_output(objective: Objective) -> FactorObjective:

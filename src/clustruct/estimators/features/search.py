@@ -222,7 +222,6 @@ class Search(SearchFace, FeatureCluster):
         counts = found.n_clusters[q : q + 1]
         if isinstance(counts[0], Price):  # from the same prices as on the folds
             counts = tuple(c for c in found.n_clusters if c.value >= counts[0].value)
-            method = replace(method, approach=FACTOR_TOL)
         grid = replace(
             grid, n_clusters=counts, alphas=found.alphas[[a]], n_nonzero=(found.n_nonzero[k],)
         )
