@@ -39,6 +39,14 @@ class Cells(NamedTuple):
         """Number of combinations."""
         return prod(self.sizes)
 
+    @property
+    def members(self) -> Floats:
+        """Which cells a level of a factor has, for all levels side by side: ones and zeros."""
+        places = np.indices(self.sizes).reshape(len(self.sizes), -1)
+        return np.hstack(
+            [np.eye(size)[mine] for size, mine in zip(self.sizes, places, strict=True)]
+        )
+
     def of_each(self, sums: Floats) -> Iterator[tuple[int, Floats]]:
         """The factors, with sums over cells added up for the levels of each."""
         table = sums.reshape(*self.sizes, -1)
@@ -230,9 +238,14 @@ class FactorDesign(LocalDesign):
                 continue
             pairs = np.zeros((one.n_cells, two.n_cells))
             _sum_pairs(one.codes, two.codes, weights, pairs)
-            for f, mine in one.of_each(pairs):
-                for g, both in two.of_each(np.ascontiguousarray(mine.reshape(mine.shape[0], -1).T)):
-                    write(f, g, both.T)
+            if len(two.factors) > 1:
+                pairs = pairs @ two.members
+            if len(one.factors) > 1:
+                pairs = one.members.T @ pairs
+            ends = [np.cumsum([0, *cells.sizes]).tolist() for cells in (one, two)]
+            for f, (top, bottom) in zip(one.factors, pairwise(ends[0]), strict=True):
+                for g, (left, right) in zip(two.factors, pairwise(ends[1]), strict=True):
+                    write(f, g, pairs[top:bottom, left:right])
 
 
 def as_codes(codes: Codes, n_levels: int) -> Codes:

@@ -177,7 +177,7 @@ class FactorModel:
             self._fit_values()
             if not moved:
                 break
-        self._loss, self._swept = None, self.intercept
+        self._loss, self._swept, self.centred = None, self.intercept, False
         self.scores = self.design.scores(self.W())[:, 0] + self.intercept
         closed = getattr(self.response.loss, "closed_intercept", None)  # losses may lack it
         if self.response.fit_intercept and closed is not None:
