@@ -189,10 +189,11 @@ def test_files_from_before_a_field_was_added_are_read():
     found = next(model for model, _ in MODELS if isinstance(model, cs.SampleClusterClassifierCV))
     encoder = Encoder()
     encoded = encoder.encode(found.selection_, "value")
-    for name in ("fold_values", "rule", "scoring"):
+    for name in ("fold_values", "rule", "scoring", "choices"):
         del encoded["object"][1][name]
     again = Decoder(encoder.members).decode(encoded)
     assert (again.fold_values, again.rule, again.scoring) == (None, "fewest", "")
+    assert again.choices is None
     assert again.best_index == found.best_index_
     columns = again.as_cv_results()
     np.testing.assert_allclose(columns["mean_test_score"], -found.selection_.values)

@@ -1,6 +1,7 @@
 """What a search tried, and choices at the end of it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from clustruct.results.tasks import TaskSelection
 
 Search = SearchResult | TaskSelection | CountSelection
 
+# Parameters of points that are no numbers to go on along; the best `relax` is kept at each point.
+NO_AXES = {"relax", "solver", "solver_options", "use_inputs"}
 # A gain counts if it is more than so many standard errors, and than this part of the score.
 CLEAR, MATTERS = 1.0, 0.005
 
@@ -42,8 +45,7 @@ def tried(found: Search) -> dict[str, tuple[float, ...]]:
     """
     names, values, _, _ = _points(found)
     return {
-        name: tuple(np.unique(column).tolist())
-        for name, column in zip(names, values.T, strict=True)
+        name: tuple(_levels(column).tolist()) for name, column in zip(names, values.T, strict=True)
     }
 
 
@@ -56,7 +58,7 @@ def edges(found: Search, most: float = np.inf) -> list[Edge]:
     result = []
     for name, column in zip(names, values.T, strict=True):
         value = column[chosen]
-        neighbour = _inner(np.unique(column), value, name, most)
+        neighbour = _inner(_levels(column), value, name, most)
         if neighbour is None:
             continue
         rivals = np.flatnonzero(column == neighbour)
@@ -85,6 +87,16 @@ def _inner(levels: Floats, value: float, name: str, most: float) -> float | None
 def _points(found: Search) -> tuple[tuple[str, ...], Floats, Floats, int]:
     """Names, values and scores of the points of a search, and which was chosen."""
     points = found.points()
-    names = tuple(name for name in points[0] if name != "relax")  # the best is kept at each point
-    values = np.array([[total(point[name]) for name in names] for point in points])
+    names = tuple(name for name in points[0] if name not in NO_AXES)
+    values = np.array([[_number(point[name]) for name in names] for point in points])
     return names, values, found.point_scores, found.flat_index
+
+
+def _number(value: Any) -> float:
+    """A parameter as a number, NaN where the fit has learnt it."""
+    return np.nan if isinstance(value, str) else total(value)
+
+
+def _levels(column: Floats) -> Floats:
+    """The values of a parameter that were tried, ascending."""
+    return np.unique(column[~np.isnan(column)])

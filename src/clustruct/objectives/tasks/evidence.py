@@ -228,7 +228,7 @@ class Population:
         each, every = np.arange(width), np.arange(count)
         precision[:, each, :, each] = np.moveaxis(prior, -1, 0)
         precision[every, :, every, :] += H
-        flat = precision.reshape(count * width, -1)
+        flat = precision.reshape(count * width, count * width)
         pivots = np.diagonal(np.linalg.cholesky(flat))
         covariance: Floats = np.linalg.inv(flat).astype(np.float64, copy=False)
         centers = (covariance @ g.reshape(-1)).reshape(count, width)
@@ -262,7 +262,7 @@ class Population:
         """The most likely variances of the centroids: one between, and one for the mean."""
         count, width = self.centers.shape
         between = self.between
-        if count > 1:
+        if count > 1 and width:
             between = np.full(width, np.clip(apart.mean() / (count - 1), *self.limits))
         drawn = self.free == 0.0
         mean = self.mean

@@ -163,11 +163,15 @@ class SampleProblem(StartedProblem[SampleObjective]):
         return self.sought_experts(number), HEAT if self.view(number) is None else 1.0
 
     @property
+    def longer(self) -> Budget:
+        """The budget of a mixture that is kept: its likelihood converges slowly."""
+        return replace(self.budget, tol=max(self.budget.tol, self.settings.short_tol))
+
+    @property
     def short(self) -> Budget:
         """The budget of a start that is compared before it has converged."""
         max_iter = min(self.budget.max_iter, self.settings.short_steps)
-        tol = max(self.budget.tol, self.settings.short_tol)
-        return replace(self.quiet, max_iter=max_iter, tol=tol)
+        return replace(self.quiet, max_iter=max_iter, tol=self.longer.tol)
 
     def subset(self, size: int | None = None) -> "SampleProblem":
         """The same problem on some of the samples, drawn by weight and brought to the host."""

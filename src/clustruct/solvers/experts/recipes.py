@@ -295,6 +295,12 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
         return drive(solver, problem.short)
 
     best, remark = _best_of(problem, solve_from, problem.settings.relevant_starts, nats=True)
+    if not best.converged:  # short runs are for comparison; the best one is brought to its end
+        begin = panel_of(best.solution)
+        solver = RelevanceEM(
+            problem.objective, problem.noise, problem.total, begin.W, begin.intercept
+        )
+        best = drive(solver, problem.longer)
     return Attempt(RelevanceEM.name, (best,), remark=remark)
 
 
@@ -307,6 +313,9 @@ def _with_own_noise(problem: SampleProblem) -> Attempt:
         return drive(with_own_noise(objective, noise, total, *begin), problem.short)
 
     best, remark = _best_of(problem, solve_from, problem.settings.robust_starts, nats=True)
+    if not best.converged:
+        begin = best.state.W, best.state.intercept
+        best = drive(with_own_noise(objective, noise, total, *begin), problem.longer)
     return Attempt("em", (best,), remark=remark)
 
 
@@ -332,8 +341,7 @@ def _plain_em(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
     """Expectation and maximisation with the ridge, then alternating minimisation."""
     objective, noise = problem.objective, problem.noise
     longer = MixtureEM(objective, noise, begin.W, begin.intercept, heat=1.0)
-    tol = max(problem.budget.tol, problem.settings.short_tol)
-    mixed = drive(longer, replace(problem.budget, tol=tol))
+    mixed = drive(longer, problem.longer)
     if not problem.options.get("refine", True):
         return Attempt("em", (mixed,), remark=remark)
     return Attempt("em", (mixed, _refined(problem, panel_of(mixed.solution))), remark=remark)
