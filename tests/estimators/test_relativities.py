@@ -280,3 +280,14 @@ def test_mistakes_in_arguments_are_named(poisson):
     target = np.where(target == "some", "many", target)
     with pytest.raises(ValueError, match="'many', which is no class"):
         classifier.relativities(frame, target)
+
+
+def test_a_base_value_far_from_all_rows_is_infinite_and_no_warning():
+    years = np.repeat([2007.0, 2008.0, 2009.0], 20)
+    X = pd.DataFrame({"year": years, "town": np.tile(["a", "b"], 30)})
+    y = np.exp(years.max() - years)
+    table = cs.FeatureClusterRegressor(2, alpha=1e-9, loss="poisson").fit(X, y).relativities()
+    assert table.base == np.inf
+    assert [row.relativity for row in table if row.factor == "year"] == pytest.approx(
+        [np.exp(-1.0)]
+    )

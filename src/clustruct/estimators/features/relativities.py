@@ -38,8 +38,9 @@ class Scale(NamedTuple):
     multiplies: bool
 
     def back(self, scores: Any) -> Any:
-        """Differences of scores on this scale."""
-        return np.exp(scores) if self.multiplies else scores
+        """Differences of scores on this scale; infinite where they are too large for it."""
+        with np.errstate(over="ignore"):  # a base value far from all rows, as that of the year 0
+            return np.exp(scores) if self.multiplies else scores
 
 
 class Sums(NamedTuple):
