@@ -422,3 +422,16 @@ def test_words_for_numbers_and_names():
     assert name_list(["a"]) == "a"
     assert name_list(["a", "b", "c"]) == "a, b and c"
     assert name_list(list("abcdef"), 2) == "a, b and 4 more"
+
+
+def test_groups_by_evidence_are_told_as_such(read):
+    rng = np.random.default_rng(5)
+    X, tasks = rng.standard_normal((300, 4)), np.repeat(np.arange(30), 10)
+    weights = rng.choice([-1.0, 2.0], 30)[tasks, None]
+    y = (X * weights).sum(axis=1) + rng.standard_normal(300)
+    model = cs.TaskClusterRegressorCV((1, 2, 5), use_inputs=False, random_state=0)
+    model.fit(X, y, tasks=tasks)
+    assert model.cv_results_.by_evidence
+    assert model.n_clusters_ == 2
+    text = read(model, X, y, tasks=tasks, test_size=0)
+    assert "Chosen: at most 5, of which evidence took 2." in text

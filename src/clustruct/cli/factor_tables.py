@@ -51,7 +51,7 @@ def _group(rows: Sequence[Relativity], members: list[int], multiplies: bool) -> 
     first, names = rows[members[0]], [shown_level(row.level) for row in rows]
     sums = {
         name: None if getattr(first, name) is None else sum(getattr(rows[q], name) for q in members)
-        for name in ("exposure", "observed")
+        for name in SUMS
     }
     return {
         "group": first.group,

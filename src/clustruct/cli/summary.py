@@ -278,6 +278,8 @@ def _how(estimator: Any, given: bool) -> str:
     if given:
         return "as given"
     found = search_of(estimator)
+    if getattr(found, "by_evidence", False):
+        return "chosen by evidence"
     criterion = getattr(found, "criterion", "cv")
     if criterion != "cv":
         return f"chosen by {criterion.upper()}"

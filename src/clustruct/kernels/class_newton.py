@@ -232,23 +232,31 @@ class ClassNewton:
                 self.has_last = True
                 return True
             if not self.fresh and before >= 0.0 and decrement > FAST * before:
-                self._form()
-                if not self._decompose():
+                decrement = self._solve_anew(weights)
+                if not decrement >= 0.0:
                     return False
-                decrement = self._solve(weights)
             before = decrement
             accepted = self._step(weights, slopes, decrement)
             if not accepted and not self.fresh:
-                self._form()
-                if not self._decompose():
+                decrement = self._solve_anew(weights)
+                if not decrement >= 0.0:
                     return False
-                decrement = self._solve(weights)
                 before = decrement
                 accepted = self._step(weights, slopes, decrement)
             if not accepted:
                 # Nothing is left to gain but rounding.
                 return decrement <= ROUNDING * self.value
         return False
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    @cython.nogil
+    def _solve_anew(self, weights: cython.double[:, ::1]) -> cython.double:
+        """The decrement with second derivatives at the weights; negative if they have no factor."""
+        self._form()
+        if not self._decompose():
+            return -1.0
+        return self._solve(weights)
 
     @cython.cfunc
     @cython.exceptval(check=False)

@@ -31,6 +31,9 @@ accepted move costs ``O(d + Q^2)``.
 **Singular matrices.** Each group has a grain of ridge: a pivot of ``N`` below ``GRAIN`` times the
 diagonal entries that went into it is raised to that. So an empty group, columns that cancel and
 copies of one column in two groups need no case of their own either.
+
+Descent, annealing and pairs stand in one module, because they share the state of a partition and
+calls between modules are several times slower.
 """
 
 import cython

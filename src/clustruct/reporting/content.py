@@ -218,10 +218,14 @@ def _add_choice(page: Page, model: Any, search: Any, things: str) -> None:
     if curve is None or len(curve.counts) < 2:
         return
     spread = ", with one standard error," if curve.deviations.any() else ""
-    why = ", the fewest not clearly worse than the best" * (getattr(found, "rule", "") == "fewest")
+    chosen = curve.counts[curve.chosen]
+    if getattr(found, "by_evidence", False):
+        chosen = f"at most {chosen}, of which evidence took {final_estimator(model).n_clusters_}"
+    elif getattr(found, "rule", "") == "fewest":
+        chosen = f"{chosen}, the fewest not clearly worse than the best"
     remark = (
         f"{curve.name[0].upper()}{curve.name[1:]}{spread} for every number of {things}. "
-        f"Chosen: {curve.counts[curve.chosen]}{why}."
+        f"Chosen: {chosen}."
     )
     title = f"Choice of the number of {things}"
     page.figures.append(Picture.of(curve_figure(curve, things), remark, title))

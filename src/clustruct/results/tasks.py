@@ -108,6 +108,11 @@ class TaskSelection(ScoreTable):
         "inputs, and its ``margin``; None for the others, and empty if there was no mixture.",
     ] = ()
 
+    @property
+    def by_evidence(self) -> bool:
+        """Whether a mixture was chosen, which has its groups by evidence."""
+        return bool(self.mixtures) and self.mixtures[self.best_index[1]] is not None
+
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         names = ("alpha", "alpha_mean", "alpha_between", "alpha_within")
         solvers = [_solver(mixture) for mixture in self.mixtures] or [{}] * len(self.strengths)
