@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import clustruct as cs
-from clustruct.cli.commands.fit import LOSS_PARAMETERS
+from clustruct.cli.arguments import LOSS_PARAMETERS
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing import training
 from clustruct.losses import LOSSES

@@ -1,7 +1,6 @@
 """Saved models of factors in the units of their table, so that they can be written as formulas."""
 
-from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,31 +47,6 @@ def units_of(saved: Saved) -> Units:
         for at in (0.0, 1.0)
     )
     return Units([factors.names[place] for place in factors.numeric], there - shift, shift)
-
-
-def for_the_table(saved: Saved, units: Units) -> Any:
-    """The last step of a model with weights for numbers as they are in the table.
-
-    A weight ``w`` of ``z`` is ``slope w`` of ``x``, and ``shift w`` goes into the intercept.
-    """
-    model = from_centres(saved, units)
-    estimator = saved.model[-1]
-    gained = units.shift @ estimator._weights[estimator.factors_.blocks < 0]
-    model._offset = estimator._offset + gained
-    model.intercept_ = estimator.intercept_ + (
-        gained if np.ndim(estimator.intercept_) else gained[0]
-    )
-    return model
-
-
-def from_centres(saved: Saved, units: Units) -> Any:
-    """The same for numbers less their centres, at which the intercept is left."""
-    estimator = saved.model[-1]
-    model, weights = copy(estimator), np.array(estimator._weights)
-    weights[estimator.factors_.blocks < 0] *= units.slope[:, None]
-    model._weights = weights
-    model.coef_ = weights.T if np.ndim(estimator.coef_) == 2 else weights[:, 0]
-    return model
 
 
 def _require_numbers(saved: Saved) -> None:

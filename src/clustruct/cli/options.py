@@ -1,65 +1,8 @@
-"""What the options of several commands have in common."""
+"""Values of options: text that becomes numbers and paths, or a complaint."""
 
 import argparse
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from clustruct.cli.console import Console
-from clustruct.cli.reading.streams import FORMATS
-
-Command = Callable[[argparse.Namespace, Console], None]
-
-
-def add_command(
-    commands: Any, name: str, command: Command, purpose: str, *examples: str
-) -> argparse.ArgumentParser:
-    """A parser for a command, with its purpose and examples in the help."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=purpose,
-        description=f"{purpose[0].upper()}{purpose[1:]}.",
-    )
-    parser.set_defaults(command=command, name=name)
-    add_common(parser, *examples)
-    return parser
-
-
-def add_common(parser: argparse.ArgumentParser, *examples: str) -> None:
-    """Options that may stand before or after the name of the command, and examples below them."""
-    title = "example" if len(examples) == 1 else "examples"
-    parser.epilog = "\n  ".join((f"{title}:", *examples))
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    unset = argparse.SUPPRESS  # or the command's default would undo what stands before its name
-    parser.add_argument("--json", action="store_true", default=unset, help="print JSON")
-    parser.add_argument(
-        "--debug", action="store_true", default=unset, help="show the traceback of an error"
-    )
-
-
-def add_table_options(parser: argparse.ArgumentParser, *, with_model: bool = False) -> None:
-    """The table to read and how; with a saved model to apply to it, if wanted."""
-    if with_model:
-        parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help="CSV, TSV, Parquet, Arrow, JSON (lines, or an array of records) or libsvm (.svm) "
-        "file, compressed or not; a folder of Parquet files; a NumPy matrix (.npy); - for standard "
-        "input",
-    )
-    parser.add_argument("--format", choices=FORMATS, help="format, where the name does not tell")
-    parser.add_argument(
-        "--encoding", default="utf-8", metavar="NAME", help="of text files (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--out-of-core",
-        choices=("auto", "yes", "no"),
-        default="auto",
-        help="read the table, of any format but libsvm, piece by piece (default: auto, where it "
-        "does not fit into memory)",
-    )
 
 
 def clusters(text: str) -> list[int] | None:
@@ -89,6 +32,13 @@ def whole(text: str) -> int:
     """A whole number that is not negative."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
     return int(text)
 
 

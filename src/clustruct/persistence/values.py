@@ -5,7 +5,6 @@ else is an object with one entry, whose key is the kind of the value; `_DECODERS
 Each array is a member of its own; equal arrays are stored once.
 """
 
-import enum
 import hashlib
 import math
 import struct
@@ -100,8 +99,6 @@ class Encoder:
         known = name_of(type(value))
         if known is None:
             raise ValueError(_refused(value, where))
-        if isinstance(value, enum.Enum):
-            return {"enum": [known, value.name]}
         state = state_of(value)
         encoded = {key: self.encode(x, f"{where}.{key}", depth + 1) for key, x in state.items()}
         make(type(value), state)  # refuses now what loading would refuse
@@ -186,20 +183,10 @@ class Decoder:
             raise ValueError(f"it names the type {content!r:.40}, which no model file may hold")
         return kind
 
-    def _enum(self, content: Any, depth: int) -> Any:
-        name, member = content
-        kind = class_of(name)
-        if not issubclass(kind, enum.Enum):
-            raise ValueError(f"{name!r} is no enumeration")
-        return kind[member]
-
     def _object(self, content: Any, depth: int) -> Any:
         name, state = content
-        kind = class_of(name)
-        if issubclass(kind, enum.Enum):
-            raise ValueError(f"{name!r} is an enumeration")
         self.foreign |= not name.startswith("clustruct.")
-        return make(kind, {key: self.decode(item, depth) for key, item in state.items()})
+        return make(class_of(name), {key: self.decode(x, depth) for key, x in state.items()})
 
 
 def _whole(value: Any) -> int:
@@ -232,6 +219,5 @@ _DECODERS: dict[str, Callable[[Decoder, Any, int], Any]] = {
     "range": lambda self, content, depth: range(*_bounds(content)),  # type: ignore[arg-type]
     "dtype": lambda self, content, depth: plain_dtype(content),
     "type": Decoder._type,
-    "enum": Decoder._enum,
     "object": Decoder._object,
 }

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clustruct import __version__
+from clustruct import __version__, cli
+from clustruct.cli.commands.catalogue import find_entry
+from clustruct.cli.commands.report import has_report
 from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
-from clustruct.cli.options import add_command
+from clustruct.datasets._files import locate
 
 
 @dataclass(frozen=True)
@@ -51,29 +53,8 @@ JOBS = (
 )
 
 
-def add(commands: Any) -> None:
-    """Tell the parser of the command."""
-    parser = add_command(
-        commands,
-        "demo",
-        run,
-        "fit features, samples and tasks to real and generated tables, and write reports",
-        "clustruct demo --out demonstration",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("clustruct-demo"),
-        metavar="DIR",
-        help="folder for tables, models and reports (default: %(default)s)",
-    )
-
-
 def run(args: argparse.Namespace, console: Console) -> None:
     """Do each job that can be done here."""
-    from clustruct.cli.commands.catalogue import find_entry
-    from clustruct.datasets._files import locate
-
     args.out.mkdir(parents=True, exist_ok=True)
     done = []
     for job in JOBS:
@@ -97,8 +78,6 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Write the table, fit the model, say with which commands."""
-    from clustruct.cli.commands.report import has_report
-
     table = args.out / f"{job.dataset}.{job.ending}"
     model, page = table.with_suffix(".clustruct"), table.with_suffix(".html")
     commands = [
@@ -126,12 +105,10 @@ def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def _run(command: list[str], quiet: bool, console: Console) -> Any:
     """Run a command; return its result as plain values where it is not printed."""
-    from clustruct.cli import parser
-
-    args = parser().parse_args([*command, *(["--json"] if quiet else [])])
+    args = cli.parser().parse_args([*command, *(["--json"] if quiet else [])])
     if not quiet:
-        args.command(args, console)
+        cli.run(args, console)
         return None
     result = io.StringIO()
-    args.command(args, Console(out=result))
+    cli.run(args, Console(out=result))
     return json.loads(result.getvalue())

@@ -6,221 +6,43 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from clustruct import __version__
+from clustruct.cli.arguments import LOSS_PARAMETERS
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, as_json
-from clustruct.cli.options import (
-    add_command,
-    add_table_options,
-    clusters,
-    non_negative,
-    nonzero,
-    output,
-    price,
-    share,
-    strength,
-    whole,
-)
+from clustruct.cli.models import Settings
+from clustruct.cli.preparing.columns import written_as_text
+from clustruct.cli.preparing.factors import FactorOptions, factor_options
+from clustruct.cli.preparing.large import check_dask
+from clustruct.cli.preparing.opening import open_data
+from clustruct.cli.preparing.problems import Problem, Wanted, read_sparse_problem, understand
+from clustruct.cli.preparing.styles import check_date_form
+from clustruct.cli.preparing.targets import OffsetColumn
+from clustruct.cli.reading.scratch import Scratch
+from clustruct.cli.reading.streams import Source
+from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES, kind_of
 
 if TYPE_CHECKING:
-    from clustruct.cli.preparing.factors import FactorOptions
-    from clustruct.cli.preparing.problems import Problem, Wanted
     from clustruct.cli.preparing.training import Trained
-    from clustruct.cli.reading.scratch import Scratch
-
 
 FACTOR_OPTIONS = ("category", "ordinal", "monotone", "cyclic", "bins")
-METAVARS = {
-    "date-format": "COL=FORMAT",
-    "ordinal": "COL[=A,B,C]",
-    "monotone": "COL[=increasing]",
-    "cyclic": "COL[=A,B,C]",
-    "bins": "COL=10",
-}
 MOST_COLUMNS = 40  # shown, of those that are read
-# Parameters of losses, as the losses themselves know them; they are not loaded for the help.
-LOSS_PARAMETERS = {
-    "huber-delta": "residual at which the Huber loss turns linear (default: 1.35)",
-    "tweedie-power": "power of the mean that the variance is proportional to (default: 1.5)",
-    "quantile-level": "the quantile that is predicted (default: 0.5)",
-    "quantile-smoothing": "width of the smoothing, in interquartile ranges (default: 0.05)",
-}
-
-
-def add(commands: Any) -> None:
-    """Tell the parser of the command."""
-    parser = add_command(
-        commands,
-        "fit",
-        run,
-        "fit a model to a table, and show its groups and how well it predicts",
-        "clustruct fit flats.csv --target rent --out flats.clustruct",
-        "clustruct fit reviews.jsonl --target stars --text review --clusters 2:15 --report r.html",
-        "clustruct fit trials.csv --target tuned --samples --clusters 2",
-        "clustruct fit policies.csv --target claims --loss poisson",
-        "clustruct fit words.svm --nonzero 100 --json",
-        "zcat big.csv.gz | clustruct fit - --format csv --target y",
-        "clustruct fit trips/ --target fare --out-of-core yes",
-        "clustruct fit X.npy --target y.npy",
-        "clustruct fit policies.csv --target nclaims --loss poisson --exposure years "
-        "--category postcode --ordinal age --monotone bonus",
-    )
-    add_table_options(parser)
-    parser.add_argument(
-        "--target",
-        metavar="COL",
-        help="column to predict (libsvm has its own); for a .npy matrix also the number of a "
-        "column, or another .npy file",
-    )
-    _add_uses(parser)
-    _add_columns(parser)
-    _add_search(parser)
-    parser.add_argument("--out", type=output, metavar="FILE", help="model file to write")
-    parser.add_argument("--report", type=output, metavar="FILE", help="HTML report to write")
-
-
-def _add_uses(parser: argparse.ArgumentParser) -> None:
-    uses = parser.add_argument_group("what is grouped").add_mutually_exclusive_group()
-    for use, what in (
-        ("features", "features that share weights (the default)"),
-        (
-            "samples",
-            "rows that share an expert: several linear models, each row predicted by its best",
-        ),
-    ):
-        uses.add_argument(f"--{use}", dest="use", action="store_const", const=use, help=what)
-    uses.add_argument(
-        "--tasks", metavar="COL", help="tasks that share a model; the column says which task"
-    )
-    parser.set_defaults(use="features")
-    kinds = parser.add_argument_group("what is predicted").add_mutually_exclusive_group()
-    for kind in ("regression", "classification"):
-        what = f"take it for {kind}, whatever the target looks like"
-        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=what)
-
-
-def _add_columns(parser: argparse.ArgumentParser) -> None:
-    columns = parser.add_argument_group("columns")
-    for name, what in (
-        ("columns", "use these only"),
-        ("drop", "leave these out"),
-        ("text", "these are text: TF-IDF of their words"),
-        ("category", "these are categories, whose levels are fused among themselves"),
-        (
-            "ordinal",
-            "their levels have an order, and only neighbours are fused: sorted, or as given",
-        ),
-        ("monotone", "the same, and effects rise or fall along the order: found out, or as given"),
-        ("cyclic", "their levels go round, as the hours of a day: the last is next to the first"),
-        ("bins", "numbers to cut into bins, so many or at these edges, which are levels in order"),
-        ("number", "these are numbers"),
-        ("date", "these are dates"),
-        ("date-format", "how the dates of a column are written, such as 'sold=%%d/%%m/%%Y'"),
-        ("decimal-comma", "these are numbers such as 1.234,5 or 3,50"),
-    ):
-        metavar = METAVARS.get(name, "COL")
-        columns.add_argument(
-            f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
-        )
-    columns.add_argument(
-        "--min-weight",
-        type=non_negative,
-        metavar="W",
-        help="least weight of a group of levels: rows, or the sum of their --weights (default: 0)",
-    )
-    columns.add_argument("--weights", metavar="COL", help="weights of the rows")
-    offset = columns.add_mutually_exclusive_group()
-    offset.add_argument("--offset", metavar="COL", help="numbers to add to the scores of the rows")
-    offset.add_argument(
-        "--exposure",
-        metavar="COL",
-        help="exposures of the rows, all above 0, whose logarithms are added to the scores",
-    )
-    columns.add_argument(
-        "--missing",
-        choices=("impute", "refuse"),
-        default="impute",
-        help="fill missing numbers with the median of the column, or stop (default: %(default)s)",
-    )
-    columns.add_argument(
-        "--scale",
-        choices=("standard", "robust", "maxabs", "none"),
-        help="how numbers are scaled, so that weights can be shared (default: standard, mean 0 and "
-        "deviation 1; for libsvm maxabs, largest 1)",
-    )
-
-
-def _add_search(parser: argparse.ArgumentParser) -> None:
-    search = parser.add_argument_group("the model")
-    search.add_argument(
-        "--clusters",
-        type=clusters,
-        metavar="auto|5|2:15",
-        help="number of groups, or those to choose from (default: auto)",
-    )
-    search.add_argument(
-        "--price",
-        type=price,
-        metavar="auto|P",
-        help="what a further group of levels has to lower the objective by (default: auto, where "
-        "there are factors and no --clusters)",
-    )
-    search.add_argument(
-        "--best",
-        action="store_true",
-        help="choose the best mean score over the folds, instead of the fewest groups that are not "
-        "clearly worse",
-    )
-    search.add_argument(
-        "--nonzero",
-        type=nonzero,
-        metavar="auto|all|K",
-        help="most features with a weight that is not zero (default: auto)",
-    )
-    search.add_argument(
-        "--alpha", type=strength, metavar="auto|A", help="strength of the ridge (default: auto)"
-    )
-    search.add_argument(
-        "--loss",
-        metavar="NAME",
-        help="squared, huber, poisson (counts), gamma (positive amounts), tweedie (amounts with "
-        "zeros) or quantile for numbers; logistic or squared for classes",
-    )
-    for name, what in LOSS_PARAMETERS.items():
-        search.add_argument(f"--{name}", type=non_negative, metavar="NUMBER", help=what)
-    search.add_argument(
-        "--seed", type=whole, default=0, help="of all that is random (default: %(default)s)"
-    )
-    search.add_argument(
-        "--test-size",
-        type=share,
-        default=0.2,
-        metavar="SHARE",
-        help="rows held out to measure how well the model predicts (default: %(default)s; 0: none)",
-    )
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Read, fit, save, print."""
-    with console.progress("reading"):
+    wanted = _wanted(args)
+    if args.report is not None:
         from clustruct.cli.commands.report import check_report
-        from clustruct.cli.reading.scratch import Scratch
 
-        wanted = _wanted(args)
-        if args.report is not None:
-            check_report()
+        check_report()
     with Scratch() as scratch:
         with console.progress("reading"):
             problem = _read(args, wanted, scratch, console)
         _fit(args, problem, scratch, console)
 
 
-def _fit(
-    args: argparse.Namespace, problem: "Problem", scratch: "Scratch", console: Console
-) -> None:
+def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: Console) -> None:
     """From a table to what is printed."""
-    from clustruct.cli.models import Settings
-    from clustruct.losses import CLASS_LOSSES, NUMBER_LOSSES
-
     kind = problem.target.kind
     known = NUMBER_LOSSES if kind == "regression" else CLASS_LOSSES
     if args.loss is not None and args.loss not in known:
@@ -270,22 +92,12 @@ def _kind(args: argparse.Namespace) -> str | None:
     """What is predicted, if an option says so: a loss may be for numbers alone."""
     if args.kind is not None or args.loss is None:
         return args.kind
-    from clustruct.losses import kind_of
-
     kind = kind_of(args.loss)
     return "regression" if kind.takes_numbers and not kind.takes_classes else None
 
 
-def _read(
-    args: argparse.Namespace, wanted: "Wanted", scratch: "Scratch", console: Console
-) -> "Problem":
+def _read(args: argparse.Namespace, wanted: Wanted, scratch: Scratch, console: Console) -> Problem:
     """The table, in memory or not."""
-    from clustruct.cli.preparing.columns import written_as_text
-    from clustruct.cli.preparing.large import check_dask
-    from clustruct.cli.preparing.opening import open_data
-    from clustruct.cli.preparing.problems import read_sparse_problem, understand
-    from clustruct.cli.reading.streams import Source
-
     texts = written_as_text(wanted.kinds, wanted.styles, wanted.tasks)
     with open_data(args, texts, scratch, console, wanted.target, check_dask) as data:
         if isinstance(data, Source):
@@ -296,11 +108,8 @@ def _read(
         return understand(data.load(), data.name, data.format_name, wanted)
 
 
-def _wanted(args: argparse.Namespace) -> "Wanted":
-    from clustruct.cli.preparing.problems import Wanted
-    from clustruct.cli.preparing.styles import check_date_form
-    from clustruct.cli.preparing.targets import OffsetColumn
-
+def _wanted(args: argparse.Namespace) -> Wanted:
+    """What the options say about columns."""
     kinds: dict[str, str] = {}
     for kind in ("text", "category", "number", "date"):
         for name in getattr(args, kind):
@@ -329,10 +138,8 @@ def _wanted(args: argparse.Namespace) -> "Wanted":
     )
 
 
-def _factor_options(args: argparse.Namespace, kinds: Mapping[str, str]) -> "FactorOptions":
+def _factor_options(args: argparse.Namespace, kinds: Mapping[str, str]) -> FactorOptions:
     """What the options say about factors."""
-    from clustruct.cli.preparing.factors import factor_options
-
     others = ("--tasks", args.tasks), ("--samples", args.use == "samples")
     reasons = [f"{option} groups {option[2:]}, and no levels." for option, given in others if given]
     if args.nonzero:
@@ -359,7 +166,7 @@ def _claim(kinds: dict[str, str], name: str, kind: str, option: str) -> None:
 
 
 def _write(
-    args: argparse.Namespace, problem: "Problem", trained: "Trained", console: Console
+    args: argparse.Namespace, problem: Problem, trained: "Trained", console: Console
 ) -> None:
     """The files that were asked for."""
     if args.out is not None:
@@ -397,7 +204,7 @@ def _write(
 
 
 def _values(
-    args: argparse.Namespace, problem: "Problem", scale: str, trained: "Trained"
+    args: argparse.Namespace, problem: Problem, scale: str, trained: "Trained"
 ) -> dict[str, Any]:
     """All that is printed, as plain values."""
     from clustruct.cli.preparing.preparation import how
@@ -436,7 +243,7 @@ def _values(
     }
 
 
-def _print_problem(problem: "Problem", scale: str, missing: str, console: Console) -> None:
+def _print_problem(problem: Problem, scale: str, missing: str, console: Console) -> None:
     """What was read, and how it was understood."""
     from clustruct.cli.preparing.preparation import SCALES, how
 

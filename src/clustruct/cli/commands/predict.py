@@ -2,59 +2,25 @@
 
 import argparse
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clustruct.cli.application import Batch, Saved, load_model, read_batches
 from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
-from clustruct.cli.options import add_command, add_table_options, output
-
-if TYPE_CHECKING:
-    from clustruct.cli.application import Batch, Saved
-
-
-def add(commands: Any) -> None:
-    """Tell the parser of the command."""
-    parser = add_command(
-        commands,
-        "predict",
-        run,
-        "predict with a saved model, one line for each row of a table",
-        "clustruct predict flats.clustruct new.csv --out rents.csv",
-        "clustruct predict flats.clustruct new.csv --keep address | head",
-        "clustruct predict trips.clustruct trips/ --out fares.parquet",
-    )
-    add_table_options(parser, with_model=True)
-    parser.add_argument(
-        "--out",
-        type=output,
-        metavar="FILE",
-        help="CSV, TSV, Parquet, Arrow or JSON lines file to write (default: CSV to standard "
-        "output)",
-    )
-    parser.add_argument(
-        "--keep",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COL",
-        help="columns of the table to write before the predictions",
-    )
+from clustruct.cli.reading.scratch import Scratch
+from clustruct.cli.reading.tables import pandas
+from clustruct.cli.writing import write_pieces
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Load, read, predict, write."""
     args.keep = list(dict.fromkeys(args.keep))
     with console.progress("reading"):
-        from clustruct.cli.application import load_model, read_batches
-        from clustruct.cli.reading.scratch import Scratch
-
         saved = load_model(args.model)
     tally, values = _Tally(saved), None
     with Scratch() as scratch:
         frames = map(tally.predict, read_batches(saved, args, scratch, console))
         if args.out is not None:
-            from clustruct.cli.writing import write_pieces
-
             with console.progress("predicting"):
                 write_pieces(frames, args.out)
         elif args.json:
@@ -74,10 +40,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
         console.note(f"clustruct: {tally.source} has the targets, too: {told}.")
 
 
-def _predictions(saved: "Saved", batch: "Batch") -> Any:
+def _predictions(saved: Saved, batch: Batch) -> Any:
     """A column of predictions, and one for each class or expert where there are any."""
-    from clustruct.cli.reading.tables import pandas
-
     routed = batch.routed
     columns = {"prediction": saved.model.predict(batch.X, **routed)}
     estimator = saved.model[-1]
@@ -107,14 +71,14 @@ def _renamed(kept: Any, taken: Collection[str]) -> Any:
 class _Tally:
     """Predicts batch by batch, and scores the predictions where the table has the targets."""
 
-    def __init__(self, saved: "Saved") -> None:
+    def __init__(self, saved: Saved) -> None:
         self._saved = saved
         self.source = ""
         self.n_rows = self._n_known = 0
         # Right predictions, or squared errors; mean of the targets, and squares about it.
         self._sum = self._mean = self._squares = 0.0
 
-    def predict(self, batch: "Batch") -> Any:
+    def predict(self, batch: Batch) -> Any:
         """The predictions of a batch, as a frame."""
         frame = _predictions(self._saved, batch)
         self.source, y = batch.source, batch.y

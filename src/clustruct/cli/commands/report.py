@@ -2,40 +2,17 @@
 
 import argparse
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
+from clustruct.cli.application import load_model, read_some
 from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json, needs_extra
-from clustruct.cli.options import add_command, add_table_options, output
-
-
-def add(commands: Any) -> None:
-    """Tell the parser of the command."""
-    parser = add_command(
-        commands,
-        "report",
-        run,
-        "write an HTML report about a saved model and a table with targets",
-        "clustruct report flats.clustruct flats.csv --out flats.html",
-    )
-    add_table_options(parser, with_model=True)
-    parser.add_argument(
-        "--out",
-        type=output,
-        default=Path("report.html"),
-        metavar="FILE",
-        help="HTML file to write (default: %(default)s)",
-    )
+from clustruct.reporting.comparing.samples import MOST_ROWS
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Load, read, write."""
     check_report()
     with console.progress("reading"):
-        from clustruct.cli.application import load_model, read_some
-        from clustruct.reporting.comparing.samples import MOST_ROWS
-
         saved = load_model(args.model)
         rows = read_some(saved, args, console, MOST_ROWS)
     if rows.y is None:

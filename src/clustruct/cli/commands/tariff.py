@@ -2,62 +2,24 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clustruct._atomic import replacing
+from clustruct.cli.application import Saved, load_model
 from clustruct.cli.console import Console
+from clustruct.cli.factor_tables import factor_sentences, grouped, tariff_table
+from clustruct.cli.formulas import Units, fill_remark, units_of
 from clustruct.cli.messages import BadUsage, as_json, did_you_mean
-from clustruct.cli.options import add_command, output
-
-if TYPE_CHECKING:
-    from clustruct.cli.application import Saved
-    from clustruct.cli.formulas import Units
-
-
-def add(commands: Any) -> None:
-    """Tell the parser of the command."""
-    parser = add_command(
-        commands,
-        "tariff",
-        run,
-        "print the relativities of a saved model of factors, or write them as CSV, SQL or Python",
-        "clustruct tariff policies.clustruct",
-        "clustruct tariff policies.clustruct --reference fuel=gasoline --csv tariff.csv",
-        "clustruct tariff policies.clustruct --sql rates.sql --table policies",
-    )
-    parser.add_argument("model", metavar="MODEL", help="model file that `clustruct fit` wrote")
-    parser.add_argument(
-        "--reference",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COL=LEVEL",
-        help="levels whose relativity is 1, or 0 where effects are added (default: of each factor "
-        "the level with the most exposure)",
-    )
-    parser.add_argument(
-        "--csv", type=output, metavar="FILE", help="CSV file to write, a line for each level"
-    )
-    parser.add_argument(
-        "--sql", type=output, metavar="FILE", help="file to write a query of predictions to"
-    )
-    parser.add_argument(
-        "--table", default="policies", metavar="NAME", help="of the query (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--python", type=output, metavar="FILE", help="module to write a function predict to"
-    )
+from clustruct.estimators.features.formulas import before_scaling
+from clustruct.results.relativities import shown_level
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Load, write, print."""
     with console.progress("reading"):
-        from clustruct.cli.application import load_model
-        from clustruct.cli.factor_tables import factor_sentences, grouped, tariff_table
-        from clustruct.cli.formulas import from_centres, units_of
-
         saved = load_model(args.model)
         units = units_of(saved)
-        model = from_centres(saved, units)
+        model = before_scaling(saved.model[-1], units.slope)  # of numbers less their centres
     table = model.relativities(reference=_references(model, args.reference))
     _write(args, saved, units, table)
     factors = grouped(table)
@@ -88,8 +50,6 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def _references(model: Any, given: Sequence[str]) -> dict[str, Any]:
     """Reference levels, by factor, as the model knows them."""
-    from clustruct.results.relativities import shown_level
-
     factors, found = {factor.name: factor for factor in model.factors_.factors}, {}
     for text in given:
         name, _, level = text.partition("=")
@@ -118,14 +78,11 @@ def _references(model: Any, given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _write(args: argparse.Namespace, saved: "Saved", units: "Units", table: Any) -> None:
+def _write(args: argparse.Namespace, saved: Saved, units: Units, table: Any) -> None:
     """The files that were asked for."""
-    from clustruct._atomic import replacing
-    from clustruct.cli.formulas import fill_remark, for_the_table
-
     if args.csv is not None:
         table.to_csv(args.csv)
-    model, column = for_the_table(saved, units), saved.offset
+    model, column = before_scaling(saved.model[-1], units.slope, units.shift), saved.offset
     beside = {}
     if column is not None:
         beside = {"exposure" if column.is_exposure else "offset": column.name}

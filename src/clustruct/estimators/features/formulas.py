@@ -6,6 +6,7 @@ so that a level that is not known has the effect 0.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -88,6 +89,19 @@ LOGISTIC = Link(
 )
 # Of scores less their largest one; divided by the sum over classes afterwards.
 SOFTMAX = Link("probability", "math.exp({} - max(scores))", "")
+
+
+def before_scaling(model: Any, slope: Floats, shift: Floats | float = 0.0) -> Any:
+    """A copy of a model of factors for numbers ``x`` that it was fitted to as ``slope x + shift``.
+
+    A weight ``w`` becomes ``slope w``, and ``shift w`` goes into the intercept.
+    """
+    changed, W, numeric = copy(model), np.array(model._weights), model.factors_.slices[-1]
+    changed._offset = model._offset + (np.reshape(shift, (-1, 1)) * W[numeric]).sum(axis=0)
+    W[numeric] *= slope[:, None]
+    changed._weights = W
+    changed._set_linear(W, changed._offset)
+    return changed
 
 
 def scores_of(model: Any) -> list[Score]:
