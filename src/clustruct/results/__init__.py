@@ -1,11 +1,24 @@
 """The frozen dataclasses that functions and estimators return."""
 
-from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
-from clustruct.results.projections import Clustering1D, Projection, Segmentation1D
+from clustruct.results.groups import (
+    ExpertGroup,
+    ExpertGroups,
+    FeatureGroup,
+    FeatureGroups,
+    GateScore,
+    TaskGroup,
+    TaskGroups,
+)
 from clustruct.results.relativities import Relativities, Relativity
-from clustruct.results.samples import CountSelection, ExpertGroup, ExpertGroups, GateScore
-from clustruct.results.solving import Certificate, Iteration, Status
-from clustruct.results.tasks import TaskGroup, TaskGroups, TaskSelection
+from clustruct.results.scores import CountSelection, FeaturePath, SearchResult, TaskSelection
+from clustruct.results.solving import (
+    Certificate,
+    Clustering1D,
+    Iteration,
+    Projection,
+    Segmentation1D,
+    Status,
+)
 
 __all__ = [
     "Certificate",

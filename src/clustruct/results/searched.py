@@ -6,11 +6,8 @@ from typing import Any
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.results.features import SearchResult
 from clustruct.results.paired import corrected_errors
-from clustruct.results.samples import CountSelection
-from clustruct.results.scores import total
-from clustruct.results.tasks import TaskSelection
+from clustruct.results.scores import CountSelection, SearchResult, TaskSelection, total
 
 Search = SearchResult | TaskSelection | CountSelection
 

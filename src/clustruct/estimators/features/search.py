@@ -48,8 +48,7 @@ from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
-from clustruct.results.features import order_of_entry
-from clustruct.results.scores import Price, total
+from clustruct.results.scores import Price, order_of_entry, total
 from clustruct.solvers.driver import Solution, may_refit
 from clustruct.solvers.features import (
     RECIPES,

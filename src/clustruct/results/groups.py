@@ -1,4 +1,4 @@
-"""Experts, the score of a gate, and the choice of the number of experts."""
+"""Groups of features, experts and groups of tasks, as tables; and the score of a gate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +8,103 @@ import numpy as np
 
 from clustruct._docs import documented_fields
 from clustruct._html import table
-from clustruct._typing import Floats, Labels
-from clustruct.results.scores import score_columns
-from clustruct.results.tables import ClassTable, classes_note, largest, plural
+from clustruct._typing import Floats
+from clustruct.results.tables import (
+    ClassTable,
+    GroupTable,
+    classes_note,
+    largest,
+    plural,
+    shown_weight,
+    some_of,
+)
 
+MOST_CLASSES = 6  # with a column of weights each
+MOST_LARGEST = 3  # weights shown if there are more classes
 MOST_WEIGHTS = 6  # shown of an expert; half as many for each of several outputs
 MOST_OUTPUTS = 3
+
+
+@documented_fields
+@dataclass(frozen=True, eq=False)
+class FeatureGroup:
+    """A group of features.
+
+    See Also
+    --------
+    FeatureClusterRegressor : Its method ``clusters`` returns a list of them.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> cs.FeatureGroup(0, -1.5, 2, ("bad", "awful")).size
+    2
+    """
+
+    label: Annotated[int, "Number of the group, -1 for features with zero weight."]
+    weight: Annotated[float | Floats, "The weight of its features; one for each output."]
+    size: Annotated[int, "Number of features."]
+    features: Annotated[tuple[str, ...], "Names of the features."]
+
+    def _repr_html_(self) -> str:
+        return FeatureGroups([self])._repr_html_()
+
+
+class FeatureGroups(ClassTable[FeatureGroup]):
+    """The table of groups: a list of `FeatureGroup` that is shown as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of FeatureGroup, default=()
+        The groups.
+    classes : iterable of str, default=()
+        Names of the classes: two for one output, otherwise one for each output.
+
+    See Also
+    --------
+    FeatureClusterRegressor : Its method ``clusters`` returns one.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> groups = [
+    ...     cs.FeatureGroup(0, -1.5, 2, ("bad", "awful")),
+    ...     cs.FeatureGroup(1, 2.0, 1, ("good",)),
+    ... ]
+    >>> print(cs.FeatureGroups(groups, classes=("pan", "praise")))
+    3 features in 2 groups; positive weights speak for praise, negative ones for pan
+    <BLANKLINE>
+    group  weight  size  features
+    -------------------------------
+        0    -1.5     2  bad, awful
+        1       2     1  good
+    """
+
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        n_outputs = max((np.size(group.weight) for group in self), default=1)
+        by_class = n_outputs > 1 and len(self.classes) == n_outputs
+        apart = by_class and n_outputs <= MOST_CLASSES
+        weights = self.classes if apart else ("largest weights" if by_class else "weight",)
+
+        def shown(group: FeatureGroup) -> Sequence[object]:
+            if apart:
+                return [float(value) for value in np.atleast_1d(group.weight)]
+            if by_class:
+                return [largest(np.atleast_1d(group.weight), self.classes, MOST_LARGEST)]
+            return [shown_weight(group.weight)]
+
+        rows: list[Sequence[object]] = [
+            (
+                group.label if group.label >= 0 else "zero",
+                *shown(group),
+                group.size,
+                some_of(group.features),
+            )
+            for group in self
+        ]
+        size = plural(sum(group.size for group in self), "feature")
+        title = f"{size} in {plural(len(self), 'group')}{classes_note(self.classes, n_outputs)}"
+        return title, ("group", *weights, "size", "features"), rows
 
 
 @documented_fields
@@ -134,72 +225,53 @@ class GateScore:
 
 @documented_fields
 @dataclass(frozen=True, eq=False)
-class CountSelection:
-    """How a `SampleClusterRegressorCV` chose the number of experts; ready to be plotted.
+class TaskGroup:
+    """A group of tasks, one of those that ``clusters`` of `TaskClusterRegressor` lists.
 
     Examples
     --------
     >>> import clustruct as cs
-    >>> problem = cs.datasets.make_experts(300, 3, 2, random_state=0)
-    >>> model = cs.SampleClusterRegressorCV((1, 2, 3), random_state=0).fit(problem.X, problem.y)
-    >>> model.selection_.n_clusters.tolist(), model.selection_.best
-    ([1, 2, 3], 2)
+    >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
+    >>> model = cs.TaskClusterRegressor(2, random_state=0).fit(*problem.columns())
+    >>> sum(group.size for group in model.clusters())
+    8
     """
 
-    criterion: Annotated[str, '``"bic+icl"``, ``"bic"``, ``"icl"`` or ``"cv"``.']
-    n_clusters: Annotated[Labels, "The numbers that were tried."]
-    values: Annotated[Floats, "The criterion for each of them; smaller is better."]
-    standard_errors: Annotated[Floats, "Over the folds, zero without folds."]
-    losses: Annotated[Floats, "Mean loss of each sample's best expert, out of the fold for cv."]
-    best: Annotated[int, "The number that was chosen."]
-    # Model files that were written before it was kept have None.
-    fold_values: Annotated[Floats | None, "The criterion on each fold, a column a fold."] = None
-    rule: Annotated[str, '``"fewest"``, ``"best"`` or ``"one_se"``.'] = "fewest"
-    scoring: Annotated[str, "Name of the score, empty for the criterion itself."] = ""
-    choices: Annotated[
-        dict[str, int] | None,
-        "The number that each information criterion would choose, not for cv.",
-    ] = None
-
-    @property
-    def best_index(self) -> int:
-        """Index of the number that was chosen."""
-        return int(np.flatnonzero(self.n_clusters == self.best)[0])
-
-    @property
-    def in_words(self) -> str:
-        """The number that was chosen, and what the other criteria would choose."""
-        chosen = f"{plural(self.best, 'expert')} chosen by {self.criterion}"
-        others = [
-            f"{name} would choose {n}"
-            for name, n in (self.choices or {}).items()
-            if name != self.criterion
-        ]
-        return f"{chosen} ({', '.join(others)})" if others else chosen
-
-    flat_index = best_index  # as other searches call it, whose grids have several axes
-
-    @property
-    def point_scores(self) -> Floats:
-        """One score of each number, larger is better, of shape (n_counts, 1)."""
-        return -np.asarray(self.values)[:, None]
-
-    def points(self) -> list[dict[str, Any]]:
-        """The numbers that were tried: the column ``params``."""
-        return [{"n_clusters": int(count)} for count in self.n_clusters]
-
-    def as_cv_results(self) -> dict[str, Any]:
-        """The columns of scikit-learn's ``cv_results_``, the negative criterion as the score."""
-        if self.fold_values is not None:
-            return score_columns(self.points(), 0.0 - self.fold_values)
-        unknown = np.where(self.standard_errors > 0.0, np.nan, 0.0)
-        return score_columns(self.points(), 0.0 - self.values[:, None], unknown)
+    label: Annotated[int, "Number of the group."]
+    size: Annotated[int, "Number of tasks."]
+    tasks: Annotated[tuple[Any, ...], "Ids of the tasks."]
+    coef: Annotated[Floats, "Weights of the centroid."]
+    intercept: Annotated[float, "Intercept of the centroid."]
 
     def _repr_html_(self) -> str:
-        columns = (self.n_clusters, self.values, self.standard_errors, self.losses)
-        rows = [
-            (*numbers, "yes" if numbers[0] == self.best else "")
-            for numbers in zip(*(column.tolist() for column in columns), strict=True)
+        return TaskGroups([self])._repr_html_()
+
+
+class TaskGroups(GroupTable[TaskGroup]):
+    """The groups of tasks of a `TaskClusterRegressor`: a list that is shown as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of TaskGroup, default=()
+        The groups.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
+    >>> groups = cs.TaskClusterRegressor(2, random_state=0).fit(*problem.columns()).clusters()
+    >>> print(groups)
+    8 tasks in 2 groups
+    <BLANKLINE>
+    group  size  tasks
+    -----------------------------
+        0     6  1, 2, 4, 5, 6, 7
+        1     2  0, 3
+    """
+
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        rows: list[Sequence[object]] = [
+            (group.label, group.size, some_of(map(str, group.tasks))) for group in self
         ]
-        header = ("experts", self.criterion, "standard error", "loss of the best", "chosen")
-        return table(self.in_words, header, rows)
+        size = plural(sum(group.size for group in self), "task")
+        return f"{size} in {plural(len(self), 'group')}", ("group", "size", "tasks"), rows
