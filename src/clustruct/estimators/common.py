@@ -7,10 +7,15 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
+from clustruct._docs import documented
+from clustruct.design import load
+from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.search.rules import RULES
 from clustruct.losses import NUMBER_LOSSES, Loss, kind_of
 from clustruct.results import Certificate, Iteration, Status
@@ -37,6 +42,30 @@ def fields_are_parameters(kind: Model) -> Model:
     ordered = sorted(others, key=lambda p: (p.kind, p.name in common))
     constructor.__signature__ = signature.replace(parameters=[first, *ordered])
     return kind
+
+
+class ScoredPredictions:
+    """Models whose predictions belong to samples, one for each; those of tasks differ."""
+
+    @documented((ARGUMENTS,))
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """Coefficient of determination, or share of right predictions, of `predict`.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        model: Any = self
+        metric = accuracy_score if is_classifier(self) else r2_score
+        predicted = load(model.predict(X, offset=offset))
+        return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
 
 
 @dataclass(repr=False, eq=False)

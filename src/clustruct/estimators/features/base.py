@@ -9,13 +9,7 @@ from typing import cast as cast_to
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    ClassifierMixin,
-    RegressorMixin,
-    TransformerMixin,
-    _fit_context,
-    is_classifier,
-)
+from sklearn.base import TransformerMixin, _fit_context, is_classifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +19,12 @@ from clustruct._typing import Floats
 from clustruct.arrays import beside, cast
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.estimators.columns.factors import FROM_DTYPE, Factor, FactorColumns
-from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
+from clustruct.estimators.common import (
+    ClusterModel,
+    Constraints,
+    ScoredPredictions,
+    fields_are_parameters,
+)
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.factors import as_pipeline, centred, validate_samples
 from clustruct.estimators.features.formulas import python_formula, sql_formula
@@ -46,7 +45,6 @@ from clustruct.estimators.intake import (
     with_features_of,
 )
 from clustruct.estimators.offsets import shifted
-from clustruct.estimators.search.scoring import predicting_with
 from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.results import FeatureGroup, FeatureGroups, Relativities
@@ -57,7 +55,7 @@ from clustruct.solvers.features import OPTIONS, PROOF_OPTIONS, RECIPES, FeatureO
 
 
 @fields_are_parameters
-class FeatureCluster(TransformerMixin, ClusterModel, ABC):
+class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
     """What regression and classification share."""
 
     n_clusters: Count = 8  # type: ignore[assignment]
@@ -217,24 +215,6 @@ class FeatureCluster(TransformerMixin, ClusterModel, ABC):
         """Scores with the intercept, and with the offset of each sample if there is one."""
         scores = design.scores(self._weights)
         return shifted(scores + beside(self._offset, scores), offset)
-
-    @documented((ARGUMENTS,))
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> float:
-        """Coefficient of determination, or share of right predictions, of `predict`.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        mixin: Any = ClassifierMixin if is_classifier(self) else RegressorMixin
-        return float(mixin.score(predicting_with(self, offset=offset), X, y, sample_weight))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` returns.

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +17,12 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, LocalDesign, Rows, load
 from clustruct.estimators import intake
-from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
+from clustruct.estimators.common import (
+    ClusterModel,
+    Constraints,
+    ScoredPredictions,
+    fields_are_parameters,
+)
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.offsets import attach_offset, beside_offset, shifted, with_offsets
 from clustruct.estimators.samples.gate import Gate, fit_gate
@@ -33,7 +37,7 @@ from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
 @documented((), (), (ARGUMENTS,))
 @fields_are_parameters
-class SampleCluster(ClusterModel, ABC):
+class SampleCluster(ScoredPredictions, ClusterModel, ABC):
     """What regression and classification share."""
 
     _: KW_ONLY
@@ -220,24 +224,6 @@ class SampleCluster(ClusterModel, ABC):
         """
         losses = self._of_samples(self._best_losses, X, y, offset)
         return intake.mean_over_samples(losses, sample_weight)
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> float:
-        """Coefficient of determination, or share of right predictions, of `predict`.
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
-        metric = accuracy_score if is_classifier(self) else r2_score
-        predicted = load(self.predict(X, offset))
-        return float(metric(load(y), predicted, sample_weight=load(sample_weight)))
 
     def clusters(self) -> ExpertGroups:
         """The experts as a table: share, size, intercept and weights of each.
