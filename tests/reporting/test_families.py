@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 import clustruct as cs
 from clustruct.losses import GammaLoss, HuberLoss, PoissonLoss, QuantileLoss, TweedieLoss
 from clustruct.reporting.comparing.comparison import compare
-from clustruct.reporting.comparing.families import fit_family
+from clustruct.reporting.comparing.rivals import fit_family
 from clustruct.reporting.comparing.samples import Data
 from clustruct.reporting.verdict import verdict_on
 

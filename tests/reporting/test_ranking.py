@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.reporting.comparing.ranking import lorenz
+from clustruct.reporting.comparing.scores import lorenz
 
 
 @pytest.fixture

@@ -44,9 +44,7 @@ class Reproduction:
 
 
 def reproduce(
-    experiments: Sequence[Experiment],
-    settings: RunSettings,
-    watch: Watch = lambda outcome: None,
+    experiments: Sequence[Experiment], settings: RunSettings, watch: Watch = lambda outcome: None
 ) -> Reproduction:
     """Run the tasks that have no result yet, and write the files of all results.
 

@@ -62,9 +62,7 @@ Watch = Callable[[Outcome], None]
 
 
 def run_experiments(
-    experiments: Sequence[Experiment],
-    settings: RunSettings,
-    watch: Watch = lambda outcome: None,
+    experiments: Sequence[Experiment], settings: RunSettings, watch: Watch = lambda outcome: None
 ) -> Outcome:
     """Run the tasks that have no result yet; `watch` is called after every repetition.
 

@@ -73,11 +73,7 @@ class FactorOptions:
 
 
 def factor_options(
-    named: Mapping[str, Sequence[str]],
-    *,
-    min_weight: float | None,
-    price: bool,
-    excluded_by: str,
+    named: Mapping[str, Sequence[str]], *, min_weight: float | None, price: bool, excluded_by: str
 ) -> FactorOptions:
     """What the options say; `named` holds what --category, --ordinal, ... --bins name."""
     kinds = dict.fromkeys(named["category"], "nominal")

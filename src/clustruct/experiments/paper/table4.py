@@ -149,10 +149,7 @@ def _fits(X: Any, y: Floats, seed: int) -> tuple[dict[str, Any], dict[str, Any]]
     quick = search("cg", q, near, max_iter=CG_FOLD_STEPS, **classic, **plain)
     cg = FeatureClusterRegressor(q, alpha=quick.alpha_, max_iter=CG_STEPS, **classic).fit(X, y)
     models["cg"] = cg
-    for name, source, limit in (
-        ("cgpg", "pg", None),
-        ("cgpgs", "pgs", chosen["pgs"]["n_nonzero"]),
-    ):
+    for name, source, limit in (("cgpg", "pg", None), ("cgpgs", "pgs", chosen["pgs"]["n_nonzero"])):
         how = {"alpha": chosen[source]["alpha"], "n_nonzero": limit, "init": cg.coef_}
         models[name] = FeatureClusterRegressor(q, solver="pg", **how).fit(X, y)
         chosen[name] = chosen[source]

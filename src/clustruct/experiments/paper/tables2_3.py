@@ -124,10 +124,7 @@ def _fits(
 
 
 PLANTED = Measurement(
-    "planted-features",
-    measure,
-    SETTINGS,
-    cost=lambda cell: 4.5 if float(cell["n"]) <= D else 3.0,
+    "planted-features", measure, SETTINGS, cost=lambda cell: 4.5 if float(cell["n"]) <= D else 3.0
 )
 
 

@@ -14,12 +14,7 @@ from clustruct.inspection import factors_of, final_estimator, kind_of
 from clustruct.losses import Loss, loss_of
 from clustruct.reporting.comparing.encoding import as_codes, as_matrix, on_one_scale
 from clustruct.reporting.comparing.rivals import fit_rivals
-from clustruct.reporting.comparing.samples import (
-    MOST_CODED_ROWS,
-    Data,
-    long,
-    unfitted,
-)
+from clustruct.reporting.comparing.samples import MOST_CODED_ROWS, Data, long, unfitted
 from clustruct.reporting.comparing.scores import (
     NEGLIGIBLE,
     NEGLIGIBLE_GAIN,

@@ -16,7 +16,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, check_cv
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import _safe_indexing
@@ -24,10 +24,10 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from threadpoolctl import threadpool_limits
 
 from clustruct._typing import Floats
+from clustruct.estimators.features.search_models import FeatureClusterRegressorCV
 from clustruct.inspection import final_estimator, kind_of
 from clustruct.losses import Loss, loss_of
 from clustruct.reporting.comparing.encoding import MOST_CODES, Codes
-from clustruct.reporting.comparing.families import fit_family
 from clustruct.reporting.comparing.samples import Data, unfitted
 from clustruct.reporting.comparing.scores import Prediction
 from clustruct.reporting.subjects import subject_of
@@ -46,6 +46,13 @@ NEWTON_STEPS, SMOOTH_STEPS = 4, 300
 # chosen, too; with fewer entries than that last number one thread is faster.
 MOST_BOOSTED, MOST_COLUMNS, MOST_TUNED, FEW_ENTRIES = 30_000_000, 500, 20_000, 200_000
 LEAVES = (4, 31)
+# Up to so many columns Newton's method with the whole Hessian is fast, and exact whatever the
+# strength; beyond, its gradient method takes over.
+MOST_NEWTON = 1500
+# Largest entry of the gradient of the mean loss, beside the curvature, at which a fit ends. The
+# default of scikit-learn, 1e-4, ends before rare levels have moved.
+TOLERANCE = 1e-6
+MOST_ITERATIONS = 300
 MOST_TASKS = 300  # with a model of their own
 BLIND = "does not take the offset: no claim is made"
 
@@ -200,8 +207,7 @@ def _tuned(plain: Any, grid: dict[str, Any], data: Data, fold: _Fold, loss: Loss
 
 
 def _mean_score(truth: Any, predicted: Any, sample_weight: Any = None, *, loss: Loss) -> float:
-    columns = (np.asarray(values, dtype=np.float64) for values in (truth, predicted))
-    scores = loss.row_scores(*(values.reshape(len(values), -1) for values in columns))
+    scores = loss.row_scores(_columns(truth), _columns(predicted))
     return float(np.average(scores, weights=sample_weight))
 
 
@@ -219,6 +225,65 @@ def _work(data: Data, loss: Loss | None) -> float:
     if loss is not None and not loss.goes_by_squares:
         each = NEWTON_STEPS * entries // n if loss.ridge is not None else SMOOTH_STEPS
     return float(FOLDS * EXPONENTS.size * entries * max(each, 10))
+
+
+# ---- Ridges of losses other than squared.
+
+
+def fit_family(loss: Loss, data: Data, strengths: Floats, splitter: Any) -> Any:
+    """A ridge of the loss, fitted to data, with the strength that is best on the folds.
+
+    Strengths are in units of the curvature of the mean loss. Where scikit-learn has no such model,
+    it is ours without groups.
+    """
+    targets = _columns(data.y), _shares(data)
+    unit = loss.with_targets(*targets).start_curvature(*targets)
+    alphas = np.sort(unit * strengths)[::-1]
+    weights = {} if data.weights is None else {"sample_weight": data.weights}
+    if loss.ridge is None:
+        alphas = alphas if splitter is not None else alphas[alphas.size // 2 :][:1]
+        folds = 5 if splitter is None else splitter
+        options: dict[str, Any] = {"alphas": alphas, "loss": loss, "cv": folds, "relax": 1.0}
+        own = FeatureClusterRegressorCV((int(data.X.shape[1]),), **options)
+        return own.fit(data.X, data.y, **weights)
+    solver = "newton-cholesky" if data.X.shape[1] <= MOST_NEWTON else "lbfgs"
+    plain = loss.ridge.set_params(
+        solver=solver, tol=TOLERANCE * unit, max_iter=MOST_ITERATIONS, warm_start=True
+    )
+    best = alphas.size // 2 if splitter is None else _best(loss, plain, data, alphas, splitter)
+    model = clone(plain).set_params(alpha=float(alphas[best]), warm_start=False)
+    if data.y.ndim == 2:
+        model = MultiOutputRegressor(model)
+    return model.fit(data.X, data.y, **weights)
+
+
+def _best(loss: Loss, plain: Any, data: Data, alphas: Floats, splitter: Any) -> int:
+    """Place of the strength with the least mean loss on the folds, each a path from the largest."""
+    total, shares = np.zeros(alphas.size), _shares(data)
+    for fit, held in check_cv(splitter, data.y).split(data.X, data.y):
+        mine, theirs = data.rows(fit), data.rows(held)
+        for k in range(_columns(data.y).shape[1]):
+            target = _columns(mine.y)[:, k]
+            if not (target > 0.0).any():
+                continue
+            path = clone(plain)
+            for place, alpha in enumerate(alphas):
+                path.set_params(alpha=float(alpha))
+                path.fit(mine.X, target, sample_weight=mine.weights)
+                lost = loss.row_scores(
+                    _columns(theirs.y)[:, [k]], path.predict(theirs.X).reshape(-1, 1)
+                )
+                total[place] += shares[held] @ lost
+    return int(np.argmin(total))
+
+
+def _columns(y: Any) -> Floats:
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+
+def _shares(data: Data) -> Floats:
+    weights = np.ones(data.n) if data.weights is None else np.asarray(data.weights, np.float64)
+    return weights / weights.sum()
 
 
 # ---- Tasks.
