@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from clustruct.cli.messages import needs_extra, note
+from clustruct._extras import load_extra
+from clustruct.cli.messages import note
 
 # Columns of text that a table fills: the terminal's within these limits, or so many without one.
 NARROWEST, WIDEST, NO_TERMINAL = 60, 120, 100
@@ -18,10 +19,8 @@ class Console:
     """
 
     def __init__(self, out: TextIO | None = None) -> None:
-        try:
-            from rich.console import Console as Screen
-        except ImportError:
-            raise needs_extra("rich", "the command line", "cli") from None
+        load_extra("rich.console", "the command line", "cli")
+        from rich.console import Console as Screen
 
         class Screens(Screen):
             def on_broken_pipe(self) -> None:

@@ -59,11 +59,3 @@ def in_percent(share: float) -> str:
     """A share in percent; what is more than none and less than all is never rounded to these."""
     percent = min(max(100.0 * share, 1.0), 99.0) if 0.0 < share < 1.0 else 100.0 * share
     return f"{percent:.0f} %"
-
-
-def needs_extra(package: str, purpose: str, extra: str) -> ImportError:
-    """What to raise where a package is not installed."""
-    return ImportError(
-        f"{purpose} needs {package}, which is not installed. `pip install 'clustruct[{extra}]'` "
-        "installs it."
-    )

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 from clustruct._docs import documented
+from clustruct._extras import load_extra
 from clustruct.figures import mpl
 from clustruct.figures.marks import Figure
 
@@ -82,13 +83,7 @@ class Display(ABC):
         """What to draw."""
 
     def _new_axes(self) -> Any:
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError(
-                "Plots need matplotlib, which is not installed. "
-                "`pip install 'clustruct[plot]'` installs it."
-            ) from error
+        pyplot = load_extra("matplotlib.pyplot", "A plot", "plot")
         return pyplot.subplots(figsize=self._size, layout="constrained")[1]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from clustruct import __version__
 from clustruct._arguments import as_number
 from clustruct._atomic import replacing
+from clustruct._extras import load_extra
 from clustruct.figures.numbers import score_text
 from clustruct.inspection import final_estimator, kind_of
 from clustruct.reporting.comparing.comparison import Comparison, compare, hold_out, most_rows
@@ -195,13 +196,7 @@ def _as_data(
 
 
 def _environment() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError(
-            "The report needs Jinja2, which is not installed. "
-            "`pip install 'clustruct[report]'` installs it."
-        ) from error
+    jinja2 = load_extra("jinja2", "A report", "report")
     environment = jinja2.Environment(
         autoescape=jinja2.select_autoescape(),  # HTML, and not the lines to copy
         undefined=jinja2.StrictUndefined,

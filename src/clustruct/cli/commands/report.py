@@ -3,9 +3,10 @@
 import argparse
 from importlib.util import find_spec
 
+from clustruct._extras import missing_extra
 from clustruct.cli.application import load_model, read_some
 from clustruct.cli.console import Console
-from clustruct.cli.messages import as_json, needs_extra
+from clustruct.cli.messages import as_json
 from clustruct.reporting.comparing.samples import MOST_ROWS
 
 
@@ -54,4 +55,4 @@ def has_report() -> bool:
 def check_report() -> None:
     """Complain where what reports are made with is not installed."""
     if not has_report():
-        raise needs_extra("jinja2", "a report", "report")
+        raise missing_extra("jinja2", "a report", "report")

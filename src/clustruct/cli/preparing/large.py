@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from clustruct._extras import missing_extra
 from clustruct._typing import Indices
-from clustruct.cli.messages import needs_extra
 from clustruct.cli.preparing.columns import Column, as_kind
 from clustruct.cli.reading.scratch import Scratch, free_bytes, size_in_words
 from clustruct.cli.reading.stored import StoredTable
@@ -36,7 +36,7 @@ def takes_pieces(n_bytes: float, wanted: str) -> str:
 def check_dask(name: str) -> None:
     """Complain where what fits are made with piece by piece is not installed."""
     if find_spec("dask") is None:
-        raise needs_extra("dask", f"a fit to {name} piece by piece", "dask")
+        raise missing_extra("dask", f"a fit to {name} piece by piece", "dask")
 
 
 class LargeFrame:

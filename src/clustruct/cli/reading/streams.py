@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from clustruct.cli.messages import BadUsage, did_you_mean, listed, needs_extra
+from clustruct._extras import load_extra
+from clustruct.cli.messages import BadUsage, did_you_mean, listed
 
 # How names end, and what that says of the content.
 ENDINGS = {
@@ -160,10 +161,7 @@ def _begins(start: bytes, magic: dict[bytes, str]) -> str | None:
 
 
 def _zstd(raw: IO[bytes], label: str) -> IO[bytes]:
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise needs_extra("pyarrow", "a file compressed by zstd", "cli") from None
+    pa = load_extra("pyarrow", "a file compressed by zstd", "cli")
     try:
         return _copied(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd"))
     except OSError as error:

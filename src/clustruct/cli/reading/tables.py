@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct.cli.messages import listed, needs_extra
+from clustruct._extras import load_extra
+from clustruct.cli.messages import listed
 from clustruct.cli.reading.records import json_array, json_lines
 from clustruct.cli.reading.streams import START, Source
 
@@ -32,12 +33,8 @@ DECIMAL_POINT = re.compile(rb"(?:^|;)\s*-?[0-9]+\.[0-9]+\s*(?=;|\r?$)", re.MULTI
 
 def pandas() -> Any:
     """The package that holds tables, or word of how to get it."""
-    try:
-        import pandas as pd
-        import pyarrow  # noqa: F401  (what pandas reads Parquet and Arrow with)
-    except ImportError as error:
-        raise needs_extra(error.name or "pandas", "reading tables", "cli") from None
-    return pd
+    load_extra("pyarrow", "reading tables", "cli")  # what pandas reads Parquet and Arrow with
+    return load_extra("pandas", "reading tables", "cli")
 
 
 def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "utf-8") -> Any:

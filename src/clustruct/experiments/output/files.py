@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clustruct import __version__
+from clustruct._extras import load_extra
 from clustruct.experiments.environment import environment, environment_line
 from clustruct.experiments.experiment import Experiment, Presentation, Row
 from clustruct.experiments.output.tables import comparison_table, entries_table, records_table
@@ -121,22 +122,17 @@ def _escaped(text: str) -> str:
 
 def render_page(sections: Sequence[Section], missing: Mapping[str, str]) -> str:
     """The HTML page; `missing` gives the reason for each experiment that could not run."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise ImportError(
-            "The page needs Jinja2: `pip install clustruct[experiments]` installs it."
-        ) from None
+    jinja2 = load_extra("jinja2", "The page", "experiments")
     source = files("clustruct.experiments") / "templates" / "page.html"
-    engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    engine = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = engine.from_string(source.read_text(encoding="utf-8"))
 
     def data_url(svg: str) -> str:
         return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
-    return template.render(
-        sections=sections, missing=missing, version=__version__, data_url=data_url, prose=_prose
-    )
+    known = {"version": __version__, "data_url": data_url, "prose": _prose}
+    text: str = template.render(sections=sections, missing=missing, **known)
+    return text
 
 
 def _prose(text: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clustruct._extras import load_extra
 from clustruct.experiments.comparison import Comparison
 from clustruct.figures import marks as m
 from clustruct.figures.marks import Axis, Dots, Figure, Line, Mark
@@ -41,13 +42,9 @@ class Picture:
 
     def svg(self) -> str:
         """The picture as SVG; an ImportError with the remedy where there is no matplotlib."""
-        try:
-            import matplotlib
-            from matplotlib.figure import Figure as Canvas
-        except ImportError:
-            raise ImportError(
-                "Pictures need matplotlib: `pip install clustruct[experiments]` installs it."
-            ) from None
+        matplotlib = load_extra("matplotlib", "A picture", "experiments")
+        from matplotlib.figure import Figure as Canvas
+
         with matplotlib.rc_context(STYLE):
             figure = Canvas(figsize=self.size, layout="constrained")
             self.draw(figure)
