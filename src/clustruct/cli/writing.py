@@ -7,7 +7,9 @@ from typing import Any
 
 from clustruct._atomic import replacing
 from clustruct.cli.messages import listed
-from clustruct.cli.reading.streams import format_of
+from clustruct.cli.reading.streams import PACKED, format_of
+
+WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
 
 def write_table(frame: Any, path: Path) -> None:
@@ -18,13 +20,8 @@ def write_table(frame: Any, path: Path) -> None:
 def write_pieces(frames: Iterable[Any], path: Path) -> None:
     """The same for frames that follow each other, of which one at a time is in memory."""
     wanted = format_of(path.name)
-    if wanted not in ("csv", "tsv", "jsonl", "parquet", "arrow") or path.suffix.lower() in (
-        ".gz",
-        ".bz2",
-        ".xz",
-        ".zst",
-    ):
-        endings = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
+    if wanted not in WRITTEN or path.suffix.lower() in PACKED:
+        endings = (f".{name}" for name in WRITTEN)
         raise ValueError(f"{path} has no ending that can be written. End it in {listed(endings)}.")
     with replacing(path) as unfinished:
         write = _write_batches if wanted in ("parquet", "arrow") else _write_lines

@@ -2,14 +2,18 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from clustruct._atomic import replacing
+from clustruct._typing import Floats
 from clustruct.cli.application import Saved, load_model
 from clustruct.cli.console import Console
 from clustruct.cli.factor_tables import factor_sentences, grouped, tariff_table
-from clustruct.cli.formulas import Units, fill_remark, units_of
 from clustruct.cli.messages import BadUsage, as_json, did_you_mean
+from clustruct.cli.reading.tables import pandas
+from clustruct.estimators.columns.transformers import MissingFlag
 from clustruct.estimators.features.formulas import before_scaling
 from clustruct.results.relativities import shown_level
 
@@ -18,7 +22,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Load, write, print."""
     with console.progress("reading"):
         saved = load_model(args.model)
-        units = units_of(saved)
+        units = _units_of(saved)
         model = before_scaling(saved.model[-1], units.slope)  # of numbers less their centres
     table = model.relativities(reference=_references(model, args.reference))
     _write(args, saved, units, table)
@@ -78,7 +82,7 @@ def _references(model: Any, given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _write(args: argparse.Namespace, saved: Saved, units: Units, table: Any) -> None:
+def _write(args: argparse.Namespace, saved: Saved, units: "Units", table: Any) -> None:
     """The files that were asked for."""
     if args.csv is not None:
         table.to_csv(args.csv)
@@ -88,9 +92,78 @@ def _write(args: argparse.Namespace, saved: Saved, units: Units, table: Any) -> 
         beside = {"exposure" if column.is_exposure else "offset": column.name}
     texts: dict[Any, str] = {}
     if args.sql is not None:
-        texts[args.sql] = fill_remark(saved, "--") + model.to_sql(args.table, **beside)
+        texts[args.sql] = _fill_remark(saved, "--") + model.to_sql(args.table, **beside)
     if args.python is not None:
-        texts[args.python] = fill_remark(saved, "#") + model.to_python()
+        texts[args.python] = _fill_remark(saved, "#") + model.to_python()
     for path, text in texts.items():
         with replacing(path) as unfinished:
             unfinished.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+# ---- The units of the table
+
+
+class Units(NamedTuple):
+    """How the numbers of a table become those that a model was fitted to: ``z = slope x + shift``.
+
+    Where a number is not missing; ``z`` is 0 at the centre of its scale.
+    """
+
+    names: list[str]
+    slope: Floats
+    shift: Floats
+
+    @property
+    def centres(self) -> dict[str, float]:
+        """The number that is 0 on the scale of the model, by column."""
+        return dict(zip(self.names, (-self.shift / self.slope).tolist(), strict=True))
+
+
+def _units_of(saved: Saved) -> Units:
+    """The scales of the numbers of a saved model of factors."""
+    factors = getattr(saved.model[-1], "factors_", None)
+    if factors is None:
+        raise ValueError(
+            f"{saved.path} is no model of factors, and has no tariff. Fit one by `clustruct fit` "
+            "with --category, --ordinal, --monotone, --cyclic or --bins."
+        )
+    _require_numbers(saved)
+    shift, there = (
+        saved.model[0]
+        .transform(
+            pandas().DataFrame(
+                {n: [at if kind == "number" else np.nan] for n, kind in saved.columns.items()}
+            )
+        )
+        .iloc[0, list(factors.numeric)]
+        .to_numpy(dtype=np.float64)
+        for at in (0.0, 1.0)
+    )
+    return Units([factors.names[place] for place in factors.numeric], there - shift, shift)
+
+
+def _require_numbers(saved: Saved) -> None:
+    """Complain of columns that a formula cannot take as they are in the table."""
+    own = {factor.name for factor in saved.model[-1].factors_.factors}
+    for title, step, names in saved.model[0].transformers_:
+        dates = [name for name in names if saved.columns.get(name) == "date" and title not in own]
+        last = step[-1] if hasattr(step, "steps") else step
+        if dates or isinstance(last, MissingFlag):
+            why = "is a date" if dates else "has missing values with a weight of their own"
+            name = (dates or names)[0]
+            raise ValueError(
+                f"{saved.path}: the column {name!r} {why}, which no formula of a tariff takes. Fit "
+                f"the model with --ordinal {name!r}, --bins {name}=10 or --drop {name!r}."
+            )
+
+
+def _fill_remark(saved: Saved, mark: str) -> str:
+    """Lines at the top of a formula on numbers that were missing in the fit; mostly none."""
+    found = []
+    for _, step, names in saved.model[0].transformers_:
+        filler = getattr(step, "named_steps", {}).get("simpleimputer")
+        if filler is not None:
+            found += [f"{n} {v:.6g}" for n, v in zip(names, filler.statistics_, strict=True)]
+    if not found:
+        return ""
+    return f"{mark} Fill missing numbers before, as the fit did: {', '.join(found)}.\n"

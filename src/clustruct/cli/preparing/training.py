@@ -107,15 +107,9 @@ def _fit(
     problem: Problem, settings: Settings, console: Console, rows: Indices, ready: "_Ready"
 ) -> tuple[Any, dict[str, Direction]]:
     """The last step, fitted to what is made of some rows, and the directions that it took."""
-    y, shape = problem.target.values[rows], ready.matrix.shape
-    tasks = None if problem.tasks is None else problem.tasks[rows]
-    n_tasks = None if tasks is None else np.unique(tasks).size
-    kind = problem.target.kind
-    routed: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
-    if problem.weights is not None:
-        routed["sample_weight"] = problem.weights[rows]
-    if problem.offset is not None:
-        routed["offset"] = problem.offset[rows]
+    given, kind, shape = _given(problem, rows), problem.target.kind, ready.matrix.shape
+    y, routed = given.y, given.routed_to_fit()
+    n_tasks = None if given.tasks is None else np.unique(given.tasks).size
     factors = {name: c.factor for name, c in ready.factors.items() if c.factor is not None}
     sought = [name for name, column in ready.factors.items() if column.finds_direction]
     with console.progress("finding directions"):
@@ -214,6 +208,11 @@ def _drawn(problem: Problem, rows: Indices, seed: int) -> Indices:
 
 def _data(problem: Problem, rows: Indices) -> Data:
     """Some rows, in memory."""
+    return replace(_given(problem, rows), X=problem.rows(rows))
+
+
+def _given(problem: Problem, rows: Indices) -> Data:
+    """What belongs to some rows, without their samples."""
     own = (problem.tasks, problem.weights, problem.offset)
     parts = (None if part is None else part[rows] for part in own)
-    return Data(problem.rows(rows), problem.target.values[rows], *parts)
+    return Data(None, problem.target.values[rows], *parts)
