@@ -53,17 +53,9 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
     for remark in problem.remarks:
         console.note(f"clustruct: {remark}")
     use = "tasks" if args.tasks else args.use
-    settings = Settings(
-        use,
-        args.clusters,
-        args.nonzero,
-        args.alpha,
-        args.loss,
-        _loss_parameters(args),
-        args.seed,
-        args.best,
-        args.price,
-    )
+    named = ("clusters", "nonzero", "alpha", "loss", "seed", "best", "price")
+    given = {name: getattr(args, name) for name in named}
+    settings = Settings(use, parameters=_loss_parameters(args), **given)
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
 
@@ -255,7 +247,7 @@ def _print_problem(problem: Problem, scale: str, missing: str, console: Console)
     if problem.offset_column is not None:
         console.say(f"Offset: {problem.offset_column.in_words}.")
     if problem.base is not None:
-        console.say(f"{problem.X.shape[1]} columns, each scaled: {SCALES[scale][1]}.")
+        console.say(f"{problem.X.shape[1]} columns, each scaled: {SCALES[scale][-1]}.")
         console.say()
         return
     table = [

@@ -40,11 +40,12 @@ from clustruct.estimators.columns.transformers import (
 from clustruct.estimators.columns.written import ISO, read_numbers
 from clustruct.estimators.features.blocks import column_blocks
 
-SCALES = {
-    "standard": (StandardScaler, "mean 0, deviation 1"),
-    "robust": (RobustScaler, "median 0, middle half 1"),
-    "maxabs": (MaxAbsScaler, "largest 1"),
-    "none": (None, "as it is"),
+# What makes numbers comparable, in words too; zeros that are not stored must not be moved.
+SCALES: dict[str, tuple[Any, Any, str]] = {
+    "standard": (StandardScaler(), StandardScaler(with_mean=False), "mean 0, deviation 1"),
+    "robust": (RobustScaler(), RobustScaler(with_centering=False), "median 0, middle half 1"),
+    "maxabs": (MaxAbsScaler(), MaxAbsScaler(), "largest 1"),
+    "none": (None, None, "as it is"),
 }
 NUMBERS = "numbers"
 LONG_NAMES = "{transformer_name}: {feature_name}"  # where two features have the same name
@@ -64,7 +65,7 @@ def how(column: Column, scale: str, missing: str) -> str:
         return "TF-IDF of its words"
     if column.kind == "category":
         return _how_levels(column)
-    steps = [SCALES[scale][1]]
+    steps = [SCALES[scale][-1]]
     if column.n_missing and missing == "impute":
         share = f" ({in_percent(column.share_missing)} missing)" if column.is_flagged else ""
         steps.insert(0, f"filled with the median{share}")
@@ -214,7 +215,7 @@ def _parts(
             names = [column.name for column in of_kind[kind] if column.style == style]
             filler = [SimpleImputer(strategy="median")] if missing == "impute" else []
             scaler = SCALES[scale][0]
-            steps = [*_reader(kind, style), *filler, *([] if scaler is None else [scaler()])]
+            steps = [*_reader(kind, style), *filler, *([] if scaler is None else [clone(scaler)])]
             made = make_pipeline(*steps) if steps else "passthrough"
             parts.append((f"{title} {style}".rstrip(), made, names))
     for column in (*of_kind["number"], *of_kind["date"]):

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from clustruct._typing import Indices
 from clustruct.cli.console import Console
@@ -20,6 +19,7 @@ from clustruct.cli.preparing.columns import Column
 from clustruct.cli.preparing.factors import Direction, find_directions
 from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
 from clustruct.cli.preparing.preparation import (
+    SCALES,
     blocks_of,
     factors_in,
     fit_columns,
@@ -33,13 +33,6 @@ from clustruct.reporting.comparing.comparison import Comparison, compare
 from clustruct.reporting.comparing.samples import MOST_ROWS, Data
 
 FEWEST_ROWS = 10
-# The same as for tables, without moving zeros, which are not stored.
-SPARSE_SCALERS: dict[str, Any] = {
-    "standard": StandardScaler(with_mean=False),
-    "robust": RobustScaler(with_centering=False),
-    "maxabs": MaxAbsScaler(),
-    "none": None,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +167,7 @@ def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Read
         blocks = None if factors else blocks_of(steps)
         return _Ready(steps, _names(steps), blocks, matrix, data, matrix, factors)
     names = sparse_names(problem.base, data.X.shape[1])
-    scaler = SPARSE_SCALERS[scale]
+    _, scaler, _ = SCALES[scale]
     steps = None if scaler is None else clone(scaler).fit(data.X)
     matrix = data.X if steps is None else steps.transform(data.X)
     return _Ready(steps, names, None, matrix, data, matrix)
