@@ -18,6 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from clustruct._typing import Floats, Labels
 from clustruct.losses import loss_of
 from clustruct.results import Certificate, CountSelection, SearchResult, TaskSelection
+from clustruct.results.paired import standard_errors
 from clustruct.results.searched import Edge, edges
 
 # An attribute that only fitted models of a kind have.
@@ -236,21 +237,29 @@ class Curve:
 
 def curve_of(found: Any) -> Curve | None:
     """The curve of a search, of a model that has made one, or None for one that has not."""
-    if isinstance(found, SearchResult | TaskSelection):
-        return _curve_of_search(found)
+    if not isinstance(found, SearchResult | TaskSelection | CountSelection):
+        found = search_of(found)
+    if found is None:
+        return None
+    counts = tuple(_count_text(count) for count in found.n_clusters)
+    name = found.scoring.removeprefix("neg_").replace("_", " ")
+    if getattr(found, "criterion", "cv") != "cv":
+        name = found.criterion.upper()
+    is_gain = bool(found.scoring) and not found.scoring.startswith("neg_")
+    about = name or "loss of the best expert, compared", is_gain
     if isinstance(found, CountSelection):
-        counts = tuple(str(q) for q in found.n_clusters)
-        name = "loss of the best expert, compared"
-        if found.criterion != "cv":
-            name = found.criterion.upper()
-        gain = False
-        if found.scoring:
-            name = found.scoring.removeprefix("neg_").replace("_", " ")
-            gain = not found.scoring.startswith("neg_")
-        values = -found.values if gain else found.values
-        return Curve(counts, values, found.standard_errors, found.best_index, name, gain)
-    result = search_of(found)
-    return None if result is None else curve_of(result)
+        values = -found.values if is_gain else found.values
+        return Curve(counts, values, found.standard_errors, found.best_index, *about)
+    n_counts, n_folds = len(counts), found.fold_scores.shape[-1]
+    scores = found.fold_scores.reshape(n_counts, -1, n_folds)
+    means = scores.mean(axis=-1)
+    best = means.argmax(axis=1)
+    # At the number that was taken, what was taken: the one-standard-error rule may pass the best.
+    q, *others = found.best_index
+    best[q] = np.ravel_multi_index(others, found.fold_scores.shape[1:-1])
+    place = np.arange(n_counts), best
+    values = means[place] if is_gain else -means[place]
+    return Curve(counts, values, standard_errors(scores)[place], q, *about)
 
 
 def search_of(model: Any) -> SearchResult | TaskSelection | CountSelection | None:
@@ -279,24 +288,6 @@ def grid_ends(model: Any, search: Any = None) -> list[Edge]:
     """
     found = search_of(model) if search is None else search
     return [] if found is None else edges(found, most_groups(final_estimator(model)))
-
-
-def _curve_of_search(found: SearchResult | TaskSelection) -> Curve:
-    n_counts, n_folds = len(found.n_clusters), found.fold_scores.shape[-1]
-    scores = found.fold_scores.reshape(n_counts, -1, n_folds)
-    means = scores.mean(axis=-1)
-    errors = scores.std(axis=-1) / np.sqrt(max(1, n_folds - 1))
-    best = means.argmax(axis=1)
-    # At the number that was taken, what was taken: the one-standard-error rule may pass the best.
-    q, *others = found.best_index
-    best[q] = np.ravel_multi_index(others, found.fold_scores.shape[1:-1])
-    rows = np.arange(n_counts)
-    counts = tuple(_count_text(count) for count in found.n_clusters)
-    name = found.scoring.removeprefix("neg_").replace("_", " ")
-    if isinstance(found, SearchResult) and found.criterion != "cv":
-        name = found.criterion.upper()
-    sign = -1.0 if found.scoring.startswith("neg_") else 1.0
-    return Curve(counts, sign * means[rows, best], errors[rows, best], q, name, sign > 0)
 
 
 def _count_text(count: Any) -> str:
