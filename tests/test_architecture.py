@@ -20,7 +20,6 @@ FLOORS = (
         "_docs",
         "_extras",
         "_finite",
-        "_html",
         "_threads",
         "arrays",
     },

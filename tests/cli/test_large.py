@@ -50,7 +50,7 @@ def folder(trips, tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 8 * 16 * 100)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.PIECE_BYTES", 8 * 16 * 100)
 
 
 TARGETS = {
@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_read_in_pieces_by_itself(
     status, _, err = clustruct(*args)
     assert status == 0
     assert "out of core" not in err
-    monkeypatch.setattr("clustruct.cli.preparing.large.free_bytes", lambda: 1e5)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.free_bytes", lambda: 1e5)
     status, _, err = clustruct(*args)
     assert status == 0, err
     assert "piece by piece: work on it takes about 0.000" in err
@@ -351,7 +351,7 @@ def test_a_file_that_is_packed_or_no_table_is_left_to_those_who_know(
 
 def test_missing_dask_is_told(complaint_of, folder, monkeypatch):
     monkeypatch.setattr(
-        "clustruct.cli.preparing.large.find_spec", lambda name: None if name == "dask" else sys
+        "clustruct.cli.preparing.opening.find_spec", lambda name: None if name == "dask" else sys
     )
     complaint = complaint_of("fit", folder, "--target", "fare", "--out-of-core", "yes")
     assert "pip install 'clustruct[dask]'" in complaint

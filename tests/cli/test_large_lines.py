@@ -47,7 +47,7 @@ def trips():
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 5_000)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.PIECE_BYTES", 5_000)
     monkeypatch.setattr("clustruct.cli.reading.conversion.PIECE_BYTES", 5_000)
 
 
@@ -161,7 +161,7 @@ def test_what_does_not_fit_is_copied_by_itself(clustruct, trips, tmp_path, monke
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     path = _written(trips, tmp_path / "t.csv")
     assert "out of core" not in clustruct("fit", path, *FIT)[2]
-    monkeypatch.setattr("clustruct.cli.preparing.large.free_bytes", lambda: 1e4)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.free_bytes", lambda: 1e4)
     status, _, err = clustruct("fit", path, *FIT)
     assert status == 0, err
     assert "from a copy that is written first: work on it takes about 0.0002" in err
@@ -221,7 +221,7 @@ def test_mistakes_are_told_as_in_memory(complaint_of, trips, tmp_path):
 def test_missing_dask_is_told_before_a_copy_is_made(complaint_of, trips, tmp_path, monkeypatch):
     path = _written(trips, tmp_path / "t.csv")
     monkeypatch.setattr(
-        "clustruct.cli.preparing.large.find_spec", lambda name: None if name == "dask" else sys
+        "clustruct.cli.preparing.opening.find_spec", lambda name: None if name == "dask" else sys
     )
     monkeypatch.setattr("clustruct.cli.preparing.opening.as_parquet", None)
     complaint = complaint_of("fit", path, *FIT, "--out-of-core", "yes")

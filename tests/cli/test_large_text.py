@@ -57,7 +57,7 @@ def file(reviews, tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 10_000)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.PIECE_BYTES", 10_000)
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ def test_long_texts_do_not_fit_into_memory(clustruct, tmp_path, monkeypatch):
     frame.to_parquet(path, use_dictionary=False)
     table = ParquetTable(str(path), [path])
     assert 2e6 < table.bytes_in_memory() < 2.1e6  # as text and as objects
-    monkeypatch.setattr("clustruct.cli.preparing.large.free_bytes", lambda: 2e6)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.free_bytes", lambda: 2e6)
     args = ("fit", path, "--target", "y", "--regression", "--clusters", "2", *QUICK)
     status, _, err = clustruct(*args)
     assert status == 0, err

@@ -35,7 +35,7 @@ DAYS = pd.date_range("2001-01-03", periods=N, freq="37D")
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr("clustruct.cli.preparing.large.PIECE_BYTES", 1_500)
+    monkeypatch.setattr("clustruct.cli.preparing.opening.PIECE_BYTES", 1_500)
     monkeypatch.setattr("clustruct.cli.reading.conversion.PIECE_BYTES", 1_500)
 
 

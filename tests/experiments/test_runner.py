@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clustruct.experiments.progress import shown_progress
-from clustruct.experiments.runner import Outcome, RunSettings, run_experiments
+from clustruct.experiments.runner import Outcome, RunSettings, run_experiments, shown_progress
 from clustruct.experiments.store import Store, locked, write_whole
 
 SCRIPT = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import clustruct as cs
-from clustruct._html import MOST_ROWS, table
+from clustruct.results.tables import MOST_ROWS, table
 
 EVIL = "<script>alert(1)</script>"
 PROBLEM = cs.datasets.make_clustered_features(60, 6, 2, random_state=0)

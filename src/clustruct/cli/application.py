@@ -13,8 +13,7 @@ from clustruct._typing import Floats
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean, listed
 from clustruct.cli.preparing.columns import as_kind, as_texts, check_missing, find, written_as_text
-from clustruct.cli.preparing.large import LargeFrame, frames_of
-from clustruct.cli.preparing.opening import open_data
+from clustruct.cli.preparing.opening import LargeFrame, frames_of, open_data
 from clustruct.cli.preparing.targets import OffsetColumn, with_target
 from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import Source, format_of

@@ -7,6 +7,7 @@ resumed.
 
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -15,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from joblib import Parallel, cpu_count, delayed
 from sklearn.exceptions import ConvergenceWarning
@@ -164,3 +165,27 @@ def perform(task: Task, parent: int) -> tuple[str, str, Row | None, str]:
         return name, key, None, traceback.format_exc()
     seconds = round(time.process_time() - begin, 3)
     return name, key, Row(key, dict(task.cell), task.repetition, seconds, values), ""
+
+
+@contextmanager
+def shown_progress(stream: TextIO | None = None) -> Iterator[Watch]:
+    """Show a progress bar while the block runs; yields the callback that updates it."""
+    stream = stream or sys.stderr
+    if stream is None or not stream.isatty():
+        yield lambda outcome: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+    console = Console(file=stream)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        job = bar.add_task("starting", total=None, count="")
+
+        def update(outcome: Outcome) -> None:
+            # Repetitions differ in their cost: the bar and the time left follow the cost.
+            bar.update(job, completed=outcome.cost_done, total=outcome.cost)
+            count = f"{outcome.done}/{outcome.total}"
+            bar.update(job, description=outcome.latest, count=count)
+
+        yield update

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from clustruct._docs import documented_fields
-from clustruct._html import table
 from clustruct._typing import Floats
 from clustruct.results.tables import (
     ClassTable,
@@ -17,6 +16,7 @@ from clustruct.results.tables import (
     plural,
     shown_weight,
     some_of,
+    table,
 )
 
 MOST_CLASSES = 6  # with a column of weights each

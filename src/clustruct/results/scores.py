@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from clustruct._docs import documented_fields
-from clustruct._html import table
 from clustruct._typing import Floats, Labels
 from clustruct.results.paired import standard_errors
 from clustruct.results.solving import relative_gaps
-from clustruct.results.tables import plural, scores_table, table_of
+from clustruct.results.tables import plural, scores_table, table, table_of
 
 
 def score_columns(

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from clustruct._docs import documented_fields
 from clustruct._finite import require_finite
-from clustruct._html import table
 from clustruct._typing import Floats, Labels
-from clustruct.results.tables import shown_weight
+from clustruct.results.tables import shown_weight, table
 
 WIDE = 0.2  # relative gap above which a bound says little about a fit
 LITTLE = 0.99  # and above which it says almost nothing

@@ -5,17 +5,49 @@ import sys
 import textwrap
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._html import MOST_ROWS, number, table
-
+MOST_ROWS = 30
 MOST_MEMBERS = 20  # names of a group that a table shows
 _GAP = "  "
+_CELL = "padding:2px 10px;text-align:{}"  # without colours, so that it fits any theme
 
 Group = TypeVar("Group")
+
+
+def number(value: object) -> str:
+    """A float with four digits; anything else as text."""
+    if isinstance(value, bool) or not isinstance(value, float):
+        return str(value)
+    return f"{value:.4g}"
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table as HTML; of more than `MOST_ROWS` rows, those in the middle are left out."""
+    head = "".join(f'<th style="{_CELL.format("left")}">{escape(name)}</th>' for name in header)
+    lines = [_row(row) for row in rows]
+    if len(rows) > MOST_ROWS:
+        half = MOST_ROWS // 2
+        left_out = f'<tr><td colspan="{len(header)}"><i>{len(rows) - 2 * half} more</i></td></tr>'
+        lines = [*lines[:half], left_out, *lines[-half:]]
+    caption = f'<caption style="text-align:left"><b>{escape(title)}</b></caption>'
+    return (
+        f'<table style="border-collapse:collapse">{caption}'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _row(row: Sequence[object]) -> str:
+    cells = []
+    for value in row:
+        numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+        style = _CELL.format("right" if numeric else "left")
+        cells.append(f'<td style="{style}">{escape(number(value))}</td>')
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 class GroupTable(list[Group]):

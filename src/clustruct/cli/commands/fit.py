@@ -12,8 +12,7 @@ from clustruct.cli.messages import BadUsage, as_json
 from clustruct.cli.models import Settings
 from clustruct.cli.preparing.columns import written_as_text
 from clustruct.cli.preparing.factors import FactorOptions, factor_options
-from clustruct.cli.preparing.large import check_dask
-from clustruct.cli.preparing.opening import open_data
+from clustruct.cli.preparing.opening import check_dask, open_data
 from clustruct.cli.preparing.problems import Problem, Wanted, read_sparse_problem, understand
 from clustruct.cli.preparing.styles import check_date_form
 from clustruct.cli.preparing.targets import OffsetColumn

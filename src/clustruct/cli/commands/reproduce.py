@@ -7,9 +7,8 @@ from clustruct import __version__
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean
 from clustruct.experiments.catalogue import EXPERIMENTS
-from clustruct.experiments.progress import shown_progress
 from clustruct.experiments.reproduce import Reproduction, reproduce
-from clustruct.experiments.runner import RunSettings
+from clustruct.experiments.runner import RunSettings, shown_progress
 
 
 def run(args: argparse.Namespace, console: Console) -> None:

@@ -23,7 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from clustruct.cli.messages import in_percent
 from clustruct.cli.preparing.columns import KINDS, MOST_LEVELS, Column, rare_below
-from clustruct.cli.preparing.large import LargeColumns
+from clustruct.cli.preparing.opening import LargeColumns
 from clustruct.cli.preparing.styles import date_words
 from clustruct.cli.preparing.words import fit_words
 from clustruct.cli.reading.tables import pandas

@@ -17,7 +17,7 @@ from clustruct.cli.preparing.columns import (
     recognise,
 )
 from clustruct.cli.preparing.factors import FactorOptions, with_factors
-from clustruct.cli.preparing.large import LargeColumns, LargeFrame
+from clustruct.cli.preparing.opening import LargeColumns, LargeFrame
 from clustruct.cli.preparing.targets import OffsetColumn, Target, recognise_target, with_target
 from clustruct.cli.reading.streams import Source
 from clustruct.cli.reading.tables import pandas, read_sparse

@@ -17,7 +17,7 @@ from clustruct.cli.messages import BadUsage
 from clustruct.cli.models import Settings, choose_model
 from clustruct.cli.preparing.columns import Column
 from clustruct.cli.preparing.factors import Direction, find_directions
-from clustruct.cli.preparing.large import in_kept_pieces, in_pieces
+from clustruct.cli.preparing.opening import in_kept_pieces, in_pieces
 from clustruct.cli.preparing.preparation import (
     SCALES,
     blocks_of,
