@@ -16,7 +16,7 @@ Cells = tuple[tuple[str, ...], list[list[str]]]
 NOMINAL, NUMERIC = "nominal", "numeric"
 SUMS = ("exposure", "observed")
 SHOWN_LEVELS, SHOWN_GROUPS = 4, 8  # of a group, and of a factor
-LISTED = 1000  # levels of a group that are named in JSON
+LISTED = 1000  # levels or features of a group that are named in JSON
 
 
 def factor_values(estimator: Any, directions: Mapping[str, Direction]) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ from scipy import sparse
 from clustruct._typing import Floats
 from clustruct.cli.console import Console
 from clustruct.cli.factor_tables import (
+    LISTED,
+    Cells,
     factor_sentences,
     factor_table,
     factor_values,
@@ -26,7 +28,6 @@ from clustruct.results.searched import Edge, tried
 from clustruct.results.tables import plural
 
 SHOWN = 12  # features named in a row of a table
-LISTED = 1000  # features named in JSON
 MOST_CLASSES = 6  # with a column of their own
 MOST_ROWS = 40  # of a table of features without groups
 
@@ -302,9 +303,6 @@ def _number(value: float, largest: float) -> str:
 def _largest(values: Any) -> float:
     """The largest absolute value of numbers and lists of numbers."""
     return max((float(np.abs(value).max()) for value in values if np.size(value)), default=0.0)
-
-
-Cells = tuple[tuple[str, ...], list[list[str]]]
 
 
 def _feature_table(groups: list[dict[str, Any]], classes: list[str]) -> Cells:

@@ -46,9 +46,8 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
     known = NUMBER_LOSSES if kind == "regression" else CLASS_LOSSES
     if args.loss is not None and args.loss not in known:
         raise BadUsage(f"--loss {args.loss} is not for {kind}. Give {' or '.join(known)}.")
-    scale = args.scale or ("standard" if problem.base is None else "maxabs")
     if not args.json:
-        _print_problem(problem, scale, args.missing, console)
+        _print_problem(problem, console)
     for remark in problem.remarks:
         console.note(f"clustruct: {remark}")
     use = "tasks" if args.tasks else args.use
@@ -58,10 +57,10 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
 
-    trained = train(problem, settings, console, scratch, scale, args.missing, args.test_size)
+    trained = train(problem, settings, console, scratch, args.test_size)
     _write(args, problem, trained, console)
     if args.json:
-        console.say(as_json(_values(args, problem, scale, trained)))
+        console.say(as_json(_values(args, problem, trained)))
     else:
         _print_trained(args, trained, console)
 
@@ -115,15 +114,14 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     for name in args.decimal_comma:
         styles[name] = ","
         _claim(kinds, name, "number", "decimal-comma")
-    named = {name: getattr(args, name) for name in ("target", "weights", "tasks", "drop")}
+    same = ("target", "weights", "tasks", "drop", "missing", "scale")
     offset = args.exposure or args.offset
     return Wanted(
-        **named,
+        **{name: getattr(args, name) for name in same},
         kind=_kind(args),
         only=args.columns,
         kinds=kinds,
         styles=styles,
-        missing=args.missing,
         offset=offset and OffsetColumn(offset, bool(args.exposure), styles.get(offset, "")),
         factors=_factor_options(args, kinds),
     )
@@ -174,7 +172,7 @@ def _write(
             "base": problem.base,
             "styles": {name: style for name, style in styles.items() if style},  # not plain ones
         }
-        if (column := problem.offset_column) is not None:
+        if (column := problem.wanted.offset) is not None:
             notes["offset"] = asdict(column)
         save(trained.model, args.out, notes=notes)
     if args.report is not None:
@@ -194,9 +192,7 @@ def _write(
             )
 
 
-def _values(
-    args: argparse.Namespace, problem: Problem, scale: str, trained: "Trained"
-) -> dict[str, Any]:
+def _values(args: argparse.Namespace, problem: Problem, trained: "Trained") -> dict[str, Any]:
     """All that is printed, as plain values."""
     from clustruct.cli.preparing.preparation import how
     from clustruct.cli.summary import model_values, score_values
@@ -213,7 +209,7 @@ def _values(
         "target": {
             name: getattr(problem.target, name) for name in ("name", "kind", "reason", "question")
         },
-        "offset": None if problem.offset_column is None else asdict(problem.offset_column),
+        "offset": None if problem.wanted.offset is None else asdict(problem.wanted.offset),
         "columns": [
             {
                 "name": c.name,
@@ -222,7 +218,7 @@ def _values(
                 "distinct": c.n_distinct,
                 "reason": c.reason,
                 "style": c.style,
-                "prepared": how(c, scale, args.missing),
+                "prepared": how(c, problem.scale, args.missing),
             }
             for c in problem.columns
         ],
@@ -234,7 +230,7 @@ def _values(
     }
 
 
-def _print_problem(problem: Problem, scale: str, missing: str, console: Console) -> None:
+def _print_problem(problem: Problem, console: Console) -> None:
     """What was read, and how it was understood."""
     from clustruct.cli.preparing.preparation import SCALES, how
 
@@ -243,12 +239,13 @@ def _print_problem(problem: Problem, scale: str, missing: str, console: Console)
     rows += [f"{count} left out because {reason}" for reason, count in problem.left_out.items()]
     console.say(f"Read {problem.source} ({problem.format_name}): {', '.join(rows)}.")
     console.say(f"Target: {target.name}, {target.reason}: {target.kind}.")
-    if problem.offset_column is not None:
-        console.say(f"Offset: {problem.offset_column.in_words}.")
+    if problem.wanted.offset is not None:
+        console.say(f"Offset: {problem.wanted.offset.in_words}.")
     if problem.base is not None:
-        console.say(f"{problem.X.shape[1]} columns, each scaled: {SCALES[scale][-1]}.")
+        console.say(f"{problem.X.shape[1]} columns, each scaled: {SCALES[problem.scale][-1]}.")
         console.say()
         return
+    scale, missing = problem.scale, problem.wanted.missing
     table = [
         (c.name, c.kind, str(c.n_missing), c.example, how(c, scale, missing))
         for c in problem.columns[:MOST_COLUMNS]

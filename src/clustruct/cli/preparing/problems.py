@@ -40,6 +40,7 @@ class Wanted:
     tasks: str | None = None  # column of the tasks
     offset: OffsetColumn | None = None
     missing: str = "impute"  # "impute" or "refuse"
+    scale: str | None = None  # how numbers are scaled; None for the usual way
     factors: FactorOptions = field(default_factory=FactorOptions)
 
 
@@ -53,12 +54,17 @@ class Problem:
     target: Target
     columns: list[Column]  # all columns, with their kinds; empty for libsvm
     remarks: list[str]  # what was left out, and why
+    wanted: Wanted
     weights: NDArray[np.float64] | None = None  # of the rows
     tasks: NDArray[Any] | None = None  # task of each row
     base: int | None = None  # for libsvm, the number of the first column
     left_out: Mapping[str, int] = field(default_factory=dict)  # rows left out, by the reason
     offset: NDArray[np.float64] | None = None  # of the rows
-    offset_column: OffsetColumn | None = None
+
+    @property
+    def scale(self) -> str:
+        """How numbers are scaled."""
+        return self.wanted.scale or ("standard" if self.base is None else "maxabs")
 
     @property
     def used(self) -> list[Column]:
@@ -129,11 +135,11 @@ def understand(frame: Any, source: str, format_name: str, wanted: Wanted) -> Pro
         target,
         columns,
         remarks,
+        wanted,
         weights,
         tasks,
         left_out=left_out,
         offset=None if wanted.offset is None else wanted.offset.values(frame, source),
-        offset_column=wanted.offset,
     )
 
 
@@ -220,6 +226,5 @@ def read_sparse_problem(source: Source, wanted: Wanted) -> Problem:
     target = recognise_target(pandas().Series(table.y), "target", wanted.kind, name)
     X = table.X if target.kept is None else table.X[target.kept]
     remarks = [f"{name}, {remark}" for remark in _remarks(target, ())]
-    return Problem(
-        name, source.format_name, X, target, [], remarks, base=table.base, left_out=target.left_out
-    )
+    rest: dict[str, Any] = {"base": table.base, "left_out": target.left_out}
+    return Problem(name, source.format_name, X, target, [], remarks, wanted, **rest)

@@ -54,13 +54,7 @@ class Trained:
 
 
 def train(
-    problem: Problem,
-    settings: Settings,
-    console: Console,
-    scratch: Scratch,
-    scale: str,
-    missing: str,
-    test_size: float,
+    problem: Problem, settings: Settings, console: Console, scratch: Scratch, test_size: float
 ) -> Trained:
     """Hold rows out, prepare columns, fit the model and compare it with others.
 
@@ -70,9 +64,9 @@ def train(
     fitted, held = _split(problem, test_size, seed)
     with console.progress("preparing columns"):
         ready = (
-            _prepare_in_pieces(problem, fitted, scale, missing, seed, scratch)
+            _prepare_in_pieces(problem, fitted, seed, scratch)
             if problem.is_large
-            else _prepare(problem, fitted, scale, missing)
+            else _prepare(problem, fitted)
         )
     if scratch.bytes_on_disk:
         console.note(
@@ -158,26 +152,25 @@ class _Ready(NamedTuple):
     factors: Mapping[str, Column] = {}  # by their names in the matrix, which is a frame then
 
 
-def _prepare(problem: Problem, rows: Indices, scale: str, missing: str) -> _Ready:
+def _prepare(problem: Problem, rows: Indices) -> _Ready:
     """A table in memory: all rows are shown."""
-    data = _data(problem, rows)
+    data, how = _data(problem, rows), (problem.scale, problem.wanted.missing)
     if problem.base is None:
-        steps = fit_columns(data.X, problem.used, scale, missing, problem.source)
+        steps = fit_columns(data.X, problem.used, *how, problem.source)
         matrix, factors = steps.transform(data.X), factors_in(steps, problem.used)
         blocks = None if factors else blocks_of(steps)
         return _Ready(steps, _names(steps), blocks, matrix, data, matrix, factors)
     names = sparse_names(problem.base, data.X.shape[1])
-    _, scaler, _ = SCALES[scale]
+    _, scaler, _ = SCALES[problem.scale]
     steps = None if scaler is None else clone(scaler).fit(data.X)
     matrix = data.X if steps is None else steps.transform(data.X)
     return _Ready(steps, names, None, matrix, data, matrix)
 
 
-def _prepare_in_pieces(
-    problem: Problem, rows: Indices, scale: str, missing: str, seed: int, scratch: Scratch
-) -> _Ready:
+def _prepare_in_pieces(problem: Problem, rows: Indices, seed: int, scratch: Scratch) -> _Ready:
     """A table on disk: some rows are shown."""
-    steps = fit_columns_apart(problem.X, rows, problem.used, scale, missing)
+    how = (problem.scale, problem.wanted.missing)
+    steps = fit_columns_apart(problem.X, rows, problem.used, *how)
     names = _names(steps)
     matrix = (
         in_kept_pieces(problem.X, rows, steps, scratch)
