@@ -382,14 +382,12 @@ def _reproduce(commands: Any) -> None:
         metavar="EXPERIMENT",
         help="table1, table2, table3, table4, table5, convergence, phase or all (default: all)",
     )
-    for name, what in (
-        ("repetitions", "repetitions of each cell (default: as many as in the paper)"),
-        ("jobs", "processes (default: one for each core)"),
-    ):
-        parser.add_argument(f"--{name}", type=positive, metavar="N", help=what)
-    parser.add_argument(
-        "--quick", action="store_true", help="few repetitions and cells: a few minutes in all"
-    )
+    what = "repetitions of each cell (default: as many as in the paper)"
+    parser.add_argument("--repetitions", type=positive, metavar="N", help=what)
+    what = "few repetitions and cells: a few minutes in all"
+    parser.add_argument("--quick", action="store_true", help=what)
+    what = "processes (default: one for each core)"
+    parser.add_argument("--jobs", type=positive, metavar="N", help=what)
     _add_folder(
         parser,
         "clustruct-reproduction",

@@ -7,7 +7,7 @@ from clustruct._extras import missing_extra
 from clustruct.cli.application import load_model, read_some
 from clustruct.cli.console import Console
 from clustruct.cli.messages import as_json
-from clustruct.reporting.comparing.samples import MOST_ROWS
+from clustruct.reporting.comparing import samples
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
@@ -15,7 +15,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     check_report()
     with console.progress("reading"):
         saved = load_model(args.model)
-        rows = read_some(saved, args, console, MOST_ROWS)
+        rows = read_some(saved, args, console, samples.MOST_ROWS)
     if rows.y is None:
         raise ValueError(
             f"{rows.source} has no column {saved.target!r}, which the model predicts and the "

@@ -91,13 +91,13 @@ LOGISTIC = Link(
 SOFTMAX = Link("probability", "math.exp({} - max(scores))", "")
 
 
-def before_scaling(model: Any, slope: Floats, shift: Floats | float = 0.0) -> Any:
+def before_scaling(model: Any, slope: Floats, shift: Floats | None = None) -> Any:
     """A copy of a model of factors for numbers ``x`` that it was fitted to as ``slope x + shift``.
 
-    A weight ``w`` becomes ``slope w``, and ``shift w`` goes into the intercept.
+    A weight ``w`` becomes ``slope w``, and ``shift w`` goes into the intercept. No shift is 0.
     """
     changed, W, numeric = copy(model), np.array(model._weights), model.factors_.slices[-1]
-    changed._offset = model._offset + (np.reshape(shift, (-1, 1)) * W[numeric]).sum(axis=0)
+    changed._offset = model._offset + (0.0 if shift is None else shift @ W[numeric])
     W[numeric] *= slope[:, None]
     changed._weights = W
     changed._set_linear(W, changed._offset)
