@@ -1,7 +1,8 @@
 """The parser of the command line: commands, their options and their examples.
 
-It loads nothing that is heavy, so that help and complaints about usage are quick. `_command` names
-the function of `clustruct.cli.commands` that runs a command, which is loaded when it runs.
+It loads nothing that is heavy, so that help and complaints about usage are quick. The `name` of a
+command is its module in `clustruct.cli.commands`, which is loaded when it runs, and its `action` is
+the function there.
 """
 
 import argparse
@@ -358,7 +359,7 @@ def _data(commands: Any) -> None:
         ),
     ):
         action = actions.add_parser(name, help=what)
-        action.set_defaults(action=name)
+        action.set_defaults(action=f"run_{name}")
         if name == "show":
             rows = "to show (default: %(default)s)"
             action.add_argument("--rows", type=whole, default=5, help=rows)

@@ -10,7 +10,7 @@ from clustruct.cli.writing import write_table
 from clustruct.datasets._files import locate
 
 
-def list(args: argparse.Namespace, console: Console) -> None:
+def run_list(args: argparse.Namespace, console: Console) -> None:
     """Say which there are, and where they are."""
     names = ("name", "target", "what", "where")
     rows = [[getattr(entry, name) for name in names] for entry in CATALOGUE]
@@ -21,7 +21,7 @@ def list(args: argparse.Namespace, console: Console) -> None:
     console.say("`clustruct data show NAME --out FILE.csv` writes one of them as a table.")
 
 
-def fetch(args: argparse.Namespace, console: Console) -> None:
+def run_fetch(args: argparse.Namespace, console: Console) -> None:
     """Download the file of one, if it has any."""
     entry = find_entry(args.dataset)
     path = None
@@ -37,7 +37,7 @@ def fetch(args: argparse.Namespace, console: Console) -> None:
         console.say(path)
 
 
-def show(args: argparse.Namespace, console: Console) -> None:
+def run_show(args: argparse.Namespace, console: Console) -> None:
     """Show the first rows, or write all of them."""
     entry = find_entry(args.dataset)
     with console.progress("loading"):
@@ -48,7 +48,7 @@ def show(args: argparse.Namespace, console: Console) -> None:
         content = {
             "name": entry.name,
             "rows": len(frame),
-            "columns": [*frame.columns],
+            "columns": list(frame.columns),
             "target": entry.target,
             "head": json.loads(frame.head(args.rows).to_json(orient="records")),
             "out": args.out,
