@@ -6,22 +6,23 @@ import json
 from clustruct import __version__
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage, did_you_mean
-from clustruct.experiments.catalogue import EXPERIMENTS
+from clustruct.experiments import catalogue
 from clustruct.experiments.reproduce import Reproduction, reproduce
 from clustruct.experiments.runner import RunSettings, shown_progress
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Run what is asked for and not yet there, and say what came of it."""
+    known = catalogue.EXPERIMENTS
     every = not args.names or "all" in args.names
     for name in args.names:
-        if name not in EXPERIMENTS and name != "all":
-            hint = did_you_mean(name, [*EXPERIMENTS, "all"])
+        if name not in known and name != "all":
+            hint = did_you_mean(name, [*known, "all"])
             raise BadUsage(f"there is no experiment {name!r}. {hint}")
-    names = EXPERIMENTS if every else dict.fromkeys(args.names)
+    names = known if every else dict.fromkeys(args.names)
     settings = RunSettings(args.out, args.repetitions, args.quick, args.jobs)
     with shown_progress() as watch:
-        found = reproduce([EXPERIMENTS[name] for name in names], settings, watch)
+        found = reproduce([known[name] for name in names], settings, watch)
     if args.json:
         console.say(json.dumps({"version": __version__, **found.to_dict()}))
     else:
