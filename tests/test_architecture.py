@@ -22,7 +22,7 @@ FLOORS = (
     {"solvers"},
     {"estimators"},
     {"inspection", "persistence"},
-    {"explanation"},
+    {"explanation", "trust"},
     {"figures"},
     {"plot"},
     {"reporting", "experiments"},

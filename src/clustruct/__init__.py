@@ -44,17 +44,21 @@ if TYPE_CHECKING:
         FeatureGroups,
         FeaturePath,
         GateScore,
+        GroupInterval,
+        GroupIntervals,
         Iteration,
         Projection,
         Relativities,
         Relativity,
         SearchResult,
         Segmentation1D,
+        StabilityResult,
         Status,
         TaskGroup,
         TaskGroups,
         TaskSelection,
     )
+    from clustruct.trust.stability import stability
 
 __version__ = "0.1.0.dev0"
 
@@ -77,8 +81,10 @@ _HOMES = {
         "persistence.model_files": "save load",
         "reporting.build": "report",
         "results": "Certificate Clustering1D CountSelection ExpertGroup ExpertGroups FeatureGroup "
-        "FeatureGroups FeaturePath GateScore Iteration Projection Relativities Relativity "
-        "SearchResult Segmentation1D Status TaskGroup TaskGroups TaskSelection",
+        "FeatureGroups FeaturePath GateScore GroupInterval GroupIntervals Iteration Projection "
+        "Relativities Relativity SearchResult Segmentation1D StabilityResult Status TaskGroup "
+        "TaskGroups TaskSelection",
+        "trust.stability": "stability",
     }.items()
     for name in names.split()
 }
@@ -122,6 +128,10 @@ __all__ = [
     "TaskGroup",
     "TaskGroups",
     "TaskSelection",
+    "stability",
+    "StabilityResult",
+    "GroupInterval",
+    "GroupIntervals",
     "save",
     "load",
     "datasets",

@@ -1,10 +1,12 @@
 """The frozen dataclasses that functions and estimators return."""
 
 from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
+from clustruct.results.intervals import GroupInterval, GroupIntervals
 from clustruct.results.projections import Clustering1D, Projection, Segmentation1D
 from clustruct.results.relativities import Relativities, Relativity
 from clustruct.results.samples import CountSelection, ExpertGroup, ExpertGroups, GateScore
 from clustruct.results.solving import Certificate, Iteration, Status
+from clustruct.results.stability import StabilityResult
 from clustruct.results.tasks import TaskGroup, TaskGroups, TaskSelection
 
 __all__ = [
@@ -17,12 +19,15 @@ __all__ = [
     "FeatureGroups",
     "FeaturePath",
     "GateScore",
+    "GroupInterval",
+    "GroupIntervals",
     "Iteration",
     "Projection",
     "Relativities",
     "Relativity",
     "SearchResult",
     "Segmentation1D",
+    "StabilityResult",
     "Status",
     "TaskGroup",
     "TaskGroups",
