@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         FeatureGroups,
         FeaturePath,
         GateScore,
+        GroupDifference,
+        GroupDifferences,
         GroupInterval,
         GroupIntervals,
         Iteration,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
         TaskGroups,
         TaskSelection,
     )
+    from clustruct.trust.differences import compare_groups, compare_groups_1d
     from clustruct.trust.stability import stability
 
 __version__ = "0.1.0.dev0"
@@ -81,9 +84,10 @@ _HOMES = {
         "persistence.model_files": "save load",
         "reporting.build": "report",
         "results": "Certificate Clustering1D CountSelection ExpertGroup ExpertGroups FeatureGroup "
-        "FeatureGroups FeaturePath GateScore GroupInterval GroupIntervals Iteration Projection "
-        "Relativities Relativity SearchResult Segmentation1D StabilityResult Status TaskGroup "
-        "TaskGroups TaskSelection",
+        "FeatureGroups FeaturePath GateScore GroupDifference GroupDifferences GroupInterval "
+        "GroupIntervals Iteration Projection Relativities Relativity SearchResult Segmentation1D "
+        "StabilityResult Status TaskGroup TaskGroups TaskSelection",
+        "trust.differences": "compare_groups compare_groups_1d",
         "trust.stability": "stability",
     }.items()
     for name in names.split()
@@ -132,6 +136,10 @@ __all__ = [
     "StabilityResult",
     "GroupInterval",
     "GroupIntervals",
+    "compare_groups",
+    "compare_groups_1d",
+    "GroupDifference",
+    "GroupDifferences",
     "save",
     "load",
     "datasets",

@@ -1,5 +1,6 @@
 """The frozen dataclasses that functions and estimators return."""
 
+from clustruct.results.differences import GroupDifference, GroupDifferences
 from clustruct.results.features import FeatureGroup, FeatureGroups, FeaturePath, SearchResult
 from clustruct.results.intervals import GroupInterval, GroupIntervals
 from clustruct.results.projections import Clustering1D, Projection, Segmentation1D
@@ -19,6 +20,8 @@ __all__ = [
     "FeatureGroups",
     "FeaturePath",
     "GateScore",
+    "GroupDifference",
+    "GroupDifferences",
     "GroupInterval",
     "GroupIntervals",
     "Iteration",

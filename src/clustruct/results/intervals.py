@@ -24,7 +24,7 @@ class GroupInterval:
     Examples
     --------
     >>> import clustruct as cs
-    >>> cs.GroupInterval(0, '', 1.5, (1.2, 1.9), (1.3, 1.7)).value
+    >>> cs.GroupInterval(0, "", 1.5, (1.2, 1.9), (1.3, 1.7)).value
     1.5
     """
 
@@ -54,7 +54,7 @@ class GroupIntervals(GroupTable[GroupInterval]):
     Examples
     --------
     >>> import clustruct as cs
-    >>> print(cs.GroupIntervals([cs.GroupInterval(0, '', 1.5, (1.2, 1.9), (1.3, 1.7))]))
+    >>> print(cs.GroupIntervals([cs.GroupInterval(0, "", 1.5, (1.2, 1.9), (1.3, 1.7))]))
     1 group
     <BLANKLINE>
     group  value  with the grouping found anew  given the groups

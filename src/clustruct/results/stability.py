@@ -121,7 +121,9 @@ class StabilityResult:
         if self.names is None:
             share = items.size / self.firmness.size
             return [f"{100 * share:.0f} % of the samples change groups more often than that."]
-        shown = [f"{self.names[i]!r} in {100 * (1 - self.firmness[i]):.0f} %" for i in items[:NAMED]]
+        shown = [
+            f"{self.names[i]!r} in {100 * (1 - self.firmness[i]):.0f} %" for i in items[:NAMED]
+        ]
         more = items.size - len(shown)
         also = f"; {plural(more, THINGS[self.kind])} more waver" if more > 1 else ""
         also = "; one more wavers" if more == 1 else also

@@ -52,7 +52,9 @@ def agreement(reference: Labels, labels: Labels) -> Agreement:
         hits += table @ table.T - np.diag(sizes)
         pairs += np.outer(sizes, sizes) - np.diag(sizes)
     with np.errstate(invalid="ignore"):
-        return Agreement(np.where(present > 0, stays / np.maximum(present, 1.0), np.nan), matched, hits / pairs)
+        return Agreement(
+            np.where(present > 0, stays / np.maximum(present, 1.0), np.nan), matched, hits / pairs
+        )
 
 
 def _numbered(labels: Labels) -> tuple[Labels, int]:

@@ -60,10 +60,10 @@ def _one_hot(lists: Labels) -> csr_array:
     least = lists.min(initial=0)
     width = int(lists.max(initial=0)) - int(least) + 1
     there = lists != ABSENT
-    columns = (lists.astype(np.int32) - least) + width * np.arange(n_resamples, dtype=np.int32)
-    rows = np.broadcast_to(np.arange(n_items, dtype=np.int32)[:, None], lists.shape)[there]
-    ones = np.ones(rows.size)
-    return csr_array((ones, (rows, columns[there])), shape=(n_items, n_resamples * width))
+    columns = (lists - least + width * np.arange(n_resamples))[there].astype(np.int32)
+    bounds = np.append(0, np.cumsum(there.sum(axis=1))).astype(np.int32)
+    shape = n_items, n_resamples * width
+    return csr_array((np.ones(columns.size), columns, bounds), shape=shape)
 
 
 def score(lists: Labels, groups: Labels, weights: Labels) -> float:

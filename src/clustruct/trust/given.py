@@ -15,13 +15,30 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from clustruct._typing import Floats
 from clustruct.arrays import to_host
 from clustruct.design import as_design, load
 from clustruct.estimators import intake
 from clustruct.estimators.offsets import attach_offset
+from clustruct.estimators.search.engine import SearchFace
 from clustruct.objectives.linear import Response
+
+# Parameters of a model without groups, for inputs that are sums over groups.
+UNGROUPED = {
+    "n_clusters": None,
+    "n_nonzero": None,
+    "price": None,
+    "blocks": None,
+    "constraint": None,
+    "categorical_features": None,
+    "factors": None,
+    "alpha": 0.0,
+    "prove": False,
+    "init": "auto",
+    "verbose": 0,
+}
 
 
 class Sureness(NamedTuple):
@@ -40,11 +57,31 @@ def of_features(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Su
     alpha = getattr(estimator, "alpha_", estimator.alpha)
     alpha = 0.0 if isinstance(alpha, str) else float(alpha) * getattr(estimator, "relax_", 1.0)
     ridge = np.append(alpha * estimator.cluster_sizes_, 0.0)
-    found = _of_rows(estimator, inputs, y, weights, offset, values, ridge)
+    influences = _of_rows(estimator, inputs, y, weights, offset, values, ridge)
+    found = _sureness(values, influences)
     if (estimator.labels_ < 0).any():  # the group without weight comes first, and is zero
         none = np.zeros((1, values.shape[1]))
         found = Sureness(*(np.vstack([none, each]) for each in found))
     return found
+
+
+def told_by_others(
+    estimator: Any, X: Any, y: Any, weights: Any, offset: Any
+) -> tuple[Floats, Floats]:
+    """Values of the groups of a model as other samples tell them, and the influences of these.
+
+    Shapes: (Q, K), and (n, Q, K) for the samples of positive weight.
+    """
+    inputs = np.asarray(load(estimator.transform(X)), dtype=np.float64)
+    model = estimator._as_plain() if isinstance(estimator, SearchFace) else clone(estimator)
+    asked = model.get_params(deep=False)
+    model.set_params(**{name: value for name, value in UNGROUPED.items() if name in asked})
+    model.fit(inputs, y, weights, offset)
+    values = np.vstack([model._weights, model._offset])
+    ridge = np.zeros(values.shape[0])
+    influences = _of_rows(model, inputs, y, weights, offset, values, ridge)
+    shape = influences.shape[0], -1, values.shape[1]
+    return model._weights, influences.reshape(shape)[:, : inputs.shape[1]]
 
 
 def of_samples(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Sureness:
@@ -59,8 +96,8 @@ def of_samples(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Sur
         values = np.vstack([estimator._W[q], estimator._b[q]])
         ridge = np.append(np.full(inputs.shape[1], float(estimator.alpha)), 0.0)
         own = [None if each is None else np.asarray(load(each))[mine] for each in (weights, offset)]
-        sure = _of_rows(estimator, inputs, targets[mine], *own, values, ridge)
-        found.append([each.reshape(-1) for each in sure])
+        influences = _of_rows(estimator, inputs, targets[mine], *own, values, ridge)
+        found.append([each.reshape(-1) for each in _sureness(values, influences)])
     return Sureness(*map(np.stack, zip(*found, strict=True)))
 
 
@@ -73,34 +110,30 @@ def of_tasks(estimator: Any) -> Sureness:
     found = []
     for q, centroid in enumerate(centroids):
         mine = rows[estimator.labels_ == q]
-        away = (mine - mine.mean(axis=0)) / mine.shape[0]
-        found.append([centroid, *_summed(away, mine.shape[0], 1)])
+        m = mine.shape[0]
+        away = (mine - mine.mean(axis=0)) / m * (np.sqrt(m / (m - 1.0)) if m > 1 else np.nan)
+        found.append(_sureness(centroid, away))
     return Sureness(*map(np.stack, zip(*found, strict=True)))
 
 
 def _of_rows(
     estimator: Any, inputs: Floats, y: Any, weights: Any, offset: Any, values: Floats, ridge: Floats
-) -> Sureness:
-    """Of values and intercepts that are linear in some inputs, one row each."""
+) -> Floats:
+    """Influences of samples on values and intercepts that are linear in some inputs."""
     design = as_design(inputs)
     targets = design.attach(y, "y", lambda y, n: np.asarray(load(y)))
     samples = intake.weigh(design, targets, weights, attach_offset(design, offset))
     response = copy(estimator)._respond(samples)
-    inputs = np.column_stack([samples.design.matrix(), np.ones(samples.design.shape[0])])
-    kept = slice(None) if estimator.fit_intercept else slice(-1)
-    errors, bends = sureness(inputs[:, kept], response, inputs @ values, ridge[kept])
-    if not estimator.fit_intercept:
-        none = np.zeros((1, values.shape[1]))
-        errors, bends = np.vstack([errors, none]), np.vstack([bends, none])
-    return Sureness(values, errors, bends)
+    ones = np.full(samples.design.shape[0], float(estimator.fit_intercept))
+    inputs = np.column_stack([samples.design.matrix(), ones])
+    return influences_of(inputs, response, inputs @ values, ridge)
 
 
-def sureness(
-    inputs: Floats, response: Response, scores: Floats, ridge: Floats
-) -> tuple[Floats, Floats]:
-    """Standard errors and accelerations of the parameters of a linear model.
+def influences_of(inputs: Floats, response: Response, scores: Floats, ridge: Floats) -> Floats:
+    """How much each sample moves each parameter of a linear model, ``n x (p K)``.
 
-    Shapes: inputs (n, p), scores (n, K), ridge (p,).
+    Shapes: inputs (n, p), scores (n, K), ridge (p,). They are scaled so that the sum of their
+    squares is a variance without bias: ``n`` over ``n - p``.
     """
     (n, p), n_outputs = inputs.shape, scores.shape[1]
     loss, target, shares = response.loss, response.target, response.shares
@@ -114,17 +147,12 @@ def sureness(
         for other in range(n_outputs):
             J[:, other, :, k] = inputs.T @ ((shares * bends[:, other])[:, None] * inputs)
         J[:, k, :, k] += np.diag(ridge)
-    influences = -pulls @ np.linalg.pinv(J.reshape(p * n_outputs, -1), hermitian=True)
-    errors, bends = _summed(influences, n, p)
-    return errors.reshape(p, n_outputs), bends.reshape(p, n_outputs)
+    scale = np.sqrt(n / (n - p)) if n > p else np.nan
+    return -scale * pulls @ np.linalg.pinv(J.reshape(p * n_outputs, -1), hermitian=True)
 
 
-def _summed(influences: Floats, n: int, n_parameters: int) -> tuple[Floats, Floats]:
-    """Standard errors and accelerations by the influences of independent units.
-
-    The squares are scaled as those of a sample about its mean; NaN where nothing is left.
-    """
+def _sureness(values: Floats, influences: Floats) -> Sureness:
+    """Standard errors and accelerations by the influences of independent units."""
     squares, cubes = np.square(influences).sum(axis=0), (influences**3).sum(axis=0)
     bends = np.divide(cubes, 6.0 * squares**1.5, out=np.zeros_like(cubes), where=squares > 0.0)
-    scale = n / (n - n_parameters) if n > n_parameters else np.nan
-    return np.sqrt(scale * squares), bends
+    return Sureness(values, np.sqrt(squares).reshape(values.shape), bends.reshape(values.shape))

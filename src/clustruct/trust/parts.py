@@ -1,7 +1,5 @@
 """Which samples each refit has: halves without replacement, or bootstrap resamples."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +22,9 @@ def draw_parts(
     """
     rng = np.random.default_rng(seed)
     members = [
-        mine for mine in (np.flatnonzero((strata == s) & kept) for s in np.unique(strata)) if mine.size
+        mine
+        for mine in (np.flatnonzero((strata == s) & kept) for s in np.unique(strata))
+        if mine.size
     ]
     draw = _halves if scheme == SUBSAMPLE else _bootstrap
     parts: list[Counts] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from clustruct.design import load
 from clustruct.estimators.features.resamples import Rows, refitted
 from clustruct.estimators.search.engine import SearchFace
 from clustruct.inspection import final_estimator, kind_of, steps_before
+from clustruct.results.stability import ABSENT
 from clustruct.trust.given import Sureness, of_features, of_samples, of_tasks
 from clustruct.trust.parts import Counts
 
@@ -122,7 +124,7 @@ class Fitted:
             yield from self._in_turn(parts)
             return
         bounds = np.linspace(0, len(parts), n_workers + 1).astype(int)
-        shares = [parts[first:last] for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+        shares = [parts[first:last] for first, last in pairwise(bounds)]
         jobs = (delayed(_all_of)(self, mine) for mine in shares)
         for found in Parallel(n_jobs=n_workers)(jobs):
             yield from found
@@ -136,16 +138,28 @@ class Fitted:
                     yield Refit(solution.labels, point.W, point.intercept[None])
                 return
             for counts in parts:
-                yield self._cold(counts)
+                yield self._aligned(self.fitted_to(counts))
 
-    def _cold(self, counts: Counts) -> Refit:
-        """Fit an unfitted copy."""
-        weights = counts.astype(np.float64)
-        if self.sample_weight is not None:
-            weights *= self.sample_weight
+    def fitted_to(self, counts: Counts) -> Any:
+        """An unfitted copy of the model, fitted to a resample."""
         model = clone(self.estimator).set_params(verbose=0, callback=None)
-        model.fit(self.X, self.y, sample_weight=weights, **self.given)
-        return _groups_of(model, self.kind)
+        return model.fit(self.X, self.y, sample_weight=self.weighed(counts), **self.given)
+
+    def weighed(self, counts: Counts) -> Floats:
+        """Weights of the samples in a resample."""
+        weights = counts.astype(np.float64)
+        return weights if self.sample_weight is None else weights * self.sample_weight
+
+    def _aligned(self, model: Any) -> Refit:
+        """The groups of a refit, its levels in the order of this model's."""
+        found = _groups_of(model, self.kind)
+        if self.kind != "features" or self.estimator.factors_ is None:
+            return found
+        here = {name: k for k, name in enumerate(model.factors_.weight_names)}
+        at = np.array([here.get(name, -1) for name in self.estimator.factors_.weight_names])
+        labels = np.where(at < 0, ABSENT, found.labels[at])
+        weights = np.where(at[:, None] < 0, np.nan, found.weights[at])
+        return Refit(labels, weights, found.intercepts)
 
 
 def _all_of(fitted: Fitted, parts: Sequence[Counts]) -> list[Refit]:

@@ -140,9 +140,7 @@ def _weights(fitted: Fitted, refits: list[Refit]) -> Floats | None:
     return np.stack([refit.weights for refit in refits]) if fitted.kind == "features" else None
 
 
-def _values(
-    model: Any, fitted: Fitted, refits: list[Refit], found: Agreement
-) -> GroupValues:
+def _values(model: Any, fitted: Fitted, refits: list[Refit], found: Agreement) -> GroupValues:
     """Values of the groups in each resample, with standard errors given the groups."""
     reference = fitted.groups
     labels = np.unique(reference.labels)
