@@ -67,14 +67,14 @@ def test_truncation_against_all_partitions(seed):
 
 def test_tail_against_quadrature():
     bounds = np.array([[-np.inf, -2.5], [-1.0, -0.2], [0.5, 4.0], [6.0, np.inf]])
-    grid = np.linspace(-12, 12, 2_400_001)
+    grid = np.linspace(-12, 12, 240_001)
     inside = np.zeros(grid.size, dtype=bool)
     for low, high in bounds:
         inside |= (grid >= low) & (grid <= high)
     density = norm.pdf(grid) * inside
     for seen in (-0.7, 1.3, 6.5):
         expected = density[np.abs(grid) >= abs(seen)].sum() / density.sum()
-        assert tail(bounds, seen) == pytest.approx(expected, rel=1e-4)
+        assert tail(bounds, seen) == pytest.approx(expected, rel=1e-3)
 
 
 def test_tail_far_out_keeps_its_digits():
@@ -102,8 +102,8 @@ def p_values(n_problems, seed, spread=0.0):
 
 
 def test_p_values_are_uniform_where_nothing_differs(monkeypatch):
-    monkeypatch.setattr(selective, "STEPS", 6)  # fast, and still fine enough
-    found = p_values(100, 0)
+    monkeypatch.setattr(selective, "STEPS", 4)  # fast, and still fine enough
+    found = p_values(80, 0)
     assert kstest(found, "uniform").pvalue > 0.01
     # A plain test calls nearly all of these groups different.
     assert (found < 0.05).mean() < 0.12
@@ -115,8 +115,8 @@ def test_p_values_are_uniform_over_many_problems():
 
 
 def test_power_where_groups_are_apart(monkeypatch):
-    monkeypatch.setattr(selective, "STEPS", 6)
-    assert (p_values(30, 2, spread=8.0) < 0.05).mean() > 0.8
+    monkeypatch.setattr(selective, "STEPS", 4)
+    assert (p_values(20, 2, spread=8.0) < 0.05).mean() > 0.8
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ class GroupDifferences(GroupTable[GroupDifference]):
     1 pair of groups, selective inference
     <BLANKLINE>
     groups  difference  std. error  p-value  adjusted  members
-    ------------------------------------------------------------
-    0 | 1         -1.2         0.3    6e-05     6e-05  a, b | c
+    -----------------------------------------------------------
+     0 | 1        -1.2         0.3    6e-05     6e-05  a, b | c
     """
 
     def __init__(self, iterable: Sequence[GroupDifference] = (), method: str = "") -> None:

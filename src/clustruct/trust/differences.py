@@ -11,6 +11,7 @@ from scipy.special import chdtrc
 from sklearn.utils import check_array, check_random_state
 
 from clustruct._typing import Floats, Labels
+from clustruct.design import FactorDesign
 from clustruct.estimators.features.resamples import labels_of
 from clustruct.estimators.intake import validate, weigh
 from clustruct.estimators.search.engine import SearchFace
@@ -84,8 +85,8 @@ def compare_groups_1d(
     >>> import clustruct as cs
     >>> for test in cs.compare_groups_1d([0.0, 0.1, 1.0, 1.1, 1.2, 5.0], 3, std_error=0.3):
     ...     print(test.labels, round(test.difference, 2), f"{test.p_value:.2g}")
-    (0, 1) -1.05 0.032
-    (1, 2) -3.9 1.2e-22
+    (0, 1) -1.05 0.00035
+    (1, 2) -3.9 4.9e-29
     """
     values = check_array(x, ensure_2d=False, dtype=np.float64, input_name="x")
     errors = np.broadcast_to(np.asarray(std_error, dtype=np.float64), values.shape)
@@ -212,7 +213,7 @@ def _selective(
     for a, b in _pairs(groups[np.argsort(means)].tolist(), which):
         first, second = labels == a, labels == b
         contrast, p = selective_p_value(x, std_error, first, second, rule)
-        members = tuple(some_of(np.array(names)[mine]) for mine in (first, second))
+        members = some_of(np.array(names)[first]), some_of(np.array(names)[second])
         yield Pair((a, b), members, contrast.difference, contrast.std_error, p)
 
 
@@ -245,7 +246,7 @@ def _selective_levels(fitted: Fitted, which: str) -> Iterator[Pair]:
     left = 1.0 - float((sums[:, 2] / sums[:, 0]).sum())
     variance = float(shares @ away**2) / left
     errors = np.sqrt(variance * sums[:, 2]) / sums[:, 0]
-    one_each = type(levels)([np.arange(means.size)], [means.size], np.empty((means.size, 0)))
+    one_each = FactorDesign([np.arange(means.size)], [means.size], np.empty((means.size, 0)))
 
     def rule(z: Floats) -> Labels:
         return labels_of(model, one_each, z, sums[:, 0])
@@ -270,7 +271,7 @@ def _split(model: Any, fitted: Fitted, which: str, seed: int) -> Iterator[Pair]:
         if block < 0:
             continue
         for a, b in _pairs(mine.tolist(), which):  # labels are in the order of the values
-            members = tuple(some_of(names[found.labels_ == q]) for q in (a, b))
+            members = some_of(names[found.labels_ == a]), some_of(names[found.labels_ == b])
             moved = influences[:, a] - influences[:, b]
             yield Pair((a, b), members, *_wald(values[a] - values[b], moved))
 

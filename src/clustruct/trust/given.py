@@ -12,14 +12,14 @@ The sum of ``I_i I_i'`` is the covariance (the sandwich, right whatever the nois
 """
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
 
 from clustruct._typing import Floats
 from clustruct.arrays import to_host
-from clustruct.design import as_design, load
+from clustruct.design import LocalDesign, as_design, load
 from clustruct.estimators import intake
 from clustruct.estimators.offsets import attach_offset
 from clustruct.estimators.search.engine import SearchFace
@@ -73,7 +73,8 @@ def told_by_others(
     Shapes: (Q, K), and (n, Q, K) for the samples of positive weight.
     """
     inputs = np.asarray(load(estimator.transform(X)), dtype=np.float64)
-    model = estimator._as_plain() if isinstance(estimator, SearchFace) else clone(estimator)
+    searched = isinstance(estimator, SearchFace)
+    model: Any = cast(Any, estimator)._as_plain() if searched else clone(estimator)
     asked = model.get_params(deep=False)
     model.set_params(**{name: value for name, value in UNGROUPED.items() if name in asked})
     model.fit(inputs, y, weights, offset)
@@ -86,7 +87,7 @@ def told_by_others(
 
 def of_samples(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Sureness:
     """Of the weights and intercepts of experts, a row for each expert."""
-    design = intake.place_matrix(estimator, load(X))
+    design = cast(LocalDesign, intake.place_matrix(estimator, load(X)))
     labels, targets = np.asarray(load(estimator.labels_)), np.asarray(load(y))
     found = []
     for q in range(estimator.n_clusters_):
@@ -95,8 +96,10 @@ def of_samples(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Sur
         inputs = part.row_products(np.ones((mine.size, 1)))
         values = np.vstack([estimator._W[q], estimator._b[q]])
         ridge = np.append(np.full(inputs.shape[1], float(estimator.alpha)), 0.0)
-        own = [None if each is None else np.asarray(load(each))[mine] for each in (weights, offset)]
-        influences = _of_rows(estimator, inputs, targets[mine], *own, values, ridge)
+        shares, shift = (
+            None if each is None else np.asarray(load(each))[mine] for each in (weights, offset)
+        )
+        influences = _of_rows(estimator, inputs, targets[mine], shares, shift, values, ridge)
         found.append([each.reshape(-1) for each in _sureness(values, influences)])
     return Sureness(*map(np.stack, zip(*found, strict=True)))
 
@@ -125,7 +128,7 @@ def _of_rows(
     samples = intake.weigh(design, targets, weights, attach_offset(design, offset))
     response = copy(estimator)._respond(samples)
     ones = np.full(samples.design.shape[0], float(estimator.fit_intercept))
-    inputs = np.column_stack([samples.design.matrix(), ones])
+    inputs = np.column_stack([cast(LocalDesign, samples.design).matrix(), ones])
     return influences_of(inputs, response, inputs @ values, ridge)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 
 from clustruct._typing import Floats, Labels
 from clustruct.inspection import feature_names, outputs_of
@@ -81,8 +81,7 @@ def stability(
     """
     if scheme not in (SUBSAMPLE, BOOTSTRAP):
         raise ValueError(f"scheme={scheme!r} is not known. Choose 'subsample' or 'bootstrap'.")
-    if not (isinstance(n_resamples, Integral) and n_resamples >= 2):
-        raise ValueError(f"n_resamples={n_resamples!r} must be an integer of at least 2.")
+    n_resamples = check_scalar(n_resamples, "n_resamples", Integral, min_val=2)
     fitted = Fitted.of(model, X, y, tasks, sample_weight, offset)
     seed = int(check_random_state(random_state).randint(2**31))
     parts = draw_parts(scheme, int(n_resamples), fitted.strata, fitted.kept, seed)

