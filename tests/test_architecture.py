@@ -31,7 +31,7 @@ FLOORS = (
     {"solvers"},
     {"estimators"},
     {"inspection", "persistence"},
-    {"explanation"},
+    {"explanation", "trust"},
     {"figures"},
     {"plot"},
     {"reporting", "experiments"},

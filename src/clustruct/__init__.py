@@ -44,17 +44,24 @@ if TYPE_CHECKING:
         FeatureGroups,
         FeaturePath,
         GateScore,
+        GroupDifference,
+        GroupDifferences,
+        GroupInterval,
+        GroupIntervals,
         Iteration,
         Projection,
         Relativities,
         Relativity,
         SearchResult,
         Segmentation1D,
+        StabilityResult,
         Status,
         TaskGroup,
         TaskGroups,
         TaskSelection,
     )
+    from clustruct.trust.differences import compare_groups, compare_groups_1d
+    from clustruct.trust.stability import stability
 
 __version__ = "0.1.0.dev0"
 
@@ -77,8 +84,11 @@ _HOMES = {
         "persistence.model_files": "save load",
         "reporting.build": "report",
         "results": "Certificate Clustering1D CountSelection ExpertGroup ExpertGroups FeatureGroup "
-        "FeatureGroups FeaturePath GateScore Iteration Projection Relativities Relativity "
-        "SearchResult Segmentation1D Status TaskGroup TaskGroups TaskSelection",
+        "FeatureGroups FeaturePath GateScore GroupDifference GroupDifferences GroupInterval "
+        "GroupIntervals Iteration Projection Relativities Relativity SearchResult Segmentation1D "
+        "StabilityResult Status TaskGroup TaskGroups TaskSelection",
+        "trust.differences": "compare_groups compare_groups_1d",
+        "trust.stability": "stability",
     }.items()
     for name in names.split()
 }
@@ -122,6 +132,14 @@ __all__ = [
     "TaskGroup",
     "TaskGroups",
     "TaskSelection",
+    "stability",
+    "StabilityResult",
+    "GroupInterval",
+    "GroupIntervals",
+    "compare_groups",
+    "compare_groups_1d",
+    "GroupDifference",
+    "GroupDifferences",
     "save",
     "load",
     "datasets",

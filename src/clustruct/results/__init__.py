@@ -1,5 +1,6 @@
 """The frozen dataclasses that functions and estimators return."""
 
+from clustruct.results.differences import GroupDifference, GroupDifferences
 from clustruct.results.groups import (
     ExpertGroup,
     ExpertGroups,
@@ -9,6 +10,7 @@ from clustruct.results.groups import (
     TaskGroup,
     TaskGroups,
 )
+from clustruct.results.intervals import GroupInterval, GroupIntervals
 from clustruct.results.relativities import Relativities, Relativity
 from clustruct.results.scores import CountSelection, FeaturePath, SearchResult, TaskSelection
 from clustruct.results.solving import (
@@ -19,6 +21,7 @@ from clustruct.results.solving import (
     Segmentation1D,
     Status,
 )
+from clustruct.results.stability import StabilityResult
 
 __all__ = [
     "Certificate",
@@ -30,12 +33,17 @@ __all__ = [
     "FeatureGroups",
     "FeaturePath",
     "GateScore",
+    "GroupDifference",
+    "GroupDifferences",
+    "GroupInterval",
+    "GroupIntervals",
     "Iteration",
     "Projection",
     "Relativities",
     "Relativity",
     "SearchResult",
     "Segmentation1D",
+    "StabilityResult",
     "Status",
     "TaskGroup",
     "TaskGroups",

@@ -288,6 +288,16 @@ class PlacedSamples:
             return [SummedFold(fold, train, test) for fold, train, test in each]
         return [PlacedFold(fold, self, train) for fold, train, _ in each]
 
+    def objectives(self, model: Any, parts: Sequence[Counts]) -> Iterator[Objective]:
+        """The objectives of parts of the samples, for a model, one after the other."""
+        self.response = model._respond(self.all)
+        n_fitted = min(int(np.count_nonzero(counts)) for counts in parts)
+        if _sums_suffice(model, self.response, n_fitted, self.design.shape[1]):
+            yield from map(_objective_of_sums, _moments(self.design, self.response, parts))
+            return
+        for counts in parts:
+            yield choose_objective(self.design, self.respond(model, counts), 0.0)
+
     def weigh(self, counts: Counts) -> tuple[Rows, float]:
         """The shares of some rows, and their sum."""
         design = self.design
@@ -447,7 +457,7 @@ class FoldSums(NamedTuple):
         test = [fold.test for fold in folds]
         if _is_partition(folds):
             # What is fitted on is in the other folds: sums are joined, and nothing is subtracted.
-            found = _moments(design, response, test)
+            found = list(_moments(design, response, test))
             others = [found[:f] + found[f + 1 :] for f in range(len(found))]
             joined = [reduce(Moments.joined, mine) for mine in others]
             return cls(reduce(Moments.joined, found), joined, found)
@@ -467,13 +477,11 @@ def _is_partition(folds: Sequence[Fold]) -> bool:
     )
 
 
-def _moments(design: Design, response: Response, parts: Sequence[Counts]) -> list[Moments]:
-    """Sums over the rows of each part."""
+def _moments(design: Design, response: Response, parts: Sequence[Counts]) -> Iterator[Moments]:
+    """Sums over the rows of each part, made some at a time."""
     together = max(1, MOST_SUMS // (8 * design.shape[1] ** 2))
-    found: list[Moments] = []
     for first in range(0, len(parts), together):
         counts = np.stack(parts[first : first + together], axis=1)
-        found += moments_of_parts(
+        yield from moments_of_parts(
             design, response.target, response.shares, counts, centred=response.fit_intercept
         )
-    return found

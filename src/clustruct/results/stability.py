@@ -1,0 +1,239 @@
+"""What resampling says of the groups of a model."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clustruct._docs import documented_fields
+from clustruct._typing import Floats, Labels
+from clustruct.results.intervals import GroupIntervals, GroupValues
+from clustruct.results.tables import plural
+
+# Share of the resamples in which an item stays with its group, from which on it is firm.
+FIRM = 0.8
+# Most pairs of items whose co-membership is returned at once.
+MOST_PAIRS = 25_000_000
+# Wavering items that a sentence names.
+NAMED = 3
+
+# The label of an item that a resample does not have, such as a level without rows.
+ABSENT = -2
+
+THINGS = {"features": "feature", "samples": "sample", "tasks": "task"}
+
+
+@documented_fields
+@dataclass(frozen=True, eq=False)
+class StabilityResult:
+    """How often the groups of a model come again when samples are drawn anew.
+
+    See Also
+    --------
+    stability : The function that returns it.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(200, 12, 3, random_state=0)
+    >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
+    >>> found = cs.stability(model, problem.X, problem.y, n_resamples=20, random_state=0)
+    >>> print(found.in_words)
+    All 3 groups are firm: they come again in at least 80 % of 20 halves of the samples.
+    """
+
+    kind: Annotated[str, "What is grouped: ``'features'``, ``'samples'`` or ``'tasks'``."]
+    scheme: Annotated[str, "How samples were drawn: ``'subsample'`` or ``'bootstrap'``."]
+    names: Annotated[tuple[str, ...] | None, "Names of the features or tasks; None for samples."]
+    groups: Annotated[Labels, "Labels of the model's groups, -1 for features without weight."]
+    model_labels: Annotated[Labels, "The group of each item in the model."]
+    firmness: Annotated[
+        Floats, "Share of the resamples in which each item stays with its group, in [0, 1]."
+    ]
+    group_firmness: Annotated[Floats, "Mean firmness of the items of each group."]
+    cohesion: Annotated[
+        Floats, "Mean co-membership of two items of a group; NaN for a group of one."
+    ]
+    neighbour: Annotated[Labels, "The group with which each one is mixed up most; itself if none."]
+    mixing: Annotated[Floats, "Mean co-membership with the items of that group."]
+    n_clusters: Annotated[Labels, "Number of groups in each resample."]
+    consensus_labels: Annotated[Labels, "The groups that the resamples agree on, from 0."]
+    consensus_scores: Annotated[
+        dict[int, float], "Calibration score of each number of groups of a consensus."
+    ]
+    labels: Annotated[
+        Labels | None,
+        "Labels of all items in each resample, -2 for levels that it lacks; None in model files.",
+    ] = None
+    values: Annotated[
+        GroupValues | None, "Values of the groups in each resample, of the bootstrap."
+    ] = None
+    weights: Annotated[
+        Floats | None,
+        "Weights of all features in each resample of the bootstrap, shape (n_resamples, "
+        "n_features, n_outputs).",
+    ] = None
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of resamples."""
+        return int(self.n_clusters.size)
+
+    @property
+    def firm(self) -> NDArray[np.bool_]:
+        """Whether each group is firm: its items stay with it in 80 % of the resamples."""
+        return self.group_firmness >= FIRM
+
+    @property
+    def in_words(self) -> str:
+        """The verdict in a sentence or two."""
+        drawn = {"subsample": "halves of the samples", "bootstrap": "bootstrap resamples"}
+        n_firm, n_groups = int(self.firm.sum()), self.groups.size
+        often = f"in at least {100 * FIRM:.0f} % of {self.n_resamples} {drawn[self.scheme]}"
+        if n_groups == 1:
+            return "There is one group, and nothing to tell apart."
+        if n_firm == n_groups:
+            verdict = f"All {n_groups} groups are firm: they come again {often}."
+        elif n_firm:
+            are = "is" if n_firm == 1 else "are"
+            verdict = f"{n_firm} of {n_groups} groups {are} firm: they come again {often}."
+        else:
+            verdict = f"None of {n_groups} groups is firm: none comes again {often}."
+        return " ".join([verdict, *self._wavering()])
+
+    def wavering(self) -> Labels:
+        """Items that are not firm, those that change groups most often first.
+
+        Returns
+        -------
+        ndarray of int
+            Their numbers.
+        """
+        order = np.argsort(self.firmness, kind="stable")
+        return order[self.firmness[order] < FIRM]
+
+    def _wavering(self) -> list[str]:
+        """A sentence about items that change sides, if there are any."""
+        items = self.wavering()
+        if not items.size:
+            return []
+        if self.names is None:
+            share = items.size / self.firmness.size
+            return [f"{100 * share:.0f} % of the samples change groups more often than that."]
+        shown = [
+            f"{self.names[i]!r} in {100 * (1 - self.firmness[i]):.0f} %" for i in items[:NAMED]
+        ]
+        more = items.size - len(shown)
+        also = f"; {plural(more, THINGS[self.kind])} more waver" if more > 1 else ""
+        also = "; one more wavers" if more == 1 else also
+        return [f"Some change sides: {', '.join(shown)} of the resamples{also}."]
+
+    def co_membership(self, i: int | None = None, j: int | None = None) -> float | Floats:
+        """How often two items are in one group.
+
+        Parameters
+        ----------
+        i, j : int, default=None
+            Numbers of the items. With `i` alone, its co-membership with all items; with neither,
+            the matrix of all pairs.
+
+        Returns
+        -------
+        float or ndarray of float
+            Share of the resamples that have both items.
+        """
+        if self.labels is None:
+            raise ValueError(
+                "The labels of the resamples are not kept in model files. Run "
+                "clustruct.stability again for co-membership."
+            )
+        labels, there = self.labels, self.labels != ABSENT
+        if i is None:
+            m = labels.shape[1]
+            if m * m > MOST_PAIRS:
+                raise ValueError(
+                    f"The co-membership of all pairs of {m:,} items is a matrix of {m:,} x {m:,}. "
+                    "Ask for single items, or compare `labels` of the items of interest."
+                )
+            together, both = np.zeros((m, m)), np.zeros((m, m))
+            for mine, here in zip(labels, there, strict=True):
+                pair = here[:, None] & here
+                together += (mine[:, None] == mine) & pair
+                both += pair
+        else:
+            pair = there[:, [i]] & there
+            together = ((labels[:, [i]] == labels) & pair).sum(axis=0)
+            both = pair.sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            shares = together / both
+        return shares if j is None else float(shares[j] if i is not None else shares[:, j])
+
+    def intervals(
+        self, level: float = 0.9, method: Literal["bca", "percentile"] = "bca"
+    ) -> GroupIntervals:
+        """Intervals for the values of groups: with the uncertainty of the grouping, and given it.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Nominal coverage.
+        method : {"bca", "percentile"}, default="bca"
+            Bootstrap intervals: corrected for bias and skewness, or plain quantiles.
+
+        Returns
+        -------
+        GroupIntervals
+            A list of `GroupInterval`, one for each value of each group.
+        """
+        if method not in ("bca", "percentile"):
+            raise ValueError(f"method={method!r} is not known. Choose 'bca' or 'percentile'.")
+        if self.values is None:
+            raise self._no_bootstrap()
+        return GroupIntervals(self.values.intervals(_level(level), bca=method == "bca"))
+
+    def weight_intervals(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Percentile intervals for the weight of each feature, or the effect of each level.
+
+        They carry the uncertainty of the grouping: a feature that changes sides has a wide one.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Nominal coverage.
+
+        Returns
+        -------
+        tuple of two ndarrays of shape (n_features, n_outputs)
+            Lower and upper ends.
+        """
+        if self.weights is None:
+            raise self._no_bootstrap()
+        tail = 0.5 - 0.5 * _level(level)
+        low, high = np.nanquantile(self.weights, [tail, 1.0 - tail], axis=0)
+        return low, high
+
+    def _no_bootstrap(self) -> ValueError:
+        if self.kind != "features" and self.scheme == "bootstrap":
+            return ValueError(f"A model of {self.kind} has no weights of its own for each feature.")
+        return ValueError(
+            f"Intervals need bootstrap resamples, and these are of scheme={self.scheme!r}. "
+            "Run clustruct.stability with scheme='bootstrap'."
+        )
+
+    def summary(self) -> "StabilityResult":
+        """The same without the labels of single resamples, for model files.
+
+        Returns
+        -------
+        StabilityResult
+            A copy.
+        """
+        return replace(self, labels=None, weights=None)
+
+
+def _level(level: float) -> float:
+    """A nominal coverage that is one."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level={level} must be between 0 and 1, such as 0.9.")
+    return float(level)

@@ -1,0 +1,1 @@
+"""How far groups can be trusted: do they come again, how sure are their values, do they differ."""

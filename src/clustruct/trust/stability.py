@@ -1,0 +1,178 @@
+"""Would the groups come again: a model is refitted to resamples of its samples."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state, check_scalar
+
+from clustruct._typing import Floats, Labels
+from clustruct.inspection import feature_names, outputs_of
+from clustruct.results.intervals import GroupValues
+from clustruct.results.stability import StabilityResult
+from clustruct.trust.agreement import Agreement, agreement
+from clustruct.trust.consensus import consensus
+from clustruct.trust.parts import BOOTSTRAP, SUBSAMPLE, draw_parts
+from clustruct.trust.refits import Fitted, Refit
+
+# Numbers of groups that a consensus may have beyond those of the resamples.
+FEWER = 1
+
+
+def stability(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    tasks: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    n_resamples: int = 100,
+    scheme: str = SUBSAMPLE,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> StabilityResult:
+    """Refit a model to resamples of its samples, and compare the groups.
+
+    Resamples are weights of the samples: ``X`` is neither copied nor moved. Classes and tasks are
+    resampled one by one, so that none is lost. A plain model of features is refitted from its own
+    weights and from those without groups, and the better fit counts. A search (an estimator whose
+    name ends in ``CV``) chooses anew on each resample. The steps of a pipeline before the model
+    stay as they were fitted.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted model, or a pipeline or search of scikit-learn that ends in one.
+    X : array-like of shape (n_samples, n_features)
+        The samples that it was fitted to.
+    y : array-like
+        Their targets.
+    tasks : array-like of shape (n_samples,), default=None
+        The task of each sample, as in `fit`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples, as in `fit`.
+    offset : array-like of shape (n_samples,), default=None
+        Numbers that are added to the scores, as in `fit`.
+    n_resamples : int, default=100
+        Number of resamples.
+    scheme : {"subsample", "bootstrap"}, default="subsample"
+        Complementary halves of the samples, or as many samples drawn with replacement. Halves are
+        the harder test; intervals need the bootstrap.
+    n_jobs : int, default=None
+        Number of parallel jobs, as in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the resamples.
+
+    Returns
+    -------
+    StabilityResult
+        How firm each group is, and each feature, sample or task in it.
+
+    Examples
+    --------
+    >>> import clustruct as cs
+    >>> problem = cs.datasets.make_clustered_features(200, 12, 3, random_state=0)
+    >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
+    >>> found = cs.stability(model, problem.X, problem.y, n_resamples=20, random_state=0)
+    >>> found.group_firmness.round(2)
+    array([1., 1., 1.])
+    """
+    if scheme not in (SUBSAMPLE, BOOTSTRAP):
+        raise ValueError(f"scheme={scheme!r} is not known. Choose 'subsample' or 'bootstrap'.")
+    n_resamples = check_scalar(n_resamples, "n_resamples", Integral, min_val=2)
+    fitted = Fitted.of(model, X, y, tasks, sample_weight, offset)
+    seed = int(check_random_state(random_state).randint(2**31))
+    parts = draw_parts(scheme, int(n_resamples), fitted.strata, fitted.kept, seed)
+    reference = fitted.groups
+    refits = list(fitted.refits(parts, n_jobs))
+    labels = np.stack([refit.labels for refit in refits])
+    labels = labels.astype(np.min_scalar_type(-max(3, int(labels.max()) + 1)))
+    found = agreement(reference.labels, labels)
+    sizes = np.array([np.unique(mine[mine >= 0]).size for mine in labels])
+    counts = range(max(2, int(sizes.min()) - FEWER), int(sizes.max()) + 1)
+    agreed = consensus(labels, counts, seed)
+    neighbour, mixing = _neighbours(found)
+    groups: Labels = np.unique(reference.labels)
+    return StabilityResult(
+        kind=fitted.kind,
+        scheme=scheme,
+        names=_names(model, fitted),
+        groups=groups,
+        model_labels=reference.labels,
+        firmness=found.firmness,
+        group_firmness=np.array(
+            [np.nanmean(found.firmness[reference.labels == label]) for label in groups]
+        ),
+        cohesion=np.diag(found.together).copy(),
+        neighbour=groups[neighbour],
+        mixing=mixing,
+        n_clusters=sizes,
+        consensus_labels=agreed.labels,
+        consensus_scores=agreed.scores,
+        labels=labels,
+        values=_values(model, fitted, refits, found) if scheme == BOOTSTRAP else None,
+        weights=_weights(fitted, refits) if scheme == BOOTSTRAP else None,
+    )
+
+
+def _neighbours(found: Agreement) -> tuple[Labels, Floats]:
+    """The group with which each one is mixed up most, and how much."""
+    others = found.together.copy()
+    np.fill_diagonal(others, -1.0)
+    neighbour = others.argmax(axis=1)
+    mixing = others[np.arange(neighbour.size), neighbour]
+    own = np.arange(neighbour.size)
+    return np.where(mixing > 0.0, neighbour, own), np.maximum(mixing, 0.0)
+
+
+def _names(model: Any, fitted: Fitted) -> tuple[str, ...] | None:
+    """Names of what is grouped; samples have none."""
+    if fitted.kind == "features":
+        return tuple(map(str, feature_names(model)))
+    return tuple(map(str, fitted.estimator.tasks_)) if fitted.kind == "tasks" else None
+
+
+def _weights(fitted: Fitted, refits: list[Refit]) -> Floats | None:
+    """Weights of the features in each resample."""
+    return np.stack([refit.weights for refit in refits]) if fitted.kind == "features" else None
+
+
+def _values(model: Any, fitted: Fitted, refits: list[Refit], found: Agreement) -> GroupValues:
+    """Values of the groups in each resample, with standard errors given the groups."""
+    reference = fitted.groups
+    labels = np.unique(reference.labels)
+    rows: tuple[int | str, ...] = tuple(labels.tolist())
+    if fitted.kind == "features":
+        # The mean weight of a group's features, wherever these are in a resample.
+        members = [reference.labels == label for label in labels]
+        resampled = np.stack(
+            [[refit.weights[mine].mean(axis=0) for mine in members] for refit in refits]
+        )
+        bases = np.stack([refit.intercepts for refit in refits])
+        resampled = np.concatenate([resampled, bases], axis=1)
+        rows = (*rows, "intercept")
+    else:
+        resampled = np.stack(
+            [_matched(refit, mine) for refit, mine in zip(refits, found.matched, strict=True)]
+        )
+    return GroupValues(rows, _columns(model, fitted), resampled, *fitted.sureness)
+
+
+def _matched(refit: Refit, labels: Labels) -> Floats:
+    """Weights and intercepts of the groups of a resample, NaN for those that have no match."""
+    rows = np.vstack([refit.rows, np.full(refit.rows.shape[1], np.nan)])
+    return rows[np.where(labels < 0, -1, labels)]
+
+
+def _columns(model: Any, fitted: Fitted) -> tuple[str, ...]:
+    """What the values of a group are for: outputs, or features and the intercept."""
+    outputs = outputs_of(model).names
+    if fitted.kind == "features":
+        return outputs
+    names = tuple(map(str, feature_names(model)))
+    if fitted.kind == "tasks" or len(outputs) == 1:
+        return (*names, "intercept")
+    each = [*names, "intercept"]
+    return tuple(f"{name}, {output}" for name in each for output in outputs)

@@ -1,0 +1,170 @@
+"""Stability: firm where groups are apart, not where there are none, for all kinds of models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import clustruct as cs
+from clustruct.results.stability import ABSENT
+from clustruct.trust.parts import draw_parts
+from clustruct.trust.refits import Fitted
+
+N = 120
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).standard_normal((N, 9))
+
+
+def target(X, gap, seed=1):
+    """Three groups of three features, with weights a gap apart."""
+    rng = np.random.default_rng(seed)
+    return X @ (gap * np.repeat([-1.0, 0.0, 1.0], 3)) + rng.standard_normal(N)
+
+
+def problem(kind, gap, X):
+    """An unfitted model of each kind, its targets and what else `fit` takes."""
+    rng = np.random.default_rng(2)
+    if kind == "features":
+        return cs.FeatureClusterRegressor(3), target(X, gap), {}
+    if kind == "classes":
+        return cs.FeatureClusterClassifier(2), X[:, :4].sum(axis=1) * gap + target(X, 0.0) > 0, {}
+    if kind == "search":
+        return cs.FeatureClusterRegressorCV((2, 3), alphas=1e-3, cv=3), target(X, gap), {}
+    if kind == "pipeline":
+        return make_pipeline(StandardScaler(), cs.FeatureClusterRegressor(3)), target(X, gap), {}
+    if kind == "samples":
+        side = rng.integers(2, size=N)
+        y = 5 * gap * np.where(side, X[:, 0], -X[:, 0] - 2) + 0.3 * rng.standard_normal(N)
+        return cs.SampleClusterRegressor(2, random_state=0), y, {}
+    tasks = np.arange(N) % 8
+    y = gap * np.where(tasks < 4, X[:, 0], -X[:, 0]) + 0.5 * rng.standard_normal(N)
+    return cs.TaskClusterRegressor(2, random_state=0), y, {"tasks": tasks}
+
+
+KINDS = ["features", "classes", "search", "pipeline", "samples", "tasks"]
+
+
+@pytest.fixture(scope="module")
+def results(X):
+    found = {}
+    for kind in KINDS:
+        model, y, given = problem(kind, 1.0, X)
+        model.fit(X, y, **given)
+        found[kind] = cs.stability(model, X, y, **given, n_resamples=8, random_state=0)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_that_are_apart_are_firm(results, kind):
+    found = results[kind]
+    assert found.firm.all()
+    assert found.in_words.startswith(f"All {found.groups.size} groups are firm")
+    assert found.labels.shape == (8, found.model_labels.size)
+    consensus = found.consensus_labels[:, None] == found.consensus_labels
+    same = found.model_labels[:, None] == found.model_labels
+    assert (consensus == same).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", ["features", "tasks", "classes"])
+def test_groups_of_nothing_are_not_firm(X, kind):
+    model, y, given = problem(kind, 0.02, X)
+    y = np.random.default_rng(3).permutation(y)
+    model.fit(X, y, **given)
+    found = cs.stability(model, X, y, **given, n_resamples=8, random_state=0)
+    assert not found.firm.all()
+    assert found.wavering().size > 0
+    assert "change sides" in found.in_words
+
+
+def test_the_result_does_not_depend_on_the_number_of_jobs(X):
+    model, y, _ = problem("features", 0.1, X)
+    model.fit(X, y)
+    one, two = (cs.stability(model, X, y, n_resamples=6, random_state=0, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.labels, two.labels)
+
+
+def test_weights_and_repeated_rows_are_the_same_resample(X):
+    """A refit by counts is the fit to rows that are repeated as often."""
+    y = target(X, 0.3)
+    model = cs.FeatureClusterRegressor(3).fit(X, y)
+    parts = draw_parts("bootstrap", 3, np.zeros(N, dtype=int), np.ones(N, dtype=bool), 0)
+    fitted = Fitted.of(model, X, y, None, None, None)
+    for counts, refit in zip(parts, fitted.refits(parts, None), strict=True):
+        rows = np.repeat(np.arange(N), counts)
+        alone = clone(model).fit(X[rows], y[rows])
+        np.testing.assert_array_equal(refit.labels, alone.labels_)
+        np.testing.assert_allclose(refit.weights[:, 0], alone.coef_, atol=1e-6)
+
+
+def test_refits_are_not_drawn_to_the_groups_of_the_model(X):
+    """From wrong groups, refits find the right ones."""
+    y = target(X, 1.0)
+    model = cs.FeatureClusterRegressor(3).fit(X, y)
+    wrong = np.random.default_rng(0).permutation(model.labels_)
+    model._weights = model.cluster_values_[wrong][:, None]
+    parts = draw_parts("subsample", 4, np.zeros(N, dtype=int), np.ones(N, dtype=bool), 0)
+    for refit in Fitted.of(model, X, y, None, None, None).refits(parts, None):
+        np.testing.assert_array_equal(refit.labels, model.labels_)
+
+
+def test_levels_that_a_resample_lacks_are_absent():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"c": rng.choice(list("abcd"), 80)})
+    frame.loc[:1, "c"] = "rare"
+    y = frame["c"].map({"a": 0.0, "b": 0.0, "c": 2.0, "d": 2.0, "rare": 5.0}).to_numpy()
+    y = y + 0.1 * rng.standard_normal(80)
+    parts = draw_parts("bootstrap", 20, np.zeros(80, dtype=int), np.ones(80, dtype=bool), 3)
+    missing = [not counts[:2].any() for counts in parts]
+    assert 0 < sum(missing) < 20
+    search = cs.FeatureClusterRegressorCV(prices=0.1, alphas=1e-3, cv=2)
+    for model in (cs.FeatureClusterRegressor(3), search):
+        fitted = Fitted.of(model.fit(frame, y), frame, y, None, None, None)
+        labels = np.stack([refit.labels for refit in fitted.refits(parts, None)])
+        np.testing.assert_array_equal(labels[:, -1] == ABSENT, missing)
+        assert (labels[:, :-1] != ABSENT).all()
+
+
+def test_co_membership_by_definition(results):
+    found = results["features"]
+    whole = found.co_membership()
+    for i, j in [(0, 1), (0, 4), (3, 8)]:
+        expected = np.mean(found.labels[:, i] == found.labels[:, j])
+        assert found.co_membership(i, j) == whole[i, j] == found.co_membership(i)[j] == expected
+
+
+def test_a_search_tells_the_spread_of_its_numbers(results):
+    assert set(results["search"].n_clusters) <= {2, 3}
+
+
+def test_a_summary_has_no_labels(results):
+    short = results["features"].summary()
+    np.testing.assert_array_equal(short.firmness, results["features"].firmness)
+    with pytest.raises(ValueError, match="not kept in model files"):
+        short.co_membership(0, 1)
+
+
+def test_a_grid_search_of_scikit_learn(X):
+    y = target(X, 1.0)
+    search = GridSearchCV(cs.FeatureClusterRegressor(), {"n_clusters": [2, 3]}, cv=3).fit(X, y)
+    assert cs.stability(search, X, y, n_resamples=4, random_state=0).firm.all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scheme": "jackknife"}, "scheme='jackknife'"),
+        ({"n_resamples": 1}, "n_resamples == 1"),
+        ({"tasks": np.zeros(N)}, "groups features"),
+    ],
+)
+def test_bad_arguments_are_named(X, arguments, message):
+    y = target(X, 1.0)
+    model = cs.FeatureClusterRegressor(3).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        cs.stability(model, X, y, **arguments)
