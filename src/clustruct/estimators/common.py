@@ -18,7 +18,7 @@ from clustruct.design import load
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.search.rules import RULES
 from clustruct.losses import NUMBER_LOSSES, Loss, kind_of
-from clustruct.results import Certificate, Iteration, Status
+from clustruct.results import Certificate, Iteration, StabilityResult, Status
 from clustruct.solvers.driver import Budget, Callback
 
 Model = TypeVar("Model", bound=type)
@@ -86,6 +86,7 @@ class ClusterModel(BaseEstimator):
     callback: Callback | None = None
 
     has_offset_ = False  # of model files from before there were offsets
+    stability_: ClassVar[StabilityResult | None] = None  # what `clustruct.stability` has found
     _quiet = 0  # the level of `verbose` up to which iterations are not printed
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -128,9 +129,14 @@ class ClusterModel(BaseEstimator):
 
     def _set_outcome(self, outcome: Any) -> None:
         """Set the attributes that tell how a fit ended, and print them if asked to."""
+        vars(self).pop("stability_", None)  # it was about other groups
         self.certificate_, self.status_ = outcome.certificate, outcome.status
         self.n_iter_, self.trace_ = outcome.status.n_iter, outcome.trace
         conclude(self.verbose, self.status_, self.certificate_)
+
+    def _firmness(self, label: int) -> float | None:
+        """How firm a group is, if that is known."""
+        return None if self.stability_ is None else self.stability_.firmness_of(label)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -37,11 +37,12 @@ _OWN = {
             "GammaLoss HuberLoss LogisticLoss MultinomialLoss PoissonLoss QuantileLoss "
             "SquaredLoss TweedieLoss"
         ),
+        "results.intervals": "GroupValues",
         "results.scores": "Price",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
-            "GateScore Iteration Projection Relativity SearchResult Segmentation1D Status "
-            "TaskGroup TaskSelection"
+            "GateScore Iteration Projection Relativity SearchResult Segmentation1D "
+            "StabilityResult Status TaskGroup TaskSelection"
         ),
     }.items()
     for name in names.split()

@@ -45,6 +45,12 @@ class FeatureGroup:
     weight: Annotated[float | Floats, "The weight of its features; one for each output."]
     size: Annotated[int, "Number of features."]
     features: Annotated[tuple[str, ...], "Names of the features."]
+    firmness: Annotated[
+        float | None, "Share of resamples in which its members stay, once `stability` was run."
+    ] = None
+    interval: Annotated[
+        tuple[float, float] | None, "Where its weight is, with the grouping found anew."
+    ] = None
 
     def _repr_html_(self) -> str:
         return FeatureGroups([self])._repr_html_()
@@ -93,10 +99,13 @@ class FeatureGroups(ClassTable[FeatureGroup]):
                 return [largest(np.atleast_1d(group.weight), self.classes, MOST_LARGEST)]
             return [shown_weight(group.weight)]
 
+        firm = any(group.firmness is not None for group in self)
+        sure = any(group.interval is not None for group in self)
         rows: list[Sequence[object]] = [
             (
                 group.label if group.label >= 0 else "zero",
                 *shown(group),
+                *_trusted(group, firm, sure),
                 group.size,
                 some_of(group.features),
             )
@@ -104,7 +113,18 @@ class FeatureGroups(ClassTable[FeatureGroup]):
         ]
         size = plural(sum(group.size for group in self), "feature")
         title = f"{size} in {plural(len(self), 'group')}{classes_note(self.classes, n_outputs)}"
-        return title, ("group", *weights, "size", "features"), rows
+        trust = [*["90 % interval"] * sure, *["firmness"] * firm]
+        return title, ("group", *weights, *trust, "size", "features"), rows
+
+
+def _trusted(group: FeatureGroup, firm: bool, sure: bool) -> list[object]:
+    """The cells of a group that tell how far it can be trusted, where any group has them."""
+    cells: list[object] = []
+    if sure:
+        cells.append("" if group.interval is None else "{:.4g} to {:.4g}".format(*group.interval))
+    if firm:
+        cells.append("" if group.firmness is None else group.firmness)
+    return cells
 
 
 @documented_fields
@@ -127,6 +147,9 @@ class ExpertGroup:
     intercept: Annotated[float | Floats, "Its intercept; one for each output."]
     coef: Annotated[Floats, "Its weights, of shape (n_features,) or (n_outputs, n_features)."]
     features: Annotated[tuple[str, ...], "Names of the features."]
+    firmness: Annotated[
+        float | None, "Share of resamples in which its members stay, once `stability` was run."
+    ] = None
 
     def _repr_html_(self) -> str:
         return ExpertGroups([self])._repr_html_()
@@ -164,11 +187,20 @@ class ExpertGroups(ClassTable[ExpertGroup]):
         outputs = [f"output {k}" for k in range(n_outputs)]
         if len(self.classes) == n_outputs:
             outputs = list(self.classes)
-        header: Sequence[str] = ("expert", "share", "size", "intercept", "largest weights")
+        firm = any(expert.firmness is not None for expert in self)
+        linear = ["intercept", "largest weights"]
         if n_outputs > 1:
-            header = ("expert", "share", "size", "intercepts and largest weights")
+            linear = ["intercepts and largest weights"]
+        header = ("expert", "share", *["firmness"] * firm, "size", *linear)
         rows: list[Sequence[object]] = [
-            (expert.label, expert.share, expert.size, *_linear(expert, outputs)) for expert in self
+            (
+                expert.label,
+                expert.share,
+                *[expert.firmness] * firm,
+                expert.size,
+                *_linear(expert, outputs),
+            )
+            for expert in self
         ]
         samples = plural(sum(expert.size for expert in self), "sample")
         title = f"{plural(len(self), 'expert')} of {samples}"
@@ -242,6 +274,9 @@ class TaskGroup:
     tasks: Annotated[tuple[Any, ...], "Ids of the tasks."]
     coef: Annotated[Floats, "Weights of the centroid."]
     intercept: Annotated[float, "Intercept of the centroid."]
+    firmness: Annotated[
+        float | None, "Share of resamples in which its members stay, once `stability` was run."
+    ] = None
 
     def _repr_html_(self) -> str:
         return TaskGroups([self])._repr_html_()
@@ -270,8 +305,11 @@ class TaskGroups(GroupTable[TaskGroup]):
     """
 
     def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        firm = any(group.firmness is not None for group in self)
         rows: list[Sequence[object]] = [
-            (group.label, group.size, some_of(map(str, group.tasks))) for group in self
+            (group.label, *[group.firmness] * firm, group.size, some_of(map(str, group.tasks)))
+            for group in self
         ]
         size = plural(sum(group.size for group in self), "task")
-        return f"{size} in {plural(len(self), 'group')}", ("group", "size", "tasks"), rows
+        header = ("group", *["firmness"] * firm, "size", "tasks")
+        return f"{size} in {plural(len(self), 'group')}", header, rows

@@ -76,7 +76,8 @@ class GroupIntervals(GroupTable[GroupInterval]):
         ]
         header = ("group", *(["output"] if several else []), "value")
         header = (*header, "with the grouping found anew", "given the groups")
-        return plural(len({each.label for each in self}), "group"), header, rows
+        n_groups = len({each.label for each in self} - {"intercept"})
+        return plural(n_groups, "group"), header, rows
 
 
 def _shown(interval: tuple[float, float]) -> str:
@@ -98,6 +99,14 @@ class GroupValues:
     estimates: Floats
     std_errors: Floats
     accelerations: Floats
+
+    def interval(self, row: int, column: int, level: float) -> tuple[float, float]:
+        """The BCa interval of one value."""
+        place = slice(row, row + 1), slice(column, column + 1)
+        low, high = bootstrap_interval(
+            self.resampled[:, *place], self.estimates[place], level, self.accelerations[place]
+        )
+        return float(low[0, 0]), float(high[0, 0])
 
     def intervals(self, level: float, *, bca: bool) -> Iterator[GroupInterval]:
         """Those of the bootstrap and those given the groups, for each value."""

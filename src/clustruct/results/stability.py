@@ -229,7 +229,40 @@ class StabilityResult:
         StabilityResult
             A copy.
         """
-        return replace(self, labels=None, weights=None)
+        return replace(self, labels=None, weights=None, consensus_scores={})
+
+    def firmness_of(self, label: int) -> float:
+        """How firm the group with a label is.
+
+        Parameters
+        ----------
+        label : int
+            Label of a group of the model.
+
+        Returns
+        -------
+        float
+            Mean firmness of its members.
+        """
+        return float(self.group_firmness[np.searchsorted(self.groups, label)])
+
+    def interval_of(self, label: int) -> tuple[float, float] | None:
+        """The bootstrap interval of 90 % for the first value of a group.
+
+        Parameters
+        ----------
+        label : int
+            Label of a group of the model.
+
+        Returns
+        -------
+        tuple of float or None
+            None if the samples were halved.
+        """
+        if self.values is None:
+            return None
+        row = int(np.searchsorted(self.groups, label))
+        return self.values.interval(row, 0, 0.9)
 
 
 def _level(level: float) -> float:

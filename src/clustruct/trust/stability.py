@@ -41,6 +41,9 @@ def stability(
     name ends in ``CV``) chooses anew on each resample. The steps of a pipeline before the model
     stay as they were fitted.
 
+    The model keeps a summary as `stability_`: its method ``clusters`` shows how firm each group is,
+    and model files hold it. A new fit forgets it.
+
     Parameters
     ----------
     model : estimator or Pipeline
@@ -95,7 +98,7 @@ def stability(
     agreed = consensus(labels, counts, seed)
     neighbour, mixing = _neighbours(found)
     groups: Labels = np.unique(reference.labels)
-    return StabilityResult(
+    result = StabilityResult(
         kind=fitted.kind,
         scheme=scheme,
         names=_names(model, fitted),
@@ -115,6 +118,8 @@ def stability(
         values=_values(model, fitted, refits, found) if scheme == BOOTSTRAP else None,
         weights=_weights(fitted, refits) if scheme == BOOTSTRAP else None,
     )
+    fitted.estimator.stability_ = result.summary()
+    return result
 
 
 def _neighbours(found: Agreement) -> tuple[Labels, Floats]:

@@ -253,6 +253,8 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
                 weight=weights[members[0]].copy() if many else float(weights[members[0], 0]),
                 size=members.size,
                 features=tuple(str(name) for name in names[members]),
+                firmness=self._firmness(int(self.labels_[members[0]])),
+                interval=self._interval(int(self.labels_[members[0]])),
             )
             for members in np.split(order, bounds)
         ]
@@ -262,6 +264,11 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
             factor = dict(zip(self.labels_.tolist(), self.factors_.blocks.tolist(), strict=True))
             groups.sort(key=lambda group: (factor[group.label] < 0, factor[group.label]))
         return FeatureGroups(groups, map(str, getattr(self, "classes_", ())))
+
+    def _interval(self, label: int) -> tuple[float, float] | None:
+        """Where the weight of a group is, if that is known; of models with one output."""
+        known = self.stability_ is not None and self._weights.shape[1] == 1
+        return cast_to(Any, self.stability_).interval_of(label) if known else None
 
     def _weight_names(self) -> NDArray[Any]:
         """Names of the features, or of the levels and columns that have weights."""

@@ -246,6 +246,7 @@ class SampleCluster(ScoredPredictions, ClusterModel, ABC):
                 intercept=intercepts[q].copy() if intercepts.ndim > 1 else float(intercepts[q]),
                 coef=coefs[q].copy(),
                 features=names,
+                firmness=self._firmness(q),
             )
             for q in range(self.n_clusters_)
         )

@@ -377,6 +377,7 @@ class TaskCluster(ClusterModel):
                 tasks=tuple(self.tasks_[self.labels_ == q].tolist()),
                 coef=to_host(self.centroids_)[q].copy(),
                 intercept=float(self.centroid_intercepts_[q]),
+                firmness=self._firmness(q),
             )
             for q in range(self.n_clusters_)
         )
