@@ -11,11 +11,11 @@ from clustruct import inspection
 from clustruct._arguments import as_choice
 from clustruct.explanation.contrasts import Contrasts, contrasts_of
 from clustruct.explanation.effects import weight_axis
-from clustruct.figures import fits, groups, maps
+from clustruct.figures import fits, groups, maps, trust
 from clustruct.figures.marks import Figure
 from clustruct.figures.weights import contrasts_figure, weights_figure
 from clustruct.plot._display import Display, described, function_of
-from clustruct.results import FeaturePath
+from clustruct.results import FeaturePath, StabilityResult
 
 
 @described("weights")
@@ -327,6 +327,55 @@ class TasksDisplay(Display):
         return contrasts_figure(self.result, self.axis)
 
 
+@described("stability", maker="from_result")
+@dataclass(eq=False, repr=False)
+class StabilityDisplay(Display):
+    """How often groups come again: a map of co-membership, or the members that waver.
+
+    Parameters
+    ----------
+    result : StabilityResult
+        What `clustruct.stability` has found.
+    quantity : {"map", "wavering"}, default="map"
+        The co-membership of all pairs in the order of the groups, or the members that change
+        groups most often.
+    """
+
+    result: StabilityResult
+    _: KW_ONLY
+    quantity: str = "map"
+
+    def __post_init__(self) -> None:
+        as_choice(self.quantity, "quantity", ("map", "wavering"))
+
+    @classmethod
+    def from_result(cls, result: StabilityResult, *, quantity: str = "map", ax: Any = None) -> Self:
+        """Draw how often groups come again, as `clustruct.stability` has found.
+
+        Parameters
+        ----------
+        result : StabilityResult
+            What `clustruct.stability` has found.
+        quantity : {"map", "wavering"}, default="map"
+            The co-membership of all pairs in the order of the groups, or the members that change
+            groups most often.
+
+        Examples
+        --------
+        >>> import clustruct as cs
+        >>> problem = cs.datasets.make_clustered_features(200, 12, 3, random_state=0)
+        >>> model = cs.FeatureClusterRegressor(3).fit(problem.X, problem.y)
+        >>> found = cs.stability(model, problem.X, problem.y, n_resamples=20, random_state=0)
+        >>> cs.plot.stability(found).ax_.get_title("left")
+        'Co-membership in 20 resamples'
+        """
+        return cls(result, quantity=quantity).plot(ax)
+
+    def _figure(self) -> Figure:
+        draw = {"map": trust.map_figure, "wavering": trust.wavering_figure}
+        return draw[self.quantity](self.result)
+
+
 def _contrasts(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Contrasts, str]:
     """Weights, and the name of their axis: per standard deviation where there are samples."""
     axis = f"weight: {inspection.outputs_of(model).quantity} per standard deviation"
@@ -339,3 +388,4 @@ path = function_of("path", PathDisplay.from_result)
 convergence = function_of("convergence", ConvergenceDisplay.from_estimator)
 experts = function_of("experts", ExpertsDisplay.from_estimator)
 tasks = function_of("tasks", TasksDisplay.from_estimator)
+stability = function_of("stability", StabilityDisplay.from_result)
