@@ -17,6 +17,7 @@ from clustruct.cli.options import (
     output,
     positive,
     price,
+    resamples,
     share,
     strength,
     whole,
@@ -234,6 +235,13 @@ def _add_columns(parser: Parser) -> None:
 
 def _add_search(parser: Parser) -> None:
     search = parser.add_argument_group("the model")
+    search.add_argument(
+        "--stability",
+        type=resamples,
+        metavar="N",
+        help="refit to N halves of the rows, and tell whether the groups come again: as long as N "
+        "fits, 100 for a verdict",
+    )
     search.add_argument(
         "--clusters",
         type=clusters,

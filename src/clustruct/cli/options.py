@@ -55,6 +55,14 @@ def price(text: str) -> float | str:
     return number
 
 
+def resamples(text: str) -> int:
+    """A number of resamples: two at least, to compare."""
+    number = whole(text)
+    if number < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 2")
+    return number
+
+
 def non_negative(text: str) -> float:
     """A number that is not negative."""
     try:

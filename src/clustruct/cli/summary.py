@@ -52,8 +52,23 @@ def model_values(trained: Trained) -> dict[str, Any]:
         "objective": float(estimator.objective_),
         "dispersion": None if spread is None else spread.value,
         "relative_gap": gap if math.isfinite(gap) else None,
+        "stability": _stability(estimator),
         "groups": _GROUPS[kind_of(trained.model)](trained),
         "factors": factor_values(estimator, trained.directions),
+    }
+
+
+def _stability(estimator: Any) -> dict[str, Any] | None:
+    """Whether the groups came again, if that was asked for."""
+    found = estimator.stability_
+    if found is None:
+        return None
+    return {
+        "in_words": found.in_words,
+        "n_resamples": found.n_resamples,
+        "groups": found.groups.tolist(),
+        "firmness": found.group_firmness.tolist(),
+        "n_clusters": found.n_clusters.tolist(),
     }
 
 
@@ -202,6 +217,8 @@ def print_model(trained: Trained, console: Console) -> None:
             console.say(sentence)
     else:
         _print_groups(trained, values, console)
+    if values["stability"] is not None:
+        console.say(values["stability"]["in_words"])
     for remark in values["remarks"]:
         console.say(remark)
     if values["dispersion"] is not None:

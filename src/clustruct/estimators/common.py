@@ -129,7 +129,7 @@ class ClusterModel(BaseEstimator):
 
     def _set_outcome(self, outcome: Any) -> None:
         """Set the attributes that tell how a fit ended, and print them if asked to."""
-        vars(self).pop("stability_", None)  # it was about other groups
+        self.__dict__.pop("stability_", None)  # it was about other groups
         self.certificate_, self.status_ = outcome.certificate, outcome.status
         self.n_iter_, self.trace_ = outcome.status.n_iter, outcome.trace
         conclude(self.verbose, self.status_, self.certificate_)

@@ -12,10 +12,17 @@ LONGEST_NAME = 28
 
 
 def map_figure(found: StabilityResult, most: int = 200) -> Figure:
-    """Co-membership of pairs, in the order of the groups and the firmest of each first."""
+    """Co-membership of pairs, in the order of the groups and the firmest of each first.
+
+    Without labels of single resamples, as models keep it, that of groups.
+    """
+    if found.labels is None:
+        return _group_map(found)
     order = np.lexsort((-found.firmness, found.model_labels))
     drawn = thinned(order, most)
-    together = np.nan_to_num(np.stack([found.co_membership(i)[drawn] for i in drawn.tolist()]))
+    together = np.nan_to_num(
+        np.stack([np.asarray(found.co_membership(i))[drawn] for i in drawn.tolist()])
+    )
     edges = np.arange(drawn.size + 1, dtype=np.float64)
     labels = found.model_labels[drawn]
     bounds = np.flatnonzero(np.diff(labels)) + 1.0
@@ -36,6 +43,16 @@ def map_figure(found: StabilityResult, most: int = 200) -> Figure:
         note=part_drawn(drawn.size, order.size, found.kind),
         height=400.0,
     )
+
+
+def _group_map(found: StabilityResult) -> Figure:
+    """Mean co-membership of groups; a group of one is always with itself."""
+    together = np.where(np.isnan(found.together), np.eye(found.groups.size), found.together)
+    edges = np.arange(found.groups.size + 1, dtype=np.float64)
+    names = ["zero" if q < 0 else str(q) for q in found.groups.tolist()]
+    axis = Axis("group", [(k + 0.5, name) for k, name in enumerate(names)], (0.0, edges[-1]))
+    title = f"Co-membership in {plural(found.n_resamples, 'resample')}"
+    return Figure(title, [Cells(edges, edges, together, "co-membership")], axis, axis, height=320.0)
 
 
 def wavering_figure(found: StabilityResult, most: int = 20) -> Figure:

@@ -13,6 +13,7 @@ from clustruct.figures.fits import convergence_figure, curve_figure
 from clustruct.figures.maps import experts_figure, tasks_figure
 from clustruct.figures.numbers import shown
 from clustruct.figures.svg import render
+from clustruct.figures.trust import map_figure, wavering_figure
 from clustruct.figures.weights import weights_figure
 from clustruct.inspection import final_estimator
 from clustruct.losses import loss_of
@@ -40,6 +41,7 @@ from clustruct.reporting.tables import (
 )
 from clustruct.reporting.verdict import Verdict, verdict_on
 from clustruct.reporting.wording import Wording
+from clustruct.results import StabilityResult
 from clustruct.results.tables import plural_word
 
 MOST_DOTS = 600  # features, samples or tasks in a picture
@@ -119,6 +121,7 @@ def describe(
         lift = lift_of(comparison, data.offset is not None)
         page.lift = "" if lift is None else render(lift)
     _add_choice(page, model, search, f"{subject.thing}s")
+    _add_stability(page, final_estimator(model).stability_)
     _add_convergence(page, model)
     return page
 
@@ -229,6 +232,22 @@ def _add_choice(page: Page, model: Any, search: Any, things: str) -> None:
     )
     title = f"Choice of the number of {things}"
     page.figures.append(Picture.of(curve_figure(curve, things), remark, title))
+
+
+def _add_stability(page: Page, found: StabilityResult | None) -> None:
+    """Whether the groups came again, if `clustruct.stability` was run; the lead says so."""
+    if found is None or found.groups.size < 2:
+        return
+    page.lead = f"{page.lead} {found.in_words}"
+    page.cards.append((f"{int(found.firm.sum())} of {found.groups.size}", "firm"))
+    remark = (
+        f"How often members of two groups were in one group, in {found.n_resamples} resamples. "
+        "Firm groups are bright on the diagonal and dark elsewhere."
+    )
+    page.figures.append(Picture.of(map_figure(found), remark, "Would the groups come again"))
+    if found.wavering().size:
+        remark = "Members that were in another group more often than in one of five resamples."
+        page.figures.append(Picture.of(wavering_figure(found), remark, "Members that waver"))
 
 
 def _add_convergence(page: Page, model: Any) -> None:

@@ -52,11 +52,11 @@ class StabilityResult:
         Floats, "Share of the resamples in which each item stays with its group, in [0, 1]."
     ]
     group_firmness: Annotated[Floats, "Mean firmness of the items of each group."]
-    cohesion: Annotated[
-        Floats, "Mean co-membership of two items of a group; NaN for a group of one."
+    together: Annotated[
+        Floats,
+        "Mean co-membership of the members of two groups, or inside of one: NaN for a group of "
+        "one.",
     ]
-    neighbour: Annotated[Labels, "The group with which each one is mixed up most; itself if none."]
-    mixing: Annotated[Floats, "Mean co-membership with the items of that group."]
     n_clusters: Annotated[Labels, "Number of groups in each resample."]
     consensus_labels: Annotated[Labels, "The groups that the resamples agree on, from 0."]
     consensus_scores: Annotated[
@@ -79,6 +79,17 @@ class StabilityResult:
     def n_resamples(self) -> int:
         """Number of resamples."""
         return int(self.n_clusters.size)
+
+    @property
+    def cohesion(self) -> Floats:
+        """Mean co-membership of two members of each group; NaN for a group of one."""
+        return np.diag(self.together).copy()
+
+    @property
+    def mixing(self) -> Floats:
+        """Mean co-membership of each group with the one that it is mixed up with most."""
+        others = self.together - np.diag(np.diag(self.together))
+        return np.nan_to_num(others).max(axis=1)
 
     @property
     def firm(self) -> NDArray[np.bool_]:

@@ -96,7 +96,6 @@ def stability(
     sizes = np.array([np.unique(mine[mine >= 0]).size for mine in labels])
     counts = range(max(2, int(sizes.min()) - FEWER), int(sizes.max()) + 1)
     agreed = consensus(labels, counts, seed)
-    neighbour, mixing = _neighbours(found)
     groups: Labels = np.unique(reference.labels)
     result = StabilityResult(
         kind=fitted.kind,
@@ -108,9 +107,7 @@ def stability(
         group_firmness=np.array(
             [np.nanmean(found.firmness[reference.labels == label]) for label in groups]
         ),
-        cohesion=np.diag(found.together).copy(),
-        neighbour=groups[neighbour],
-        mixing=mixing,
+        together=found.together,
         n_clusters=sizes,
         consensus_labels=agreed.labels,
         consensus_scores=agreed.scores,
@@ -120,16 +117,6 @@ def stability(
     )
     fitted.estimator.stability_ = result.summary()
     return result
-
-
-def _neighbours(found: Agreement) -> tuple[Labels, Floats]:
-    """The group with which each one is mixed up most, and how much."""
-    others = found.together.copy()
-    np.fill_diagonal(others, -1.0)
-    neighbour = others.argmax(axis=1)
-    mixing = others[np.arange(neighbour.size), neighbour]
-    own = np.arange(neighbour.size)
-    return np.where(mixing > 0.0, neighbour, own), np.maximum(mixing, 0.0)
 
 
 def _names(model: Any, fitted: Fitted) -> tuple[str, ...] | None:

@@ -57,7 +57,7 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
 
-    trained = train(problem, settings, console, scratch, args.test_size)
+    trained = train(problem, settings, console, scratch, args.test_size, args.stability)
     _write(args, problem, trained, console)
     if args.json:
         console.say(as_json(_values(args, problem, trained)))

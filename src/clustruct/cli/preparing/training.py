@@ -31,6 +31,7 @@ from clustruct.cli.reading.tables import sparse_names
 from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import Comparison, compare
 from clustruct.reporting.comparing.samples import MOST_ROWS, Data
+from clustruct.trust.stability import stability
 
 FEWEST_ROWS = 10
 
@@ -54,9 +55,16 @@ class Trained:
 
 
 def train(
-    problem: Problem, settings: Settings, console: Console, scratch: Scratch, test_size: float
+    problem: Problem,
+    settings: Settings,
+    console: Console,
+    scratch: Scratch,
+    test_size: float,
+    n_resamples: int | None = None,
 ) -> Trained:
     """Hold rows out, prepare columns, fit the model and compare it with others.
+
+    With a number of resamples, see whether its groups come again on as many halves of the rows.
 
     What is made of a large table is kept in `scratch`, for as long as the model is used.
     """
@@ -76,6 +84,17 @@ def train(
     estimator, directions = _fit(problem, settings, console, fitted, ready)
     if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
+    if n_resamples is not None:
+        given = _given(problem, fitted)
+        with console.progress(f"refitting to {n_resamples} halves of the rows"):
+            stability(
+                estimator,
+                ready.matrix,
+                given.y,
+                **given.routed_to_fit(),
+                n_resamples=n_resamples,
+                random_state=seed,
+            )
     before = [] if ready.steps is None else [("columns", ready.steps)]
     model = Pipeline([*before, ("model", estimator)])
     comparison = None
