@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clustruct.figures.marks import Across, Axis, Bars, Cells, Figure, Mark
+from clustruct.figures.marks import Across, Axis, Bars, Cells, Figure, Mark, Text
 from clustruct.figures.numbers import cut, part_drawn
 from clustruct.inspection import thinned
 from clustruct.results.stability import FIRM, StabilityResult
@@ -46,8 +46,9 @@ def map_figure(found: StabilityResult, most: int = 200) -> Figure:
 
 
 def _group_map(found: StabilityResult) -> Figure:
-    """Mean co-membership of groups; a group of one is always with itself."""
-    together = np.where(np.isnan(found.together), np.eye(found.groups.size), found.together)
+    """Mean co-membership of groups; a group of one is as firm as its member."""
+    alone = np.diag(found.group_firmness)
+    together = np.where(np.isnan(found.together), alone, found.together)
     edges = np.arange(found.groups.size + 1, dtype=np.float64)
     names = ["zero" if q < 0 else str(q) for q in found.groups.tolist()]
     axis = Axis("group", [(k + 0.5, name) for k, name in enumerate(names)], (0.0, edges[-1]))
@@ -63,14 +64,19 @@ def wavering_figure(found: StabilityResult, most: int = 20) -> Figure:
     rows = np.arange(drawn.size, dtype=np.float64)[::-1]
     labels = found.model_labels[drawn].tolist()
     names = [str(i) if found.names is None else cut(found.names[i], LONGEST_NAME) for i in drawn]
+    marks: list[Mark] = [
+        Bars(rows - 0.18, away, 0.36, labels),
+        Across(1.0 - FIRM, vertical=True, tone="soft", dash="--"),
+    ]
+    marks += [
+        Text(0.0, row, name, (0.0, 2.0), tone="ink")
+        for row, name in zip(rows.tolist(), names, strict=True)
+    ]
     return Figure(
         f"{items.size:,} of {found.firmness.size:,} {found.kind} waver",
-        [
-            Bars(rows, away, 0.7, labels),
-            Across(1.0 - FIRM, vertical=True, tone="soft", dash="--"),
-        ],
+        marks,
         Axis("share of the resamples in another group", limits=(0.0, 1.0)),
-        Axis("", list(zip(rows.tolist(), names, strict=True)), (-0.6, drawn.size - 0.4), rows=True),
+        Axis("", [], (-0.6, drawn.size - 0.2)),
         note=part_drawn(drawn.size, items.size, found.kind) if items.size else "",
-        height=120.0 + 16.0 * drawn.size,
+        height=100.0 + 28.0 * drawn.size,
     )

@@ -242,7 +242,7 @@ def _add_stability(page: Page, found: StabilityResult | None) -> None:
     page.cards.append((f"{int(found.firm.sum())} of {found.groups.size}", "firm"))
     remark = (
         f"How often members of two groups were in one group, in {found.n_resamples} resamples. "
-        "Firm groups are bright on the diagonal and dark elsewhere."
+        "Firm groups stand out on the diagonal, and nowhere else."
     )
     page.figures.append(Picture.of(map_figure(found), remark, "Would the groups come again"))
     if found.wavering().size:

@@ -107,8 +107,8 @@ class StabilityResult:
         if n_firm == n_groups:
             verdict = f"All {n_groups} groups are firm: they come again {often}."
         elif n_firm:
-            are = "is" if n_firm == 1 else "are"
-            verdict = f"{n_firm} of {n_groups} groups {are} firm: they come again {often}."
+            firm = "is firm: it comes" if n_firm == 1 else "are firm: they come"
+            verdict = f"{n_firm} of {n_groups} groups {firm} again {often}."
         else:
             verdict = f"None of {n_groups} groups is firm: none comes again {often}."
         return " ".join([verdict, *self._wavering()])
