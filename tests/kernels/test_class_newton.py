@@ -109,3 +109,47 @@ def test_derivatives_of_an_earlier_fit_do_no_harm():
     newton.minimise(np.full((1, 3), 5.0), weights, slopes, 1e-10, 100)
     newton.minimise(np.full((1, 3), 0.02), weights, slopes, 1e-10, 100)
     np.testing.assert_allclose(weights, alone, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("has_intercept", [True, False])
+def test_other_shares_lead_to_their_own_minimum(has_intercept):
+    rows, codes, shares, differences = problem(40, 3, 3)
+    newton = ClassNewton(rows, codes, shares, differences, has_intercept)
+    ridge, rng, losses = np.full(3, 0.05), np.random.default_rng(1), np.empty(40)
+    weights = np.zeros((2, 4))
+    for wanted in (losses, np.empty(0), losses):
+        other = rng.uniform(0, 1, 40) * (rng.uniform(0, 1, 40) > 0.2)
+        other /= other.sum()
+        # Where losses are wanted, steps end early.
+        assert any(newton.improve(other, ridge, weights, 1e-8, 100, wanted) for _ in range(99))
+        # Rows without a share have no part in it.
+        some = other > 0.0
+        best, *_ = fit(
+            rows[some].copy(), codes[some], other[some], differences, [ridge], has_intercept
+        )
+        np.testing.assert_allclose(weights, best[0], atol=1e-6)
+        one_by_one = [
+            objective(weights, rows[[i]], codes[[i]], np.ones(1), differences, 0.0 * ridge)
+            for i in range(40)
+        ]
+        if wanted is losses:
+            np.testing.assert_allclose(losses, one_by_one, atol=1e-13)
+
+
+def test_single_steps_never_raise_the_objective():
+    rows, codes, shares, differences = problem(60, 2, 4, seed=2)
+    newton = ClassNewton(rows, codes, shares, differences, True)
+    ridge, rng, losses = np.full(2, 0.01), np.random.default_rng(3), np.empty(60)
+    weights, base = np.zeros((3, 3)), rng.uniform(0, 1, 60)
+    for step in range(30):
+        # Shares that change slowly, and at once.
+        base = rng.uniform(0, 1, 60) if step == 15 else 0.9 * base + 0.1 * rng.uniform(0, 1, 60)
+        other = base / base.sum()
+        before = objective(weights, rows, codes, other, differences, ridge)
+        newton.improve(other, ridge, weights, 1e-12, 1, losses)
+        after = objective(weights, rows, codes, other, differences, ridge)
+        assert after <= before + 1e-15
+        assert after == pytest.approx(other @ losses + 0.005 * np.sum(weights[:, :-1] ** 2))
+    assert newton.improve(other, ridge, weights, 1e-12, 100, np.empty(0))
+    final = objective(weights, rows, codes, other, differences, ridge)
+    assert fit(rows, codes, other, differences, [ridge])[1][0] == pytest.approx(final, rel=1e-12)

@@ -145,6 +145,25 @@ def test_rows_in_common_or_not(loss):
     np.testing.assert_allclose(common.dual_losses(W, taus), own.dual_losses(W, taus))
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=named)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_few_columns_and_many_have_the_same_models(loss, fit_intercept, monkeypatch):
+    rng = np.random.default_rng(1)
+    designs = [as_design(rng.standard_normal((n, 3))) for n in (1, 4, 7)]
+    y, shares = suited(loss, np.sign(rng.standard_normal(12))), np.full(12, 1 / 12)
+    means = rng.standard_normal(3) * fit_intercept
+    W = rng.standard_normal((3, 3 + fit_intercept))
+
+    def expanded():
+        return Part(OwnRows.of(designs), y, shares, loss, means, fit_intercept).expand(W)
+
+    few = expanded()
+    monkeypatch.setattr("clustruct.objectives.tasks.data.NARROW", 0)
+    many = expanded()
+    for name in ("values", "G", "h"):
+        np.testing.assert_allclose(getattr(few, name), getattr(many, name), atol=1e-13)
+
+
 def test_singular_systems_have_the_shortest_solution():
     A = np.array([[[2.0, 0.0], [0.0, 0.0]]])
     np.testing.assert_allclose(solve(A, np.array([[4.0, 0.0]])), [[2.0, 0.0]], atol=1e-12)

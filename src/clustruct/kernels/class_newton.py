@@ -19,6 +19,9 @@ the objective are repeated with a new factor, then shortened.
 
 **Several ridges** are fitted one after the other, each from the solution before: the derivatives
 of the loss are known there, so that only the ridge's part of them changes.
+
+**Several weightings** of the rows, as mixtures have them, are followed by a few steps each. The
+factor of an earlier weighting serves as long as steps gain what it promises.
 """
 
 import cython
@@ -33,6 +36,14 @@ else:
 FAST = cython.declare(cython.double, 0.01)
 # Part of the decrease that the slope promises which a step has to gain.
 SUFFICIENT = cython.declare(cython.double, 1e-4)
+# A factor of another weighting serves on if the gain is about half the squared decrement.
+LEAST_KEPT = cython.declare(cython.double, 0.35)
+MOST_KEPT = cython.declare(cython.double, 0.7)
+# Where the losses of all rows are wanted, as in mixtures, the shares change next. After a step
+# there are others only if the squared decrement is above this part of the loss without weights.
+ENOUGH = cython.declare(cython.double, 1e-4)
+# Gains above this part of the objective are known to some digits.
+VISIBLE = cython.declare(cython.double, 1e-10)
 # Decrements below this part of the objective are hidden by rounding: gradients are compared.
 ROUNDING = cython.declare(cython.double, 1e-12)
 # Weights that differ by less count as equal.
@@ -69,6 +80,7 @@ class ClassNewton:
     n_pairs: cython.Py_ssize_t
     fresh: cython.bint
     formed: cython.bint
+    factored: cython.bint
     has_intercept: cython.bint
     value: cython.double
     loss: cython.double
@@ -88,6 +100,12 @@ class ClassNewton:
     # Probabilities of all classes but the first, at the weights and at those of a trial.
     chances: cython.double[:, ::1]
     trial_chances: cython.double[:, ::1]
+    slopes: cython.double[:, ::1]
+    totals: cython.double[::1]
+    # Losses of all rows, and whether these are wanted.
+    losses: cython.double[::1]
+    trial_losses: cython.double[::1]
+    complete: cython.bint
     # Second derivative of the loss: for each pair of classes one triangle of pairs of columns; with
     # one side in the coordinates of the weights; then with both.
     bends: cython.double[:, ::1]
@@ -134,7 +152,13 @@ class ClassNewton:
         self.curved = np.zeros((self.n_pairs, TOGETHER))
         self.formed = False
         self.fresh = False
-        self.entropy = self._entropy(np.zeros(self.n_free + 1))
+        self.factored = False
+        self.slopes = np.zeros((0, self.n_free))
+        self.totals = np.zeros(self.n_free + 1)
+        self.losses = np.zeros(0)
+        self.trial_losses = np.zeros(0)
+        self.complete = False
+        self.entropy = self._entropy()
 
     def minimise(
         self,
@@ -175,10 +199,97 @@ class ClassNewton:
                 values[f] = self.value
         return values_array
 
+    def improve(
+        self,
+        shares: cython.const[cython.double][::1],
+        ridge: cython.const[cython.double][::1],
+        weights: cython.double[:, ::1],
+        tol: cython.double,
+        max_steps: cython.Py_ssize_t,
+        losses: cython.double[::1],
+    ):
+        """Take a few steps for another weighting of the rows, each of which lowers the objective.
+
+        Parameters
+        ----------
+        shares : ndarray of float64, shape (n,)
+            Not negative, with the sum one.
+        ridge : ndarray of float64, shape (q,)
+            Positive, the same in all calls.
+        weights : ndarray of float64, shape (M, q + 1)
+            Where to begin, and then the last step.
+        tol : float
+            As in `minimise`.
+        max_steps : int
+        losses : ndarray of float64, shape (n,) or (0,)
+            Losses of all rows at the last step, also of those without a share, if there is room.
+            Then steps end once enough is gained, and a call that goes on from there needs no
+            probabilities.
+
+        Returns
+        -------
+        converged : bool
+        """
+        converged: cython.bint = False
+        n = self.rows.shape[0]
+        if self.slopes.shape[0] == 0:
+            self.slopes = np.zeros((n, self.n_free))
+        complete: cython.bint = losses.shape[0] == n
+        if complete and self.losses.shape[0] == 0:
+            self.losses = np.zeros(n)
+            self.trial_losses = np.zeros(n)
+        with cython.nogil:
+            self.shares = shares
+            self.ridge = ridge
+            self.entropy = self._entropy()
+            self.has_last = self.has_last and complete
+            self.complete = complete
+            if self._is_last(weights):
+                self._reweigh()
+            else:
+                self._begin(weights, self.slopes)
+            self.value = self.loss + self._ridge_of(weights)
+            if not self.formed:
+                self._form()
+                self.factored = False
+            if not self.factored:
+                self.factored = self._decompose()
+            if self.factored:
+                converged = self._descend(weights, self.slopes, tol, max_steps, True)
+            if complete:
+                self.last[:, :] = weights
+                losses[:] = self.losses
+            self.has_last = complete
+            self.complete = False
+        return bool(converged)
+
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _entropy(self, totals: cython.double[::1]) -> cython.double:
+    @cython.nogil
+    def _reweigh(self) -> cython.void:
+        """Loss and gradient for other shares, by the losses and probabilities of the rows."""
+        n_columns = self.width - 1
+        self.by_class[:, :] = 0.0
+        self.loss = 0.0
+        for i in range(self.rows.shape[0]):
+            share = self.shares[i]
+            if share != 0.0:
+                self.loss += share * self.losses[i]
+                own = self.codes[i] - 1
+                for k in range(self.n_free):
+                    slope = share * (self.chances[i, k] - 1.0 if k == own else self.chances[i, k])
+                    for j in range(n_columns):
+                        self.by_class[k, j] += slope * self.rows[i, j]
+                    self.by_class[k, n_columns] += slope
+        self._turn_gradient(self.gradient)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    @cython.nogil
+    def _entropy(self) -> cython.double:
         """Mean loss without weights: that of the shares of the classes."""
+        totals = self.totals
+        totals[:] = 0.0
         for i in range(self.rows.shape[0]):
             totals[self.codes[i]] += self.shares[i]
         entropy: cython.double = 0.0
@@ -186,6 +297,19 @@ class ClassNewton:
             if totals[k] > 0.0:
                 entropy -= totals[k] * log(totals[k])
         return entropy
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    @cython.nogil
+    def _begin(self, weights: cython.double[:, ::1], slopes: cython.double[:, ::1]) -> cython.void:
+        """Loss and derivatives at the weights, or without weights if these are better."""
+        self.loss = self._pass(weights, slopes, self.chances, self.gradient)
+        if not self.loss + self._ridge_of(weights) <= log(1.0 + self.n_free):
+            # Worse than no weights: far from there, second derivatives may vanish.
+            weights[:, :] = 0.0
+            self.loss = self._pass(weights, slopes, self.chances, self.gradient)
+            self.formed = False
+        self.losses, self.trial_losses = self.trial_losses, self.losses
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -208,35 +332,55 @@ class ClassNewton:
         elif first:
             self.formed = self.formed and self.has_last
             self.has_last = False
-            self.loss = self._pass(weights, slopes, self.chances, self.gradient)
-            if not self.loss + self._ridge_of(weights) <= log(1.0 + self.n_free):
-                # Worse than no weights: far from there, second derivatives may vanish.
-                weights[:, :] = 0.0
-                self.loss = self._pass(weights, slopes, self.chances, self.gradient)
-                self.formed = False
+            self._begin(weights, slopes)
         self.value = self.loss + self._ridge_of(weights)
-        goal: cython.double = tol * tol * self.entropy
         if not self.formed:
             self._form()
         if not self._decompose():
             return False
+        if not self._descend(weights, slopes, tol, max_steps, False):
+            return False
+        self.last[:, :] = weights
+        self.last_slopes = slopes
+        self.has_last = True
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    @cython.nogil
+    def _descend(
+        self,
+        weights: cython.double[:, ::1],
+        slopes: cython.double[:, ::1],
+        tol: cython.double,
+        max_steps: cython.Py_ssize_t,
+        watched: cython.bint,
+    ) -> cython.bint:
+        """Steps from weights whose derivatives and factor are known; whether they converged.
+
+        watched: whether a factor that does not promise what steps gain is computed anew next time.
+        """
+        goal: cython.double = tol * tol * self.entropy
         before: cython.double = -1.0
         accepted: cython.bint
-        for _ in range(max_steps):
+        for step in range(max_steps):
             decrement = self._solve(weights)
             if not decrement >= 0.0:
                 return False
             if decrement <= goal:
-                self.last[:, :] = weights
-                self.last_slopes = slopes
-                self.has_last = True
                 return True
+            if self.complete and step > 0 and decrement <= ENOUGH * self.entropy:
+                return False
             if not self.fresh and before >= 0.0 and decrement > FAST * before:
                 decrement = self._solve_anew(weights)
                 if not decrement >= 0.0:
                     return False
             before = decrement
+            value = self.value
             accepted = self._step(weights, slopes, decrement)
+            if watched and decrement > VISIBLE * value:
+                gain = value - self.value
+                self.formed = LEAST_KEPT * decrement <= gain <= MOST_KEPT * decrement
             if not accepted and not self.fresh:
                 decrement = self._solve_anew(weights)
                 if not decrement >= 0.0:
@@ -254,9 +398,8 @@ class ClassNewton:
     def _solve_anew(self, weights: cython.double[:, ::1]) -> cython.double:
         """The decrement with second derivatives at the weights; negative if they have no factor."""
         self._form()
-        if not self._decompose():
-            return -1.0
-        return self._solve(weights)
+        self.factored = self._decompose()
+        return self._solve(weights) if self.factored else -1.0
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -306,6 +449,7 @@ class ClassNewton:
                 weights[:, :] = self.trial
                 slopes[:, :] = self.trial_slopes
                 self.chances, self.trial_chances = self.trial_chances, self.chances
+                self.losses, self.trial_losses = self.trial_losses, self.losses
                 self.gradient[:, :] = self.trial_gradient
                 self.fresh = False
                 return True
@@ -376,6 +520,11 @@ class ClassNewton:
         self.by_class[:, :] = 0.0
         total: cython.double = 0.0
         for i in range(self.rows.shape[0]):
+            share = self.shares[i]
+            if share == 0.0 and not self.complete:
+                for k in range(n_free):
+                    slopes[i, k] = 0.0
+                continue
             top: cython.double = 0.0
             for k in range(n_free):
                 # Two sums, as one addition has to wait for the other.
@@ -390,19 +539,29 @@ class ClassNewton:
                 chances[i, k] = score
                 if score > top:
                     top = score
-            total += self.shares[i] * self._loss(i, top, slopes, chances)
+            loss = self._loss(i, top, slopes, chances)
+            total += share * loss
+            if self.complete:
+                self.trial_losses[i] = loss
             for k in range(n_free):
-                slopes[i, k] *= self.shares[i]
+                slopes[i, k] *= share
                 slope = slopes[i, k]
                 for j in range(n_columns):
                     self.by_class[k, j] += slope * self.rows[i, j]
                 self.by_class[k, n_columns] += slope
+        self._turn_gradient(gradient)
+        return total
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    @cython.nogil
+    def _turn_gradient(self, gradient: cython.double[:, ::1]) -> cython.void:
+        """The gradient by the weights, from that by the classes."""
         gradient[:, :] = 0.0
-        for m in range(n_free):
-            for k in range(n_free):
+        for m in range(self.n_free):
+            for k in range(self.n_free):
                 for j in range(self.width):
                     gradient[m, j] += self.differences[k, m] * self.by_class[k, j]
-        return total
 
     @cython.cfunc
     @cython.inline
@@ -448,33 +607,41 @@ class ClassNewton:
     @cython.nogil
     def _form(self) -> cython.void:
         """The second derivative of the loss at the weights of the last pass."""
-        n = self.rows.shape[0]
-        n_products = self.bends.shape[1]
         self.bends[:, :] = 0.0
-        first: cython.Py_ssize_t = 0
-        while first < n:
-            for t in range(TOGETHER):
-                if first + t < n:
-                    self._curve(first + t, t)
-                else:
-                    for pair in range(self.n_pairs):
-                        self.curved[pair, t] = 0.0
-            for pair in range(self.n_pairs):
-                a = self.curved[pair, 0]
-                b = self.curved[pair, 1]
-                c = self.curved[pair, 2]
-                d = self.curved[pair, 3]
-                for j in range(n_products):
-                    self.bends[pair, j] += (
-                        a * self.products[0, j]
-                        + b * self.products[1, j]
-                        + c * self.products[2, j]
-                        + d * self.products[3, j]
-                    )
-            first += TOGETHER
+        t: cython.Py_ssize_t = 0
+        for i in range(self.rows.shape[0]):
+            if self.shares[i] != 0.0:
+                self._curve(i, t)
+                t += 1
+                if t == TOGETHER:
+                    self._add()
+                    t = 0
+        if t > 0:
+            for left in range(t, TOGETHER):
+                for pair in range(self.n_pairs):
+                    self.curved[pair, left] = 0.0
+            self._add()
         self._turn()
         self.formed = True
         self.fresh = True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    @cython.nogil
+    def _add(self) -> cython.void:
+        """Add the products of some rows to the second derivative."""
+        for pair in range(self.n_pairs):
+            a = self.curved[pair, 0]
+            b = self.curved[pair, 1]
+            c = self.curved[pair, 2]
+            d = self.curved[pair, 3]
+            for j in range(self.bends.shape[1]):
+                self.bends[pair, j] += (
+                    a * self.products[0, j]
+                    + b * self.products[1, j]
+                    + c * self.products[2, j]
+                    + d * self.products[3, j]
+                )
 
     @cython.cfunc
     @cython.exceptval(check=False)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # Largest number of weights: the factor of a second derivative takes the cube of it.
 MOST_WEIGHTS = 200
 MAX_STEPS = 100
+NONE = np.empty(0)
 
 
 class FewWeights:
@@ -36,6 +37,30 @@ class FewWeights:
             contrasts.differences,
             response.fit_intercept,
         )
+
+    def improved(
+        self,
+        shares: Floats,
+        ridge: Floats,
+        start: Floats,
+        intercept: Floats,
+        tol: float,
+        max_steps: int,
+        losses: Floats = NONE,
+    ) -> tuple[Floats, Floats, bool]:
+        """Weights and intercept after a few steps for other shares, and whether they converged.
+
+        Shapes: shares (n,), ridge (d,), start (d, K), intercept (K,).
+        losses (n,): room for the losses of all rows there, if they are wanted.
+        """
+        outputs = self._contrasts.outputs
+        weights = np.zeros((outputs.shape[1], self._shape[1] + 1))
+        weights[:, :-1] = (start @ outputs).T
+        if self._response.fit_intercept:
+            weights[:, -1] = intercept @ outputs
+        converged = self._newton.improve(shares, ridge, weights, tol, max_steps, losses)
+        by_output = outputs @ weights
+        return by_output[:, :-1].T, by_output[:, -1], converged
 
     def minima(
         self,

@@ -42,6 +42,7 @@ from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
 from clustruct.kernels import kmeans1d
 from clustruct.losses import loss_of
+from clustruct.objectives.samples.streamed import sample_objective
 from clustruct.results import CountSelection
 from clustruct.results.paired import standard_errors
 from clustruct.solvers.experts import problem
@@ -285,6 +286,7 @@ def _priced(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
     kept = np.flatnonzero(weights > 0)
     objective = objective.subset(kept, weights[kept])
     response = objective.response
+    objective = sample_objective(objective.design, response, objective.alpha)
     nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
     constant = float(response.shares @ objective.costs(*nothing)[:, 0])
     noise = response.loss.noise(response.n_outputs, constant)

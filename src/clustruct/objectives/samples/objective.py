@@ -70,6 +70,10 @@ class SampleObjective:
         self.quadratic = response.loss.quadratic
         self.shape = (design.shape[1], response.n_outputs)
 
+    def private(self) -> "SampleObjective":
+        """The objective of one run of a solver, where what it fits helps with the next fit."""
+        return self
+
     def subset(self, index: Labels, weights: Floats | None = None) -> "SampleObjective":
         """The same objective on some of the samples, brought to the host.
 
@@ -170,6 +174,18 @@ class SampleObjective:
         centred = response.fit_intercept
         moments = moments_of_weightings(self.design, target, weigh, centred=centred)
         return stacked([objective_of(mine, penalties).minimum(tol) for mine in moments])
+
+    def fit_and_cost(
+        self, weights: Floats, tol: float, start: Floats | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """The best expert for each of several weightings, and the costs of all samples with them.
+
+        Shapes: weights (n, Q), start (Q, d, K).
+
+        Returns weights (Q, d, K), intercepts (Q, K) and costs (n, Q).
+        """
+        W, intercept = self.fit_experts(weights.T, tol, start)
+        return W, intercept, self.costs(W, intercept)
 
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.

@@ -11,6 +11,7 @@ from clustruct._typing import Floats
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.objectives.linear import Response
 from clustruct.objectives.quadratic import Moments, gram_pays, objective_of
+from clustruct.objectives.samples.classes import class_objective
 from clustruct.objectives.samples.objective import Panel, SampleObjective, stacked
 
 # Moments of the samples of each expert.
@@ -128,5 +129,7 @@ def _joined(a: Any, b: Any) -> Any:
 
 def sample_objective(design: Design, response: Response, alpha: float) -> SampleObjective:
     """The objective of clustered samples that suits a design."""
-    kind = StreamedSampleObjective if design.streamed else SampleObjective
-    return kind(design, response, alpha)
+    if design.streamed:
+        return StreamedSampleObjective(design, response, alpha)
+    classes = class_objective(design, response, alpha)
+    return SampleObjective(design, response, alpha) if classes is None else classes

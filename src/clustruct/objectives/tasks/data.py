@@ -17,10 +17,17 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, concatenated, namespace, segment_sums
 from clustruct.design import Design, PickingDesign, Rows
+from clustruct.kernels import COMPILED
+from clustruct.kernels.task_sums import task_scores, task_sums
 from clustruct.losses import Loss, join_offset, with_offset
 
 # Tasks with targets for more than this share of all rows, on average, share one matrix.
 SHARED = 0.3
+# Up to this many columns, the sums of all tasks are made by one call of a kernel: a call for each
+# task takes longer than the products themselves. More columns are faster by BLAS.
+NARROW = 32
+# Largest number of entries of which the kernel gets a copy.
+COPIED = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +104,40 @@ class OwnRows:
         pairs = enumerate(zip(W, offsets.tolist(), strict=True))
         return concatenated([self.design(t).scores(w[:, None])[:, 0] + b for t, (w, b) in pairs])
 
+    def sums(self, bends: Rows, slopes: Rows, means: Floats) -> tuple[Floats, Floats]:
+        """``sum_i b_i z_i z_i'`` and ``sum_i (b_i, g_i) z_i`` of rows less the means, by task."""
+        xp = namespace(bends)
+        both = xp.stack([bends, slopes], axis=1)
+        grams, crossed = [], []
+        before: tuple[Design, Rows, Floats] | None = None
+        for t, (first, last) in enumerate(pairwise(self.bounds.tolist())):
+            design, mine = self.design(t), slice(first, last)
+            if (
+                before is None
+                or before[0] is not design
+                or not bool(xp.all(before[1] == bends[mine]))
+            ):
+                before = design, bends[mine], design.gram(bends[mine], means)
+            grams.append(before[2])
+            crossed.append(design.cross(both[mine, :], means))
+        return np.stack(grams), np.stack(crossed)
+
+    def narrow(self, means: Floats, fit_intercept: bool) -> "NarrowRows | None":
+        """The rows for the kernel, if they are dense, of the host, and have few columns."""
+        if not COMPILED or means.size > NARROW or self.bounds[-1] * means.size > COPIED:
+            return None
+        if self.design(0).dense_rows() is None:
+            return None
+        stack, firsts = self._stacked()
+        rows = np.concatenate(stack) - means
+        ones = np.ones((rows.shape[0], int(fit_intercept)))
+        return NarrowRows(np.hstack([rows, ones]), firsts, self.bounds)
+
+    def _stacked(self) -> tuple[list[Any], Labels]:
+        """Matrices of rows, to be put one below the other, and the first row of each task."""
+        tasks = range(self.bounds.size - 1)
+        return [self.design(t).dense_rows() for t in tasks], self.bounds[:-1].copy()
+
 
 class SharedRows(OwnRows):
     """Rows that all tasks share; missing targets have weight zero."""
@@ -109,6 +150,35 @@ class SharedRows(OwnRows):
         scores = self.design(0).scores(W.T)
         scores = (scores + beside(offsets, scores)).T
         return namespace(scores).reshape(scores, (-1,))
+
+    def _stacked(self) -> tuple[list[Any], Labels]:
+        """All rows, with which each task begins."""
+        return [self.design(0).dense_rows()], np.zeros(self.bounds.size - 1, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class NarrowRows:
+    """Rows of few columns, less their means and followed by a one where there is an intercept.
+
+    Shapes: rows (n, width), firsts (K,), bounds (K + 1,); see `task_sums`.
+    """
+
+    rows: Floats
+    firsts: Labels
+    bounds: Labels
+
+    def scores(self, W: Floats) -> Floats:
+        """Scores of all targets, in one vector; ``W`` is ``K x width``."""
+        scores = np.empty(self.bounds[-1])
+        task_scores(self.rows, self.firsts, self.bounds, np.ascontiguousarray(W), scores)
+        return scores
+
+    def sums(self, bends: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+        """``sum_i b_i z_i z_i'`` and ``sum_i g_i z_i`` of the rows of each task."""
+        n_tasks, width = self.firsts.size, self.rows.shape[1]
+        grams, crossed = np.empty((n_tasks, width, width)), np.empty((n_tasks, width))
+        task_sums(self.rows, self.firsts, self.bounds, bends, slopes, grams, crossed)
+        return grams, crossed
 
 
 def arrange(
@@ -314,6 +384,7 @@ class Part(TaskData):
         self._shares = shares
         self._loss = loss
         self._means = means
+        self._narrow = rows.narrow(means, fit_intercept)
 
     def losses_together(self, stack: Floats) -> Floats:
         """Losses at several weights."""
@@ -341,32 +412,29 @@ class Part(TaskData):
         bends = self._loss.hessian_product(self._target, scores, xp.ones_like(scores))[:, 0]
         bends = self._shares * bends
         slopes = self._shares * self._loss.gradient(self._target, scores)[:, 0]
-        both = xp.stack([bends, slopes], axis=1)
-        sums = [segment_sums(both[:, k], self._rows.bounds) for k in range(2)]
-        G = np.empty((self.n_tasks, self.width, self.width))
-        h = np.empty(G.shape[:2])
-        d = self._means.size
-        before: tuple[Design, Rows, Floats] | None = None
-        for t, (first, last) in enumerate(pairwise(self._rows.bounds.tolist())):
-            design, mine = self._rows.design(t), slice(first, last)
-            if (
-                before is None
-                or before[0] is not design
-                or not bool(xp.all(before[1] == bends[mine]))
-            ):
-                before = design, bends[mine], design.gram(bends[mine], self._means)
-            crossed = design.cross(both[mine, :], self._means)
-            G[t, :d, :d] = before[2]
-            slope = crossed[:, 1]
-            if self.fit_intercept:
-                G[t, :d, d] = G[t, d, :d] = crossed[:, 0]
-                G[t, d, d] = sums[0][t]
-                slope = np.append(slope, sums[1][t])
-            h[t] = G[t] @ W[t] - slope
+        G, slope = self._sums(bends, slopes)
+        h = times(G, W) - slope
         return Models(np.arange(self.n_tasks), self._values(scores), G, h)
+
+    def _sums(self, bends: Rows, slopes: Rows) -> tuple[Floats, Floats]:
+        """Second derivatives and gradients by the weights of each task."""
+        if self._narrow is not None:
+            return self._narrow.sums(bends, slopes)
+        grams, crossed = self._rows.sums(bends, slopes, self._means)
+        if not self.fit_intercept:
+            return grams, crossed[:, :, 1]
+        totals = [segment_sums(numbers, self._rows.bounds) for numbers in (bends, slopes)]
+        d = self._means.size
+        G = np.empty((self.n_tasks, self.width, self.width))
+        G[:, :d, :d] = grams
+        G[:, :d, d] = G[:, d, :d] = crossed[:, :, 0]
+        G[:, d, d] = totals[0]
+        return G, np.column_stack([crossed[:, :, 1], totals[1]])
 
     def _scores(self, W: Floats) -> Rows:
         """Scores of all targets, in one column."""
+        if self._narrow is not None:
+            return self._narrow.scores(W)[:, None]
         d = self._means.size
         offsets = np.zeros(W.shape[0])
         if self.fit_intercept:

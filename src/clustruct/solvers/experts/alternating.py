@@ -46,6 +46,7 @@ class AlternatingMinimisation:
 
     def __post_init__(self) -> None:
         require(self.name, self.objective, ("refit", "panel"))
+        self.objective = self.objective.private()
 
     def start(self) -> Grouped:
         """The first experts, refitted to their samples if that is better."""

@@ -221,7 +221,7 @@ class OwnNoiseEM:
     def __init__(
         self, objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
     ) -> None:
-        self._objective = objective
+        self._objective = objective.private()
         self._likelihood = likelihood
         self._begin = W, intercept
 
@@ -237,8 +237,9 @@ class OwnNoiseEM:
         alive = mine.sum(axis=0) > SMALLEST_SHARE
         if not alive.any():  # a handful of samples, which an even density describes as well
             return replace(state, gain=0.0, done=True)
-        W, intercept = self._objective.fit_experts(mine[:, alive].T, PRECISION, state.W[alive])
-        costs = self._objective.costs(W, intercept)
+        W, intercept, costs = self._objective.fit_and_cost(
+            mine[:, alive], PRECISION, state.W[alive]
+        )
         followed = np.append(alive, np.ones(self._likelihood.n_noise, dtype=bool))
         mixture = self._likelihood.maximise(costs, state.weights[:, followed])
         following = self._crowd(W, intercept, costs, mixture)

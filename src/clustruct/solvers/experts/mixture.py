@@ -32,6 +32,7 @@ class Blend(State):
     """An iterate: experts, their proportions and the scale of the noise. Its objective is ``J``.
 
     Shapes: W (Q, d, K), intercept (Q, K), costs (n, Q), proportions (Q,).
+    weights (n, Q): responsibilities.
     """
 
     W: Floats
@@ -39,6 +40,7 @@ class Blend(State):
     costs: Floats
     proportions: Floats
     scale: float
+    weights: Floats
 
 
 @dataclass(eq=False)
@@ -62,7 +64,8 @@ class MixtureEM:
     tol: float = 1e-4
 
     def __post_init__(self) -> None:
-        require(self.name, self.objective, ("fit_experts", "costs", "panel"))
+        require(self.name, self.objective, ("fit_and_cost", "panel"))
+        self.objective = self.objective.private()
 
     def start(self) -> Blend:
         """The experts after the steps of cooling."""
@@ -90,13 +93,14 @@ class MixtureEM:
     def _maximise(self, state: Blend, factor: float) -> Blend:
         """The best experts, proportions and scale for the responsibilities at this temperature."""
         shares = self.objective.response.shares
-        weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
-        weights *= shares[:, None]
+        weights = state.weights
+        if factor != 1.0:
+            weights, _ = responsibilities(state.costs, state.proportions, factor * state.scale)
+        weights = shares[:, None] * weights
         proportions = weights.sum(axis=0)
         alive = proportions > SMALLEST_SHARE
         weights, proportions = weights[:, alive], proportions[alive]
-        W, intercept = self.objective.fit_experts(weights.T, self.tol, state.W[alive])
-        costs = self.objective.costs(W, intercept)
+        W, intercept, costs = self.objective.fit_and_cost(weights, self.tol, state.W[alive])
         scale = self.noise.scale(float(np.vdot(weights, costs)))
         following = self._blend(W, intercept, costs, proportions / proportions.sum(), scale)
         return replace(following, gain=state.objective - following.objective)
@@ -109,10 +113,10 @@ class MixtureEM:
         proportions: Floats,
         scale: float,
     ) -> Blend:
-        value = self.noise.log_partition(scale) - log_likelihood(
-            costs, proportions, scale, self.objective.response.shares
-        )
-        return Blend(W, intercept, costs, proportions, scale, objective=value)
+        weights, densities = responsibilities(costs, proportions, scale)
+        likelihood = float(self.objective.response.shares @ densities)
+        value = self.noise.log_partition(scale) - likelihood
+        return Blend(W, intercept, costs, proportions, scale, weights, objective=value)
 
 
 def cooling_factors(heat: float) -> list[float]:
