@@ -213,7 +213,9 @@ loss : {"logistic", "squared", "huber"} or Loss
 
 TASK_SEARCH = """
 n_clusters : int or sequence of int
-    Numbers of groups to try; those beyond the number of tasks are left out.
+    Numbers of groups to try; those beyond the number of tasks are left out. A mixture takes as many
+    as it has evidence for, at most the largest of them: `n_clusters_` says how many these are,
+    ``best_params_["n_clusters"]`` is the least number tried that allows them.
 alpha : float or sequence of float
     Strengths of the ridge penalty on the weights of every task.
 alpha_mean : float, sequence of float or "auto"

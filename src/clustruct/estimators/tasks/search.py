@@ -261,8 +261,8 @@ class Points:
         candidates = scores.reshape(-1, scores.shape[-1])
         if rule.name != "fewest" or not learned.any():
             return divmod(rule.choose(candidates, sizes), len(self.grid))
-        ours = np.flatnonzero(learned)[-len(self.mixtures) :]  # of the largest count
-        best = int(ours[candidates[ours].mean(axis=1).argmax()])
+        ours = [self._enough(s) for s, prices in enumerate(self.grid) if prices.learned]
+        best = ours[int(candidates[ours].mean(axis=1).argmax())]
         if not learned.all():
             rest = np.flatnonzero(~learned)
             other = int(rest[rule.choose(candidates[rest], sizes[rest])])
@@ -270,6 +270,11 @@ class Points:
             if ahead.mean() > AHEAD * corrected_errors(ahead, rule.ratio):
                 best = other
         return divmod(best, len(self.grid))
+
+    def _enough(self, s: int) -> int:
+        """The candidate of a mixture that allows as many groups as it has; more change nothing."""
+        groups = self.mixtures[self.grid[s]].n_groups
+        return int(np.searchsorted(self.counts, groups)) * len(self.grid) + s
 
 
 def _score_split(number: int, split: Split, points: Points) -> Scored:
