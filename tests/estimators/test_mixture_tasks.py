@@ -154,7 +154,7 @@ def test_unlabelled_rows_tell_groups_apart(silent):
     assert adjusted_rand_score(blind.labels_, labels) < 0.5
     search = cs.TaskClusterRegressorCV((1, 2), solver="em", random_state=0, cv=3)
     search.fit(X, y, tasks, unlabelled=(more, their))
-    assert {inputs for inputs, _ in search.cv_results_.mixtures} == {False, True}
+    assert search.cv_results_.mixtures == ((True, 3.0),)
 
 
 @pytest.mark.parametrize(
@@ -268,3 +268,21 @@ def test_never_far_behind_pooled_and_mean_regularised():
         assert (
             error(search, planted) < 1.1 * float(np.square(pooled - planted.coef[0]).sum()) + 0.02
         )
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_search_uses_inputs_that_share_groups_with_labels(shared):
+    # Inputs lie in two groups: those of the weights, or others.
+    rng = np.random.default_rng(0)
+    labels, tasks = np.arange(24) % 2, np.repeat(np.arange(24), 6)
+    W = 1.2 * np.where(labels, 1.0, -1.0)[:, None] * [1.0, -1.0] + 0.1 * rng.standard_normal(
+        (24, 2)
+    )
+    places = labels if shared else np.arange(24) // 2 % 2
+    X = 1.5 * places[tasks, None] + rng.standard_normal((tasks.size, 2))
+    y = (X * W[tasks]).sum(axis=1) + 2.0 * rng.standard_normal(tasks.size)
+    search = cs.TaskClusterRegressorCV((1, 2, 3), cv=3, random_state=0).fit(X, y, tasks)
+    assert search.best_params_["solver"] == "em"
+    assert search.best_params_["use_inputs"] is shared
+    if shared:
+        assert adjusted_rand_score(search.labels_, labels) > 0.7

@@ -328,10 +328,12 @@ class Population:
         Minimises ``weights log s + sums / s``, with `alike` tasks of typical spread: for each
         group, for all of them, or for shape and scales in turn.
         """
+        if not self.free.size:
+            return self.spread
         prior = np.where(self.free == 0.0, self.alike, 0.0)
         s, scales = self.spread, np.ones((self.n_groups, 1))
         if self.form is Form.SCALED:
-            s, scales = s[:1], (s[:, :1] / s[0, 0])
+            s, scales = s[:1], s.sum(axis=1, keepdims=True) / s[0].sum()
         typical = _harmonic(s[:, self.free == 0.0])[:, None]
         for _ in range(SETTINGS.rounds if self.form is Form.SCALED else 1):
             up, down = sums / scales, weights
@@ -342,8 +344,9 @@ class Population:
             s = np.maximum(s, self.limits[0])
             if self.form is Form.SCALED:
                 typical = _harmonic(s[:, self.free == 0.0])[:, None]
-                down = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-                scales = (sums / s).sum(axis=1, keepdims=True) / down
+                up, down = (a.sum(axis=1, keepdims=True) for a in (sums / s, weights))
+                some = (up > 0.0) & (down > 0.0)  # a group without tasks keeps its scale
+                scales = np.where(some, up / np.where(some, down, 1.0), scales)
         return np.clip(s * scales if self.form is Form.SCALED else s, *self.limits)
 
 

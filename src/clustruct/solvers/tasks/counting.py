@@ -12,6 +12,8 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Clustered
+from clustruct.losses.noise import UnitNoise
+from clustruct.objectives.tasks.data import Models, SquaredData
 from clustruct.objectives.tasks.evidence import Form, Quadratics, TaskLikelihood
 from clustruct.solvers.driver import Budget, Run, drive
 from clustruct.solvers.tasks.mixture import Guess, Mixed, TaskMixture, hard
@@ -99,6 +101,16 @@ class Counting:
         gain = self.evidence(more.state) - self.evidence(fewer.state)
         return used == more.state.n_groups and gain > added * self.margin
 
+    def of_inputs(self) -> "Counting":
+        """The same for the inputs alone: a mixture of tasks without weights and labels."""
+        count = self.likelihood.data.n_tasks
+        none = np.zeros((count, 0))
+        nothing = Models(np.arange(count), np.zeros(count), np.zeros((count, 0, 0)), none)
+        data = SquaredData(nothing, fit_intercept=False)
+        return replace(
+            self, likelihood=TaskLikelihood(data, UnitNoise(1, 1.0), 1.0, none), guess=None
+        )
+
     def untied(self, run: Fitted) -> Fitted:
         """The same groups with spreads of the form that is most likely."""
         if run.state.n_groups == 1:
@@ -117,8 +129,9 @@ class Counting:
         if count == 1:
             return state.bound
         n_tasks = self.likelihood.data.n_tasks
-        numbers = count - 1 + len(state.blocks)  # proportions, and variances of the centroids
-        numbers += sum(state.form.numbers(*block.centers.shape) for block in state.blocks)
+        shapes = [block.centers.shape for block in state.blocks if block.free.size]
+        numbers = count - 1 + len(shapes)  # proportions, and variances of the centroids
+        numbers += sum(state.form.numbers(*shape) for shape in shapes)
         return state.bound - 0.5 * numbers * float(np.log(n_tasks)) + lgamma(count + 1)
 
     def solver(

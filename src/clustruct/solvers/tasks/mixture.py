@@ -249,9 +249,6 @@ class TaskMixture:
             spread = spread.mean(axis=0, keepdims=True)
         if self.form is not Form.SAME:
             spread = np.broadcast_to(spread, (count, width))
-        if self.form is Form.SCALED:
-            shape = spread.mean(axis=0)
-            spread = shape * (spread / shape).mean(axis=1, keepdims=True)
         return replace(
             block,
             centers=np.zeros((count, width)),
