@@ -154,7 +154,7 @@ def test_unlabelled_rows_tell_groups_apart(silent):
     assert adjusted_rand_score(blind.labels_, labels) < 0.5
     search = cs.TaskClusterRegressorCV((1, 2), solver="em", random_state=0, cv=3)
     search.fit(X, y, tasks, unlabelled=(more, their))
-    assert search.cv_results_.mixtures == ((True, 3.0),)
+    assert {inputs for inputs, _ in search.cv_results_.mixtures} == {False, True}
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,8 @@ scoring : str or callable
 use_inputs : bool or "auto"
     Whether mixtures are also tried with the tasks' mean inputs as evidence of groups; "auto" uses
     the inputs if they and the labels have groups in common, by evidence, and looks for that where
-    it is quick: up to a million for the number of tasks times features cubed.
+    it is quick: up to a million for the number of tasks times features cubed. With rows without
+    labels, the folds decide.
 rule : {"fewest", "best", "one_se"}
     The fewest groups that are not clearly worse than the best number, see Notes; the best
     candidate; or the simplest one within a standard error of it: with the fewest groups, then the

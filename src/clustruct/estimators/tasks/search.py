@@ -139,7 +139,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
             if prices.learned
         }
         mixtures = {prices: counting.best() for prices, counting in countings.items()}
-        if self.use_inputs == "auto":
+        if self.use_inputs == "auto" and more is None:
             mixtures = _by_evidence(countings, mixtures)
             grid = tuple(prices for prices in grid if not prices.learned or prices in mixtures)
         guesses = {prices: run.state for prices, run in mixtures.items()}
