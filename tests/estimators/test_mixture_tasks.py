@@ -1,5 +1,7 @@
 """``solver="em"``: mixtures over tasks as models, and as candidates of searches."""
 
+from types import SimpleNamespace
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -203,6 +205,7 @@ def test_search_takes_the_mixture_where_it_is_better(planted, fitted):
     X, y, tasks = planted.rows()
     search = cs.TaskClusterRegressorCV(use_inputs=False, random_state=0).fit(X, y, tasks)
     assert search.best_params_["solver"] == "em"
+    assert search.best_params_["n_clusters"] == search.n_clusters_
     assert search.n_clusters_ == 3
     np.testing.assert_allclose(search.coef_, fitted.coef_, rtol=1e-3, atol=1e-4)
     again = cs.TaskClusterRegressor(**search.best_params_, random_state=0).fit(X, y, tasks)
@@ -241,7 +244,7 @@ def test_scores_of_a_mixture_are_those_of_fits_by_hand(planted):
 def test_search_keeps_the_penalty_where_it_is_clearly_ahead():
     penalty = Prices(0.0, 1.0, 1.0, 1.0, 0.1)
     mixture = Prices(0.0, 1.0, 1.0, 1.0, 0.1, learned=True, margin=3.0)
-    points = Points(None, (1, 2), (penalty, mixture), None, {mixture: None})
+    points = Points(None, (1, 2), (penalty, mixture), None, {mixture: SimpleNamespace(n_groups=2)})
     scores = np.zeros((2, 2, 4))
     scores[:, 1] = [0.01, -0.01, 0.02, -0.02]
     scores[1, 1] = [0.02, 0.03, 0.02, 0.03]
@@ -265,3 +268,21 @@ def test_never_far_behind_pooled_and_mean_regularised():
         assert (
             error(search, planted) < 1.1 * float(np.square(pooled - planted.coef[0]).sum()) + 0.02
         )
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_search_uses_inputs_that_share_groups_with_labels(shared):
+    # Inputs lie in two groups: those of the weights, or others.
+    rng = np.random.default_rng(0)
+    labels, tasks = np.arange(24) % 2, np.repeat(np.arange(24), 6)
+    W = 1.2 * np.where(labels, 1.0, -1.0)[:, None] * [1.0, -1.0] + 0.1 * rng.standard_normal(
+        (24, 2)
+    )
+    places = labels if shared else np.arange(24) // 2 % 2
+    X = 1.5 * places[tasks, None] + rng.standard_normal((tasks.size, 2))
+    y = (X * W[tasks]).sum(axis=1) + 2.0 * rng.standard_normal(tasks.size)
+    search = cs.TaskClusterRegressorCV((1, 2, 3), cv=3, random_state=0).fit(X, y, tasks)
+    assert search.best_params_["solver"] == "em"
+    assert search.best_params_["use_inputs"] is shared
+    if shared:
+        assert adjusted_rand_score(search.labels_, labels) > 0.7

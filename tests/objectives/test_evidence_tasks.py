@@ -1,14 +1,23 @@
 """Tasks with their weights integrated out: against Gaussian algebra and numerical integration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 
 from clustruct.design import as_design
 from clustruct.losses import LogisticLoss, SquaredLoss
 from clustruct.objectives.tasks.data import OwnRows, Part, task_data
-from clustruct.objectives.tasks.evidence import Population, TaskLikelihood, of_inputs, place_tasks
+from clustruct.objectives.tasks.evidence import (
+    Form,
+    Population,
+    TaskLikelihood,
+    of_inputs,
+    place_tasks,
+)
 
 T = 0.4  # scale of the noise
 
@@ -143,3 +152,29 @@ def test_centroids_against_gaussian_algebra(small):
     centers = covariance @ (shares @ rows.g[0]).reshape(-1)
     np.testing.assert_allclose(found.centers.reshape(-1), centers, atol=1e-12)
     np.testing.assert_allclose(found.doubts[1], covariance[3:, 3:], atol=1e-12)
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_spreads_of_a_form_are_the_likeliest(form):
+    # They minimise weights log s + sums / s over spreads of that form: all are tried by scipy.
+    rng = np.random.default_rng(0)
+    sums, weights = rng.uniform(0.5, 5.0, (3, 4)), rng.uniform(1.0, 9.0, (3, 4))
+    spreads = {
+        Form.SAME: lambda p: np.exp(p[:4])[None],
+        Form.SCALED: lambda p: np.exp(p[:4] + p[4:7, None]),
+        Form.OWN: lambda p: np.exp(p[:12]).reshape(3, 4),
+    }[form]
+
+    def cost(s):
+        return float((weights * np.log(s) + sums / s).sum())
+
+    vague = np.ones((3, 4, 4))
+    unit, free = np.ones(4), np.zeros(4)
+    groups = Population(
+        vague[0][:3], vague, spreads(np.zeros(12)), unit, unit, free, (1e-9, 1e9), form
+    )
+    for _ in range(20):
+        groups = replace(groups, spread=groups._formed(sums, weights))
+    best = minimize(lambda p: cost(spreads(p)), np.zeros(12))
+    assert cost(groups.spread) == pytest.approx(best.fun, abs=1e-6)
+    assert groups.spread.shape == (1 if form is Form.SAME else 3, 4)

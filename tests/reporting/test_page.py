@@ -434,4 +434,4 @@ def test_groups_by_evidence_are_told_as_such(read):
     assert model.cv_results_.by_evidence
     assert model.n_clusters_ == 2
     text = read(model, X, y, tasks=tasks, test_size=0)
-    assert "Chosen: at most 5, of which evidence took 2." in text
+    assert "Chosen: 2, by evidence." in text

@@ -9,7 +9,7 @@ from clustruct.datasets import make_clustered_tasks
 from clustruct.design import as_design
 from clustruct.losses import HuberLoss, LogisticLoss, SquaredLoss
 from clustruct.objectives.tasks.data import OwnRows, Part, task_data
-from clustruct.objectives.tasks.evidence import TaskLikelihood, of_inputs
+from clustruct.objectives.tasks.evidence import Form, TaskLikelihood, of_inputs
 from clustruct.solvers.driver import Budget, drive
 from clustruct.solvers.tasks.counting import Counting
 from clustruct.solvers.tasks.mixture import TaskMixture, hard
@@ -61,13 +61,13 @@ def test_bound_of_one_group_is_the_evidence():
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-@pytest.mark.parametrize("own", [False, True])
-def test_no_step_lowers_the_evidence(planted, count, own):
+@pytest.mark.parametrize("form", list(Form))
+def test_no_step_lowers_the_evidence(planted, count, form):
     likelihood, _ = planted
     rng = np.random.default_rng(count)
     inputs = (of_inputs(rng.standard_normal((24, 2)), np.full(24, 12.0)),)
     shares = hard(rng.integers(0, count, 24), count)
-    solver = TaskMixture(likelihood, shares, inputs=inputs, own=own)
+    solver = TaskMixture(likelihood, shares, inputs=inputs, form=form)
     steps = [i.objective for i in drive(solver, Budget(60, 0.0, lambda i: None, quiet=True)).trace]
     assert len(steps) > 5
     assert (np.diff(steps) <= 1e-8).all()
@@ -157,3 +157,20 @@ def test_a_mixture_needs_its_noise():
     problem = TaskProblem(make(), 2, QUIET, None, 0)
     with pytest.raises(TypeError, match="give `sources`"):
         solve(problem, "em")
+
+
+def test_outlying_tasks_get_a_wide_group():
+    # Three groups, and four tasks of sixty that are like no others.
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    W = 1.5 * rng.standard_normal((3, 4))[labels] + 0.1 * rng.standard_normal((60, 4))
+    W[:4] += 3.0 * rng.standard_normal((4, 4))
+    tasks, X = np.repeat(np.arange(60), 12), rng.standard_normal((720, 4))
+    y = (X * W[tasks]).sum(axis=1) + 0.5 * rng.standard_normal(720)
+    run = counting_of(likelihood_of(X, y - y.mean(), tasks)).best()
+    assert run.state.n_groups == 4
+    wide = run.solution.point.spread[:, :4].mean(axis=1)
+    outlying = int(wide.argmax())
+    assert wide[outlying] > 20 * np.delete(wide, outlying).max()
+    assert set(np.flatnonzero(run.solution.labels == outlying)) == set(range(4))
+    assert adjusted_rand_score(run.solution.labels[4:], labels[4:]) == 1.0

@@ -213,13 +213,15 @@ loss : {"logistic", "squared", "huber"} or Loss
 
 TASK_SEARCH = """
 n_clusters : int or sequence of int
-    Numbers of groups to try; those beyond the number of tasks are left out.
+    Numbers of groups to try; those beyond the number of tasks are left out. A mixture takes as many
+    as it has evidence for, at most the largest of them: `n_clusters_` says how many these are,
+    ``best_params_["n_clusters"]`` is the least number tried that allows them.
 alpha : float or sequence of float
     Strengths of the ridge penalty on the weights of every task.
 alpha_mean : float, sequence of float or "auto"
     Strengths of the penalty on the mean of the centroids; "auto" is that of `alpha_between`.
 alpha_between : float, sequence of float or "auto"
-    Strengths of the penalty on the distance of the centroids from their mean; "auto" is three
+    Strengths of the penalty on the distance of the centroids from their mean; "auto" is two
     numbers on the scale of the data.
 alpha_within : float, sequence of float or "auto"
     Strengths of the penalty on the distance of tasks from their group's centroid; "auto" is six
@@ -231,8 +233,10 @@ scoring : str or callable
     learn knows, or a function of targets, scores and numbers of tasks, where classes are -1 and 1.
     None takes the negative mean loss.
 use_inputs : bool or "auto"
-    Whether mixtures are also tried with the tasks' mean inputs as evidence of groups; "auto" does
-    so where that is quick: up to a million for the number of tasks times features cubed.
+    Whether mixtures are also tried with the tasks' mean inputs as evidence of groups; "auto" uses
+    the inputs if they and the labels have groups in common, by evidence, and looks for that where
+    it is quick: up to a million for the number of tasks times features cubed. With rows without
+    labels, the folds decide.
 rule : {"fewest", "best", "one_se"}
     The fewest groups that are not clearly worse than the best number, see Notes; the best
     candidate; or the simplest one within a standard error of it: with the fewest groups, then the

@@ -223,7 +223,7 @@ def _add_choice(page: Page, model: Any, search: Any, things: str) -> None:
     spread = ", with one standard error," if curve.deviations.any() else ""
     chosen = curve.counts[curve.chosen]
     if getattr(found, "by_evidence", False):
-        chosen = f"at most {chosen}, of which evidence took {final_estimator(model).n_clusters_}"
+        chosen = f"{final_estimator(model).n_clusters_}, by evidence"
     elif getattr(found, "rule", "") == "fewest":
         chosen = f"{chosen}, the fewest not clearly worse than the best"
     remark = (

@@ -32,8 +32,8 @@ class TaskClusterRegressorCV(TaskSearch, TaskClusterRegressor):
     Mixtures are left out if strengths are given, or where they would take long.
 
     Groups are worth their price where they predict better on samples that were left out. With the
-    rule ``"fewest"``, few groups are preferred to more unless these are better by more than two
-    standard errors of the difference over the folds, corrected for what the folds have in common.
+    rule ``"fewest"``, few groups are preferred to more unless these are better by more than a
+    standard error of the difference over the folds, corrected for what the folds have in common.
 
     The weights of a task are drawn towards a centroid, so that it has no whole number of free
     parameters, which an information criterion would count.

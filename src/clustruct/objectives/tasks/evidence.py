@@ -12,6 +12,7 @@ posterior of the weights is ``N(c + M (b - P c), M)``, and the evidence of the r
 """
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class EvidenceSettings:
     # Steps for tasks that are placed in known groups, and the move at which they end.
     steps: int = 50
     settled: float = 1e-8
+    # Rounds between the shape and the scales of spreads.
+    rounds: int = 3
 
 
 SETTINGS = EvidenceSettings()
@@ -182,6 +185,23 @@ def of_inputs(means: Floats, counts: Floats) -> Quadratics:
     return Quadratics(P[None], b[None], a[None])
 
 
+class Form(Enum):
+    """What the spreads of groups have in common.
+
+    SAME: everything.
+    SCALED: their shape, ``s_qj = k_q s_j``; a wide group is one of tasks that are like no others.
+    OWN: nothing.
+    """
+
+    SAME = 0
+    SCALED = 1
+    OWN = 2
+
+    def numbers(self, count: int, width: int) -> int:
+        """How many more numbers so many groups have than one."""
+        return (count - 1) * (0, 1, width)[self.value]
+
+
 @dataclass(frozen=True, eq=False)
 class Population:
     """What is known of the groups in one block of coordinates.
@@ -192,6 +212,7 @@ class Population:
     mean (width,): variances of that mean, times ``Q``.
     free (width,): where the mean has a fixed variance, so large that it is free.
     limits: least and largest variance.
+    form: of the spreads.
     alike: as many tasks as speak for equal spreads of all coordinates but the free ones, see
         `unlikeness`.
     cost: divergence of the centroids' posterior from their prior.
@@ -204,6 +225,7 @@ class Population:
     mean: Floats
     free: Floats
     limits: tuple[float, float]
+    form: Form = Form.SAME
     alike: float = 0.0
     cost: float = 0.0
 
@@ -277,40 +299,60 @@ class Population:
 
         ``alike / 2 (log(s / mean) + mean / s - 1)``, zero where all are equal.
         """
-        drawn = self.free == 0.0
-        ratio = self._typical[:, None] / self.spread[:, drawn]
-        return 0.5 * self.alike * float((ratio - np.log(ratio) - 1.0).sum())
-
-    @property
-    def _typical(self) -> Floats:
-        """Harmonic mean of the spreads of each group, the most likely centre of their prior."""
         drawn = self.spread[:, self.free == 0.0]
-        return 1.0 / (1.0 / drawn).mean(axis=1) if drawn.size else np.ones(len(drawn))
+        drawn = drawn[:1] if self.form is Form.SCALED else drawn
+        ratio = _harmonic(drawn)[:, None] / drawn
+        return 0.5 * self.alike * float((ratio - np.log(ratio) - 1.0).sum())
 
     def next_spread(self, rows: Integrated, shares: Floats, fast: bool) -> Floats:
         """Spreads that are more likely for these responsibilities.
 
         With the slopes ``u = g - H c`` the step of expectation and maximisation is
         ``s + s^2 (E u^2 - H_jj)``, averaged over tasks; the fast one, ``s E u^2 / H_jj``, has the
-        same fixed point, and may overshoot. The prior adds `alike` tasks of typical spread.
+        same fixed point, and may overshoot.
         """
         squares = np.square(rows.slopes(self.centers))
         squares += np.einsum("qtij,qtij->qti", rows.H @ self.doubts[:, None], rows.H)
         bends = np.einsum("gtii->gti", rows.H)
         up = np.einsum("qt,qti->qi", shares, squares)
         down = np.einsum("qt,qti->qi", shares, np.broadcast_to(bends, squares.shape))
-        sizes = shares.sum(axis=1)[:, None]
-        if self.spread.shape[0] == 1:
-            up, down, sizes = (a.sum(axis=0, keepdims=True) for a in (up, down, sizes))
-        s, prior = self.spread, np.where(self.free == 0.0, self.alike, 0.0)
-        typical = self._typical[:, None]
+        s = self.spread
         if fast:
-            up, down = s * up + prior * typical / s, s * down + prior
-            ratio = np.divide(up, down, where=down > 0.0, out=np.ones_like(up))
-            return np.clip(s * ratio, *self.limits)
-        sizes = np.maximum(sizes, np.finfo(float).tiny)
-        spread = (sizes * s + np.square(s) * (up - down) + prior * typical) / (sizes + prior)
-        return np.clip(spread, *self.limits)
+            return self._formed(np.square(s) * up, s * down)
+        sizes = np.broadcast_to(shares.sum(axis=1)[:, None], up.shape)
+        return self._formed(sizes * s + np.square(s) * (up - down), sizes)
+
+    def _formed(self, sums: Floats, weights: Floats) -> Floats:
+        """Spreads of the form, by sums (Q, width) of squares and their weights.
+
+        Minimises ``weights log s + sums / s``, with `alike` tasks of typical spread: for each
+        group, for all of them, or for shape and scales in turn.
+        """
+        if not self.free.size:
+            return self.spread
+        prior = np.where(self.free == 0.0, self.alike, 0.0)
+        s, scales = self.spread, np.ones((self.n_groups, 1))
+        if self.form is Form.SCALED:
+            s, scales = s[:1], s.sum(axis=1, keepdims=True) / s[0].sum()
+        typical = _harmonic(s[:, self.free == 0.0])[:, None]
+        for _ in range(SETTINGS.rounds if self.form is Form.SCALED else 1):
+            up, down = sums / scales, weights
+            if self.form is not Form.OWN:
+                up, down = (a.sum(axis=0, keepdims=True) for a in (up, down))
+            up, down = up + prior * typical, down + prior
+            s = np.where(down > 0.0, up / np.where(down > 0.0, down, 1.0), s)
+            s = np.maximum(s, self.limits[0])
+            if self.form is Form.SCALED:
+                typical = _harmonic(s[:, self.free == 0.0])[:, None]
+                up, down = (a.sum(axis=1, keepdims=True) for a in (sums / s, weights))
+                some = (up > 0.0) & (down > 0.0)  # a group without tasks keeps its scale
+                scales = np.where(some, up / np.where(some, down, 1.0), scales)
+        return np.clip(s * scales if self.form is Form.SCALED else s, *self.limits)
+
+
+def _harmonic(values: Floats) -> Floats:
+    """Harmonic means of the last axis, 1 if it is empty."""
+    return 1.0 / (1.0 / values).mean(axis=-1) if values.shape[-1] else np.ones(values.shape[:-1])
 
 
 def place_tasks(

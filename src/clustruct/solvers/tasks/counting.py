@@ -12,7 +12,9 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Clustered
-from clustruct.objectives.tasks.evidence import Quadratics, TaskLikelihood
+from clustruct.losses.noise import UnitNoise
+from clustruct.objectives.tasks.data import Models, SquaredData
+from clustruct.objectives.tasks.evidence import Form, Quadratics, TaskLikelihood
 from clustruct.solvers.driver import Budget, Run, drive
 from clustruct.solvers.tasks.mixture import Guess, Mixed, TaskMixture, hard
 
@@ -28,8 +30,12 @@ class CountingSettings:
     # Nats by which the evidence must grow for one more group: odds of 20 to 1. On planted problems
     # a true group adds 6 or more, and a false one up to 2.3.
     margin: float = 3.0
+    # Numbers of groups that are tried beyond one that paid: two groups may not pay where three do.
+    ahead: int = 2
     # Spreads that a start begins with, as a part of those with one group less.
     shrink: float = 0.5
+    # Part of the tasks that a wide group starts with.
+    far: float = 0.1
 
 
 SETTINGS = CountingSettings()
@@ -57,19 +63,17 @@ class Counting:
     margin: float = SETTINGS.margin
 
     def runs(self) -> Iterator[Fitted]:
-        """The fits with one group, two groups and so on, the last of which is no better."""
+        """The fits with one group, two groups and so on, the last of which are no better."""
         n_tasks = self.likelihood.data.n_tasks
-        last = self._drive(np.ones((1, n_tasks)), self.guess)
-        one = last
-        yield last
+        one = best = last = self._drive(np.ones((1, n_tasks)), self.guess)
+        yield one
         for count in range(2, min(self.most, n_tasks) + 1):
-            run = self._best_start(count, one.state, last.state)
-            if run is None:
+            last = self._best_start(count, one.state, last.state)
+            yield last
+            if self._pays(last, best):
+                best = last
+            elif count - best.state.n_groups >= SETTINGS.ahead:
                 return
-            yield run
-            if not self._pays(run, last):
-                return
-            last = run
 
     def best(self) -> Fitted:
         """The number of groups with the largest evidence, each with its own spread if that pays.
@@ -79,32 +83,45 @@ class Counting:
         run = self.untied(self.chosen(list(self.runs()), self.most))
         while (used := np.unique(run.state.shares.argmax(axis=0))).size < run.state.n_groups:
             shares = run.state.shares[used]
-            own = run.state.blocks[0].spread.shape[0] > 1
-            run = self._drive(shares / shares.sum(axis=0), run.state.guess, own=own)
+            run = self._drive(shares / shares.sum(axis=0), run.state.guess, form=run.state.form)
         return run
 
     def chosen(self, runs: list[Fitted], most: int) -> Fitted:
-        """The last of `runs` with up to so many groups that pay, each more than the one before."""
+        """The most of up to so many groups that pay, compared with fewer that do."""
         best, *others = runs
         for run in others:
-            if run.state.n_groups > most or not self._pays(run, best):
-                break
-            best = run
+            if run.state.n_groups <= most and self._pays(run, best):
+                best = run
         return best
 
     def _pays(self, more: Fitted, fewer: Fitted) -> bool:
         """Whether more groups are as likely as it takes, and all of them have tasks."""
         used = np.unique(more.state.shares.argmax(axis=0)).size
+        added = more.state.n_groups - fewer.state.n_groups
         gain = self.evidence(more.state) - self.evidence(fewer.state)
-        return used == more.state.n_groups and gain > self.margin
+        return used == more.state.n_groups and gain > added * self.margin
+
+    def of_inputs(self) -> "Counting":
+        """The same for the inputs alone: a mixture of tasks without weights and labels."""
+        count = self.likelihood.data.n_tasks
+        none = np.zeros((count, 0))
+        nothing = Models(np.arange(count), np.zeros(count), np.zeros((count, 0, 0)), none)
+        data = SquaredData(nothing, fit_intercept=False)
+        return replace(
+            self, likelihood=TaskLikelihood(data, UnitNoise(1, 1.0), 1.0, none), guess=None
+        )
 
     def untied(self, run: Fitted) -> Fitted:
-        """The same groups with a spread for each, if these are more likely."""
+        """The same groups with spreads of the form that is most likely."""
         if run.state.n_groups == 1:
             return run
-        own = self._drive(run.state.shares, run.state.guess, own=True)
-        better = self.evidence(own.state) > self.evidence(run.state)
-        return replace(own, trace=run.trace + own.trace) if better else run
+        others = [
+            self._drive(run.state.shares, run.state.guess, form=form)
+            for form in (Form.SAME, Form.OWN)
+            if form is not run.state.form
+        ]
+        best = max([run, *others], key=lambda run: self.evidence(run.state))
+        return best if best is run else replace(best, trace=run.trace + best.trace)
 
     def evidence(self, state: Mixed) -> float:
         """``F`` less what shares and variances cost, plus the ways to number the groups."""
@@ -112,37 +129,48 @@ class Counting:
         if count == 1:
             return state.bound
         n_tasks = self.likelihood.data.n_tasks
-        numbers = count - 1 + len(state.blocks)  # proportions, and variances of the centroids
-        numbers += sum(block.spread[1:].size for block in state.blocks)
+        shapes = [block.centers.shape for block in state.blocks if block.free.size]
+        numbers = count - 1 + len(shapes)  # proportions, and variances of the centroids
+        numbers += sum(state.form.numbers(*shape) for shape in shapes)
         return state.bound - 0.5 * numbers * float(np.log(n_tasks)) + lgamma(count + 1)
 
     def solver(
-        self, shares: Floats, guess: Guess | None, *, own: bool = False, known: bool = False
+        self,
+        shares: Floats,
+        guess: Guess | None,
+        *,
+        form: Form = Form.SAME,
+        known: bool = False,
     ) -> TaskMixture:
         """The solver for given responsibilities to start from."""
-        return TaskMixture(self.likelihood, shares, guess, self.inputs, own=own, known=known)
+        return TaskMixture(self.likelihood, shares, guess, self.inputs, form=form, known=known)
 
     def _drive(
-        self, shares: Floats, guess: Guess | None, budget: Budget | None = None, own: bool = False
+        self,
+        shares: Floats,
+        guess: Guess | None,
+        budget: Budget | None = None,
+        form: Form = Form.SAME,
     ) -> Fitted:
-        return drive(self.solver(shares, guess, own=own), budget or self.budget)
+        return drive(self.solver(shares, guess, form=form), budget or self.budget)
 
-    def _best_start(self, count: int, one: Mixed, last: Mixed) -> Fitted | None:
+    def _best_start(self, count: int, one: Mixed, last: Mixed) -> Fitted:
         """The most likely of several short runs, continued."""
         short = replace(self.budget, max_iter=SETTINGS.short, quiet=True)
+        largest = int(last.proportions.argmax())
         spreads = [
-            replace(block, spread=SETTINGS.shrink * block.spread.mean(axis=0, keepdims=True))
+            replace(block, spread=SETTINGS.shrink * block.spread[largest % len(block.spread)][None])
             for block in last.blocks
         ]
         near = replace(last.guess, blocks=tuple(spreads))
         tries = [
-            self._drive(hard(labels, count), near, short)
+            self._drive(hard(labels, count), near, short, last.form)
             for labels in self._labels(count, one, last)
         ]
-        if not tries:
-            return None
-        state = max(tries, key=lambda run: run.state.bound).state
-        return self._drive(state.shares, state.guess)
+        if last.n_groups > 1:
+            tries.append(self._drive(_far(last), last.guess, short, Form.SCALED))
+        state = max(tries, key=lambda run: self.evidence(run.state)).state
+        return self._drive(state.shares, state.guess, form=state.form)
 
     def _labels(self, count: int, one: Mixed, last: Mixed) -> Iterator[Labels]:
         """Groups to start from: k-means, groups split in two, and random ones."""
@@ -161,6 +189,24 @@ class Counting:
         for number in range(SETTINGS.random if self.n_starts is None else self.n_starts):
             key = np.random.SeedSequence(self.seed, spawn_key=(count, number))
             yield np.random.default_rng(key).permutation(np.arange(n_tasks) % count)
+
+
+def _far(state: Mixed) -> Floats:
+    """Responsibilities with one more group, of the tasks that call most for a wider spread.
+
+    The derivative of a task's evidence by the logarithm of the scale of its spread is
+    ``1/2 sum_j s_j (u_j^2 - H_jj)`` with the slopes ``u``, whose terms vary like ``s_j H_jj``.
+    """
+    slopes, sizes = np.zeros(state.shares.shape), np.zeros(state.shares.shape)
+    for block, rows in zip(state.blocks, state.integrated, strict=True):
+        bends, s = np.einsum("gtii->gti", rows.H), block.spread[:, None]
+        slopes += (s * (np.square(rows.slopes(block.centers)) - bends)).sum(axis=2)
+        sizes += np.square(s * bends).sum(axis=2)
+    calls = (state.shares * slopes / np.sqrt(np.maximum(sizes, np.finfo(float).tiny))).sum(axis=0)
+    count = max(1, round(SETTINGS.far * calls.size))
+    far = np.zeros(calls.size)
+    far[np.argsort(-calls, kind="stable")[:count]] = 1.0
+    return np.vstack([state.shares * (1.0 - far), far])
 
 
 def _positions(state: Mixed) -> tuple[Floats, ...]:

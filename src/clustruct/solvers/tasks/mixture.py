@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 
 from clustruct._typing import Floats, Labels
-from clustruct.objectives.tasks.evidence import Integrated, Population, Quadratics, TaskLikelihood
+from clustruct.objectives.tasks.evidence import (
+    Form,
+    Integrated,
+    Population,
+    Quadratics,
+    TaskLikelihood,
+)
 from clustruct.objectives.tasks.objective import TaskPoint
 from clustruct.solvers.driver import Solution, State
 
@@ -126,6 +132,11 @@ class Mixed(State):
         return self.shares.shape[0]
 
     @property
+    def form(self) -> Form:
+        """What the spreads of the groups have in common."""
+        return self.blocks[0].form
+
+    @property
     def guess(self) -> Guess:
         """What it says to a mixture of other groups."""
         return Guess(self.blocks, self.scale, np.einsum("qt,qti->ti", self.shares, self.W))
@@ -139,7 +150,7 @@ class TaskMixture:
     guess: variances to start from.
     inputs: evidence of the inputs of each task, none or one block.
     known: whether the groups are given, and stay as they are.
-    own: whether each group has its own spread.
+    form: what the spreads of the groups have in common.
     """
 
     name = "em"
@@ -150,7 +161,7 @@ class TaskMixture:
     inputs: tuple[Quadratics, ...] = ()
     _: KW_ONLY
     known: bool = False
-    own: bool = False
+    form: Form = Form.SAME
 
     def start(self) -> Mixed:
         """The best centroids for the first responsibilities."""
@@ -158,7 +169,8 @@ class TaskMixture:
         W = self.likelihood.begin if guess.W is None else guess.W
         W = np.broadcast_to(W, (count, *W.shape))
         blocks = tuple(self._sized(block, count) for block in guess.blocks)
-        centers = np.einsum("qt,qti->qi", self.shares, W) / self.shares.sum(axis=1)[:, None]
+        sizes = np.maximum(self.shares.sum(axis=1), SETTINGS.smallest)
+        centers = np.einsum("qt,qti->qi", self.shares, W) / sizes[:, None]
         blocks = (replace(blocks[0], centers=centers), *blocks[1:])
         models = self.likelihood.expand(W)
         integrated = self._integrate(models, blocks, guess.scale)
@@ -233,16 +245,17 @@ class TaskMixture:
     def _sized(self, block: Population, count: int) -> Population:
         """A population of so many groups with the same variances."""
         width, spread = block.centers.shape[1], block.spread
-        if spread.shape[0] > 1 and spread.shape[0] != count:
+        if self.form is Form.SAME or len(spread) != count:
             spread = spread.mean(axis=0, keepdims=True)
-        if self.own and spread.shape[0] == 1:
-            spread = np.repeat(spread, count, axis=0)
+        if self.form is not Form.SAME:
+            spread = np.broadcast_to(spread, (count, width))
         return replace(
             block,
             centers=np.zeros((count, width)),
             doubts=np.zeros((count, width, width)),
             spread=spread,
             mean=block.mean * (count / block.n_groups),
+            form=self.form,
         )
 
     def _integrate(
@@ -374,7 +387,7 @@ def _vague(width: int, size: float, free: Floats, limits: tuple[float, float]) -
         np.where(free > 0.0, free, size),
         free,
         limits,
-        SETTINGS.alike,
+        alike=SETTINGS.alike,
     )
 
 
