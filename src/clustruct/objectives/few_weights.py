@@ -14,12 +14,16 @@ from clustruct.design import Operator
 from clustruct.kernels import COMPILED
 from clustruct.kernels.class_newton import ClassNewton
 from clustruct.losses import Contrasts
+from clustruct.objectives.many_rows import ManyRows
 
 if TYPE_CHECKING:
     from clustruct.objectives.linear import Point, Response
 
-# Largest number of weights: the factor of a second derivative takes the cube of it.
-MOST_WEIGHTS = 200
+# Largest number of weights: the factor of a second derivative takes the cube of it. Beyond this
+# many products of rows and weights, calls of NumPy take less time than compiled sums.
+MOST_WEIGHTS, MOST_PRODUCTS = 200, 200_000
+# Largest number of columns whose Gram matrix is formed.
+MOST_COLUMNS = 256
 MAX_STEPS = 100
 
 
@@ -46,7 +50,7 @@ class FewWeights:
     ) -> "list[Point] | None":
         """The minimum for each of several ridges, or None where another method has to find them.
 
-        Intercepts are the best ones up to the tolerance. Second derivatives are kept for later.
+        Second derivatives are kept for later.
 
         ridges (d,): one or more, best in an order in which neighbours are alike.
         start (d, K), intercept (K,): where to begin.
@@ -74,14 +78,24 @@ class FewWeights:
         ]
 
 
-def few_weights(design: Operator, response: "Response") -> FewWeights | None:
-    """The problem of a design, if it has few columns and rows at hand, and a loss of classes."""
+def class_rows(design: Operator, response: "Response") -> ManyRows | None:
+    """The problem of a design of few columns, if it has rows at hand and a loss of classes."""
     contrasts = response.contrasts
-    if contrasts is None or not COMPILED:
-        return None
-    if contrasts.outputs.shape[1] * (design.shape[1] + 1) > MOST_WEIGHTS:
+    if contrasts is None or design.shape[1] > MOST_COLUMNS:
         return None
     rows = design.dense_rows()
     if rows is None or rows.shape[0] == 0:
         return None
-    return FewWeights(rows, response, contrasts)
+    codes, shares = response.class_codes, response.shares
+    return ManyRows(rows, codes, shares, response.n_outputs, response.fit_intercept)
+
+
+def few_weights(design: Operator, response: "Response") -> FewWeights | ManyRows | None:
+    """The same by the method that takes less time."""
+    many, contrasts = class_rows(design, response), response.contrasts
+    if many is None or contrasts is None:
+        return None
+    n_weights = contrasts.outputs.shape[1] * (design.shape[1] + 1)
+    if COMPILED and n_weights <= MOST_WEIGHTS and design.shape[0] * n_weights <= MOST_PRODUCTS:
+        return FewWeights(many.rows, response, contrasts)
+    return many

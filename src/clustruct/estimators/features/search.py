@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -36,6 +36,7 @@ from clustruct.estimators.features.grid import (
     itself,
     price_grid,
 )
+from clustruct.estimators.features.screening import can_screen, screened_scores
 from clustruct.estimators.intake import check_groups, validate
 from clustruct.estimators.offsets import attach_offset
 from clustruct.estimators.search.engine import Scored, SearchFace, Use, run_jobs, run_search
@@ -146,15 +147,15 @@ class Search(SearchFace, FeatureCluster):
         grid = self._grid(objective)
         # They complain before the work begins.
         constraints = grid.constraints(objective.shape[0], self._blocks()).values()
+        rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
         if self.criterion == "cv":
             refits = all(map(may_refit, constraints))
             plan = self._plan(grid, method, samples.response.loss, refits=refits)
             with one_thread():  # as in the fits, for the same bits everywhere
                 works = samples.works(folds.each, plan)
-            use = by_folds(works, plan, self.n_jobs, objective)
+            use = by_folds(works, plan, self.n_jobs, objective, rule)
         else:
             use = self._by_criterion(samples.weight, objective, grid, method)
-        rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
         found = run_search(use, rule, self.max_iter, self.verbose)
         self._refit(objective, found, grid, method)
         self._tally(samples.all)
@@ -190,7 +191,7 @@ class Search(SearchFace, FeatureCluster):
             loss = loss_of(self)
             scoring = loss.class_scoring if is_classifier(self) else loss.scoring
         quiet = method.quietly(method.solver)
-        return Plan(model, classes, fitted, grid, quiet, self.search_solver, relax, scoring)
+        return Plan(model, classes, fitted, grid, quiet, self.search_solver, relax, scoring, refits)
 
     def _by_criterion(
         self, n_samples: float, objective: Objective, grid: Grid, method: Method
@@ -252,15 +253,24 @@ class Search(SearchFace, FeatureCluster):
 
 
 def by_folds(
-    works: Sequence[FoldWork], plan: Plan, n_jobs: int | None, objective: Objective
+    works: Sequence[FoldWork], plan: Plan, n_jobs: int | None, objective: Objective, rule: Rule
 ) -> Use[SearchResult]:
     """Score every point of the grid, with every fraction of its alpha, on every fold."""
-    # Samples that cannot leave this process share passes over X instead.
-    travel = all(work.travels for work in works)
-    jobs = [partial(score_fold, work, plan) for work in works]
-    scored = run_jobs(jobs, n_jobs, None if travel else objective.side_by_side)
     shape, name = (*plan.shape, len(works)), name_of(plan.scoring)
     table = partial(table_of, plan.grid, plan.relax, "cv", name)
+    if can_screen(works, plan, objective):
+        exact = np.zeros(plan.grid.shape, dtype=bool)
+
+        def choose(scores: Floats) -> Place:
+            return table(scores, rule).best_index
+
+        scored = screened_scores(works, plan, n_jobs, choose, exact)
+        table = partial(table, exact=exact)
+    else:
+        # Samples that cannot leave this process share passes over X instead.
+        travel = all(work.travels for work in works)
+        jobs = [partial(score_fold, work, plan) for work in works]
+        scored = run_jobs(jobs, n_jobs, None if travel else objective.side_by_side)
     return Use("fold", len(works), prod(plan.grid.shape) * len(works), shape, name, scored, table)
 
 
@@ -364,6 +374,7 @@ def table_of(
     scoring: str,
     scores: Floats,
     rule: Rule,
+    exact: NDArray[np.bool_] | None = None,
 ) -> SearchResult:
     """Scores with the best fraction at each point of the grid, and the point that a rule chooses.
 
@@ -381,6 +392,7 @@ def table_of(
         scoring=scoring,
         rule=rule.name,
         best_index=(0, 0, 0),
+        exact=exact,
     )
     return replace(result, best_index=choose_place(result, rule))
 
