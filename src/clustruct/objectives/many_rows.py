@@ -1,15 +1,7 @@
 """Minima without constraint for classes where rows or weights are many: a quasi-Newton method.
 
-The second derivative of the mean loss of classes, ``sum_i s_i (diag p_i - p_i p_i') (x) x_i x_i'``,
-has a square for every pair of classes. Here it is modelled by one Kronecker product,
-
-    H ~ A (x) B,   B = sum_i h_i (x_i - m)(x_i - m)',   h_i = s_i tr(diag p_i - p_i p_i'),
-                   A = sum_i s_i (diag p_i - p_i p_i') / sum_i h_i,
-
-with ``m`` the mean of the rows by the weights ``h``, which leaves the intercept by itself. For two
-classes the model is exact. With a ridge ``t r_j`` on the weights of column ``j``, the eigenvectors
-of ``A`` and of ``B`` scaled by ``r`` solve its systems for every ``t``. The model is the first
-guess of the inverse in the limited-memory BFGS method, which learns the rest from gradients.
+Limited-memory BFGS, with the model of `clustruct.objectives.class_curvature` as the first guess of
+the inverse: it learns the rest from gradients.
 """
 
 from dataclasses import dataclass
@@ -19,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clustruct._typing import Floats, Labels
+from clustruct.objectives.class_curvature import ClassCurvature, ClassWeights, Systems, chances_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,67 +34,6 @@ MAX_HALVINGS = 30
 SUFFICIENT = 1e-4
 # Decrements below this part of the objective are hidden by rounding.
 ROUNDING = 1e-12
-# Eigenvalues up to this part of the largest one count as zero.
-FLAT = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class ClassCurvature:
-    """The model ``A (x) B`` of the second derivative; shapes as in `ManyRows`.
-
-    gram (d, d): ``B``, about the means.
-    means (d,): of the columns, by the weights of the model.
-    classes (K, K): ``A``, of trace one.
-    total: sum of the weights.
-    """
-
-    gram: Floats
-    means: Floats
-    classes: Floats
-    total: float
-
-    @cached_property
-    def by_class(self) -> tuple[Floats, Floats]:
-        """Eigenvalues and eigenvectors of ``A``; a common shift of all classes has none."""
-        values, vectors = np.linalg.eigh(self.classes)
-        return np.where(values > FLAT * values[-1], values, 0.0), vectors
-
-    def grouped(self, Z: Floats) -> "ClassCurvature":
-        """The model for the values of groups, whose members ``Z`` tells."""
-        return ClassCurvature(Z.T @ self.gram @ Z, self.means @ Z, self.classes, self.total)
-
-    def scaled(self, ridge: Floats) -> "Systems":
-        """What solves the systems with multiples of a ridge."""
-        return Systems(self, ridge)
-
-
-class Systems:
-    """Systems of a model with multiples of one ridge.
-
-    ``(A (x) B + t diag(r)) V = R`` has, with ``r^-1/2 B r^-1/2 = E diag(l) E'`` and ``A = U diag(a)
-    U'``, the solution ``V = r^-1/2 E [(E' r^-1/2 R U)_jm / (l_j a_m + t)] U'``.
-    """
-
-    def __init__(self, model: ClassCurvature, ridge: Floats) -> None:
-        self._model = model
-        roots = 1.0 / np.sqrt(ridge)
-        values, vectors = np.linalg.eigh(roots[:, None] * model.gram * roots)
-        self._bends = np.maximum(values, 0.0)[:, None] * model.by_class[0]
-        self._sides = roots[:, None] * vectors
-
-    def solve(self, R: Floats, factors: "Sequence[float]") -> list[Floats]:
-        """The solutions for each of several multiples of the ridge."""
-        U = self._model.by_class[1]
-        turned = self._sides.T @ R @ U
-        return [self._sides @ (turned / (self._bends + factor)) @ U.T for factor in factors]
-
-    def step(self, R: Floats, slope: Floats, factor: float) -> tuple[Floats, Floats]:
-        """Solution for gradients by the weights and by the intercept, which has no ridge."""
-        model = self._model
-        a, U = model.by_class
-        (V,) = self.solve(R - np.outer(model.means, slope), (factor,))
-        bends = np.where(a > 0.0, a, np.inf) * model.total
-        return V, U @ ((U.T @ slope) / bends) - model.means @ V
 
 
 class ManyRows:
@@ -190,21 +122,10 @@ class ManyRows:
 
     def curvature(self, W: Floats, b: Floats) -> ClassCurvature:
         """The model of the second derivative at some weights."""
-        rows, shares = self._thin.rows, self._thin._shares
-        chances = self._chances(self._scores(rows, W, b))
-        if self._n_outputs == 1:
-            weights = shares * chances[0] * (1.0 - chances[0])
-            classes = np.ones((1, 1))
-        else:
-            weights = shares * (1.0 - np.square(chances).sum(axis=0))
-            classes = np.diag(chances @ shares) - (chances * shares) @ chances.T
-        weights = np.maximum(weights, 0.0)
-        total = float(weights.sum())
-        means = weights @ rows / total if self._fit_intercept and total > 0.0 else 0.0 * rows[0]
-        away = (rows - means) * np.sqrt(weights)[:, None]
-        return ClassCurvature(
-            away.T @ away, means, classes / max(float(np.trace(classes)), 1e-300), total
-        )
+        thin = self._thin
+        chances = chances_of(self._scores(thin.rows, W, b))
+        weights = ClassWeights.of(thin._shares, chances, self._fit_intercept)
+        return weights.curvature(thin.rows)
 
     # ---- The method.
 
@@ -282,15 +203,6 @@ class ManyRows:
         powers[self._codes, self._each] -= 1.0
         powers *= self._shares
         return float(self._shares @ (np.log(sums) - own)), powers
-
-    def _chances(self, scores: Floats) -> Floats:
-        """Probabilities; of the second class alone if there are two."""
-        if self._signs is not None:
-            far = np.exp(-np.abs(scores))
-            return np.where(scores >= 0.0, 1.0, far) / (1.0 + far)
-        powers = np.exp(scores - scores.max(axis=0))
-        powers /= powers.sum(axis=0)
-        return powers
 
 
 @dataclass(frozen=True, eq=False)

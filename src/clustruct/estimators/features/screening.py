@@ -1,13 +1,8 @@
 """Searches of classes: all points are scored by a model, those that may be chosen by exact fits.
 
-At the weights ``W`` without constraint the second derivative of the mean loss has the model
-``A (x) B`` of `clustruct.objectives.many_rows`. With ``G`` the gradient of the loss there, groups
-``Z`` of the weights have under it the values
-
-    Z'B Z V A + t alpha Z'Z V = Z'(B W A - G)
-
-for every fraction ``t`` of the ridge: no pass over the rows. Points are scored with these values
-on the held-out samples. Then values are fitted exactly, on all folds, at the points with the best
+The weights without constraint are grouped, and a quadratic model of the loss there tells values of
+the groups (`clustruct.objectives.features.class_models`). Points are scored with these values on
+the held-out samples. Then values are fitted exactly, on all folds, at the points with the best
 scores, until no other could be chosen: scores of the model are off by about as much as those of
 the points that have been fitted, and a generous multiple of what they differ by is allowed for.
 """
@@ -26,6 +21,7 @@ from clustruct.estimators.features.grid import Objective, Place
 from clustruct.estimators.search.engine import Scored, run_jobs
 from clustruct.grouping.constraints import Free
 from clustruct.grouping.rows import spread
+from clustruct.objectives.features.class_models import ClassModel
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.results.paired import standard_errors
@@ -52,6 +48,8 @@ class ScreeningSettings:
 
 
 SETTINGS = ScreeningSettings()
+# Scores need none.
+NO_LABELS: Labels = np.empty(0, dtype=np.intp)
 
 
 class Groups(NamedTuple):
@@ -77,12 +75,13 @@ class Screened:
 
 
 def can_screen(works: Sequence[FoldWork], plan: Plan, objective: Objective) -> bool:
-    """Whether the model serves: losses of classes, few features, rows in memory, "auto"."""
+    """Whether the model serves: losses of classes, rows in memory, "auto" solvers, a ridge."""
     return (
         plan.solver == "auto"
         and plan.method.solver in ("auto", "soft")
         and isinstance(objective, FeatureObjective)
-        and objective.models_classes
+        and objective.response.contrasts is not None
+        and plan.model.factors_ is None
         and all(isinstance(work, LocalFold) for work in works)
         and plan.refits
         and bool((plan.grid.alphas > 0.0).all())
@@ -111,7 +110,8 @@ def screened_scores(
         if not places:
             break
         jobs = [
-            partial(fit, work, plan, mine, places) for work, mine in zip(works, found, strict=True)
+            partial(fit_exactly, work, plan, mine, places)
+            for work, mine in zip(works, found, strict=True)
         ]
         for number, fitted in run_jobs(jobs, n_jobs):
             for place, these in zip(places, fitted, strict=True):
@@ -174,80 +174,56 @@ def screen(work: Any, plan: Plan) -> Screened:
     objective = work.objective(plan)
     score, _ = work.scorer(plan)
     grid = plan.grid
-    constraints = {
-        at: constraint.quickly(SETTINGS.n_starts) if hasattr(constraint, "quickly") else constraint
-        for at, constraint in grid.constraints(
-            objective.shape[0], plan.model._blocks(), objective.cluster
-        ).items()
-    }
+    constraints = grid.constraints(objective.shape[0], plan.model._blocks(), objective.cluster)
     scores, groups = np.empty(plan.shape), {}
     minimum: Point | None = None
     for a in np.argsort(-grid.alphas, kind="stable"):
-        alpha = float(grid.alphas[a])
-        minimum = objective.with_alpha(alpha).rough_minimum(ROUGH, near=minimum)
+        there = objective.with_alpha(float(grid.alphas[a]))
+        minimum = there.rough_minimum(ROUGH, near=minimum)
+        model = there.class_model(minimum)
+        places = [(q, int(a), k) for q, k in constraints]
         solutions: list[Solution] = []
-        places = []
-        model = _Model(objective, minimum, alpha)
-        for (q, k), constraint in constraints.items():
-            place = (q, int(a), k)
-            mine, found = model.at(constraint, plan.relax)
-            groups[place] = mine
-            places.append(place)
+        for place, constraint in zip(places, constraints.values(), strict=True):
+            quick: Any = getattr(constraint, "quickly", lambda _, same=constraint: same)
+            constraint = quick(SETTINGS.n_starts)
+            groups[place], found = _modelled(model, constraint, there.alpha, minimum, plan.relax)
             solutions += found
         each = np.array(score(solutions)).reshape(len(places), -1)
-        for place, mine_scores in zip(places, each, strict=True):
-            scores[place] = mine_scores
+        for place, mine in zip(places, each, strict=True):
+            scores[place] = mine
     return Screened(work.fold.number, scores, groups, objective)
 
 
-class _Model:
-    """The quadratic model of the loss at the weights without constraint."""
-
-    def __init__(self, objective: Any, minimum: Point, alpha: float) -> None:
-        self._minimum, self._alpha = minimum, alpha
-        self._curvature = objective.class_curvature(minimum)
-        # The gradient of the loss is minus that of the ridge.
-        bent = self._curvature.gram @ minimum.W @ self._curvature.classes
-        self._right = bent + alpha * minimum.W
-
-    def at(self, constraint: Any, factors: Sequence[float]) -> tuple[Groups, list[Solution]]:
-        """Groups of the weights, and their values for each fraction of the ridge."""
-        minimum, alpha = self._minimum, self._alpha
-        if isinstance(constraint, Free):
-            groups = Groups(alpha, None, minimum.W, minimum.intercept)
-            return groups, [Solution(minimum, np.empty(0, dtype=np.intp))] * len(factors)
-        labels = constraint.project(minimum.W).labels
-        n_groups = int(labels.max(initial=-1)) + 1
-        Z = spread(np.eye(n_groups), labels)
-        systems = self._curvature.grouped(Z).scaled(alpha * Z.sum(axis=0))
-        values = systems.solve(Z.T @ self._right, factors)
-        moved = [self._curvature.means @ (Z @ V - minimum.W) for V in values]
-        solutions = [
-            Solution(Point(Z @ V, np.nan, minimum.intercept - move, minimum.slope[:0]), labels)
-            for V, move in zip(values, moved, strict=True)
-        ]
-        return Groups(alpha, labels, values[0], solutions[0].point.intercept), solutions
+def _modelled(
+    model: ClassModel, constraint: Any, alpha: float, minimum: Point, factors: Sequence[float]
+) -> tuple[Groups, list[Solution]]:
+    """Groups of the weights without constraint, and solutions for each fraction of the ridge."""
+    if isinstance(constraint, Free):
+        groups = Groups(alpha, None, minimum.W, minimum.intercept)
+        return groups, [Solution(minimum, NO_LABELS)] * len(factors)
+    labels = constraint.project(minimum.W).labels
+    found = model.values(labels, int(labels.max(initial=-1)) + 1, factors)
+    solutions = [
+        Solution(Point(spread(V, labels), np.nan, intercept, np.empty(0)), labels)
+        for V, intercept in found
+    ]
+    return Groups(alpha, labels, *found[0]), solutions
 
 
-def fit(
+def fit_exactly(
     work: Any, plan: Plan, found: Screened, places: Iterable[Place]
 ) -> tuple[int, list[Floats]]:
     """Scores of exact fits at some points of a fold, and its number."""
-    objective = found.objective
-    if objective is None:
-        objective = work.objective(plan)
+    objective = work.objective(plan) if found.objective is None else found.objective
     score, _ = work.scorer(plan)
     scores = []
     for place in places:
         alpha, labels, values, intercept = found.groups[place]
-        there = objective.with_alpha(alpha)
+        there, precision = objective.with_alpha(alpha), SETTINGS.precision
         if labels is None:
             near = Point(values, np.nan, intercept, np.empty(0))
-            points = [there.minimum(SETTINGS.precision, near=near)] * len(plan.relax)
+            points = [there.minimum(precision, near=near)] * len(plan.relax)
         else:
-            points = there.refits(
-                labels, values.shape[0], SETTINGS.precision, plan.relax, values, intercept
-            )
-        empty = np.empty(0, dtype=np.intp)
-        scores.append(np.array(score([Solution(point, empty) for point in points])))
+            points = there.refits(labels, values.shape[0], precision, plan.relax, values, intercept)
+        scores.append(np.array(score([Solution(point, NO_LABELS) for point in points])))
     return found.number, scores

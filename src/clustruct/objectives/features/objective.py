@@ -10,9 +10,11 @@ from clustruct.arrays import beside, namespace
 from clustruct.design import Design, GroupedDesign, Operator, Rows
 from clustruct.grouping.rows import group_totals, spread
 from clustruct.losses import Loss
+from clustruct.objectives.class_curvature import ClassCurvature
+from clustruct.objectives.features.class_models import ClassModel, GramModel, SumsModel
 from clustruct.objectives.few_weights import FewWeights, class_rows, few_weights
 from clustruct.objectives.linear import LinearObjective, Point, Response
-from clustruct.objectives.many_rows import ClassCurvature, ManyRows
+from clustruct.objectives.many_rows import ManyRows
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.objectives.streamed import linear_objective
 
@@ -120,6 +122,14 @@ class FeatureObjective(LinearObjective):
         """The model ``A (x) B`` of the second derivative of a loss of classes at a point."""
         assert self._class_rows is not None
         return self._class_rows.curvature(point.W, point.intercept)
+
+    def class_model(self, minimum: Point) -> ClassModel:
+        """A model that tells values of groups, at the minimum without constraint."""
+        if self.models_classes:
+            return GramModel(self.class_curvature(minimum), minimum, self.alpha)
+        response = self.response
+        scores, sums = self.data.scores(minimum.W), self._sums
+        return SumsModel(minimum, self.alpha, scores, response.shares, response.fit_intercept, sums)
 
     def rough_minimum(self, tol: float, near: Point | None = None) -> Point:
         """The minimum without constraint, with an intercept as rough as the weights."""
