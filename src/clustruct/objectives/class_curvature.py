@@ -79,7 +79,7 @@ class Systems:
         model = self._model
         a, U = model.by_class
         (V,) = self.solve(R - np.outer(model.means, slope), (factor,))
-        bends = np.where(a > 0.0, a, np.inf) * model.total
+        bends = np.where(a > 0.0, a, np.inf) * max(model.total, FLAT)
         return V, U @ ((U.T @ slope) / bends) - model.means @ V
 
 

@@ -110,15 +110,15 @@ class ManyRows:
         return found
 
     def _begin(self, W: Floats | None, b: Floats | None, ridge: Floats) -> "_State":
-        """Where a fit begins: at no weights if given ones are worse than equal probabilities."""
-        none = np.zeros((self.rows.shape[1], self._n_outputs))
-        if b is None:
-            logs = np.log(self._totals)
-            b = logs[1:] - logs[:1] if self._n_outputs == 1 else logs - logs.mean()
-        b = b if self._fit_intercept else np.zeros(self._n_outputs)
-        here = self._at(none if W is None else W, b)
-        worse = not self._with_ridge(here, ridge)[1] <= np.log(self._totals.size)
-        return self._at(none, b) if worse and W is not None else here
+        """Where a fit begins: without weights, or where that is no better."""
+        logs, none = np.log(self._totals), np.zeros((self.rows.shape[1], self._n_outputs))
+        base = logs[1:] - logs[:1] if self._n_outputs == 1 else logs - logs.mean()
+        base = base if self._fit_intercept else np.zeros(self._n_outputs)
+        if W is None:
+            return self._at(none, base)
+        here = self._at(W, base if b is None or not self._fit_intercept else b)
+        better = self._with_ridge(here, ridge)[1] <= self._entropy
+        return here if better else self._at(none, base)
 
     def curvature(self, W: Floats, b: Floats) -> ClassCurvature:
         """The model of the second derivative at some weights."""

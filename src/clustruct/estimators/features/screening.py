@@ -26,7 +26,6 @@ from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.results.paired import standard_errors
 from clustruct.solvers.driver import Solution
-from clustruct.solvers.features import ROUGH
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class ScreeningSettings:
     negligible: float = 0.01
     # Precision of the values of groups that are fitted exactly: scores have four digits or more.
     precision: float = 1e-4
+    # Precision of the weights that are grouped.
+    rough: float = 1e-2
     # Starts of k-means for several classes.
     n_starts: int = 4
 
@@ -179,7 +180,7 @@ def screen(work: Any, plan: Plan) -> Screened:
     minimum: Point | None = None
     for a in np.argsort(-grid.alphas, kind="stable"):
         there = objective.with_alpha(float(grid.alphas[a]))
-        minimum = there.rough_minimum(ROUGH, near=minimum)
+        minimum = there.rough_minimum(SETTINGS.rough, near=minimum)
         model = there.class_model(minimum)
         places = [(q, int(a), k) for q, k in constraints]
         solutions: list[Solution] = []
