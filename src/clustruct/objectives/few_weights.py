@@ -78,10 +78,22 @@ class FewWeights:
         ]
 
 
-def class_rows(design: Operator, response: "Response") -> ManyRows | None:
-    """The problem of a design of few columns, if it has rows at hand and a loss of classes."""
+def few_weights(design: Operator, response: "Response") -> FewWeights | None:
+    """The problem of a design, if it has few columns and rows at hand, and a loss of classes."""
     contrasts = response.contrasts
-    if contrasts is None or design.shape[1] > MOST_COLUMNS:
+    if contrasts is None or not COMPILED:
+        return None
+    if contrasts.outputs.shape[1] * (design.shape[1] + 1) > MOST_WEIGHTS:
+        return None
+    rows = design.dense_rows()
+    if rows is None or rows.shape[0] == 0:
+        return None
+    return FewWeights(rows, response, contrasts)
+
+
+def class_rows(design: Operator, response: "Response") -> ManyRows | None:
+    """The same for more columns, by the quasi-Newton method."""
+    if response.contrasts is None or design.shape[1] > MOST_COLUMNS:
         return None
     rows = design.dense_rows()
     if rows is None or rows.shape[0] == 0:
@@ -90,12 +102,10 @@ def class_rows(design: Operator, response: "Response") -> ManyRows | None:
     return ManyRows(rows, codes, shares, response.n_outputs, response.fit_intercept)
 
 
-def few_weights(design: Operator, response: "Response") -> FewWeights | ManyRows | None:
+def class_problem(design: Operator, response: "Response") -> FewWeights | ManyRows | None:
     """The same by the method that takes less time."""
-    many, contrasts = class_rows(design, response), response.contrasts
-    if many is None or contrasts is None:
-        return None
-    n_weights = contrasts.outputs.shape[1] * (design.shape[1] + 1)
-    if COMPILED and n_weights <= MOST_WEIGHTS and design.shape[0] * n_weights <= MOST_PRODUCTS:
-        return FewWeights(many.rows, response, contrasts)
-    return many
+    n_weights = max(1, response.n_outputs - 1) * (design.shape[1] + 1)
+    few = None
+    if design.shape[0] * n_weights <= MOST_PRODUCTS:
+        few = few_weights(design, response)
+    return class_rows(design, response) if few is None else few

@@ -16,7 +16,7 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
 from clustruct.losses import Contrasts, Loss, best_intercept, least_mean, mean_hessian
-from clustruct.objectives.few_weights import few_weights
+from clustruct.objectives.few_weights import class_problem
 from clustruct.objectives.newton import Expansion, Line, minimise
 from clustruct.results import Projection
 
@@ -258,7 +258,7 @@ class LinearObjective:
         """The unconstrained minimum, by Newton's method from given weights or a point."""
         if start is None:
             start = np.zeros(self.shape) if near is None else near.W
-        few, found = few_weights(self.design, self.response), None
+        few, found = class_problem(self.design, self.response), None
         if few is not None:
             intercept = None if near is None else near.intercept
             found = few.minima([self.penalties], tol, start, intercept)

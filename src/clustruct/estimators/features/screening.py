@@ -10,13 +10,14 @@ the points that have been fitted, and a generous multiple of what they differ by
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._typing import Floats, Labels
-from clustruct.estimators.features.folds import FoldWork, LocalFold, Plan
+from clustruct.estimators.features.folds import MOST_WEIGHTS, FoldWork, LocalFold, Plan
 from clustruct.estimators.features.grid import Objective, Place
 from clustruct.estimators.search.engine import Scored, run_jobs
 from clustruct.grouping.constraints import Free
@@ -44,8 +45,9 @@ class ScreeningSettings:
     precision: float = 1e-4
     # Precision of the weights that are grouped.
     rough: float = 1e-2
-    # Starts of k-means for several classes.
+    # Starts of k-means for several classes, and for so many features that each takes long.
     n_starts: int = 4
+    many: int = 1000
 
 
 SETTINGS = ScreeningSettings()
@@ -57,7 +59,9 @@ class Groups(NamedTuple):
     """Groups at a point of the grid, with the values of the model: where an exact fit begins."""
 
     alpha: float
-    labels: Labels | None  # none without constraint, with all weights as values
+    labels: (
+        NDArray[np.signedinteger[Any]] | None
+    )  # none without constraint, with all weights as values
     values: Floats
     intercept: Floats
 
@@ -86,6 +90,8 @@ def can_screen(works: Sequence[FoldWork], plan: Plan, objective: Objective) -> b
         and all(isinstance(work, LocalFold) for work in works)
         and plan.refits
         and bool((plan.grid.alphas > 0.0).all())
+        # Weights of all points with one alpha are scored together.
+        and 8 * prod(objective.shape) * prod(plan.shape) <= plan.grid.alphas.size * MOST_WEIGHTS
     )
 
 
@@ -186,7 +192,7 @@ def screen(work: Any, plan: Plan) -> Screened:
         solutions: list[Solution] = []
         for place, constraint in zip(places, constraints.values(), strict=True):
             quick: Any = getattr(constraint, "quickly", lambda _, same=constraint: same)
-            constraint = quick(SETTINGS.n_starts)
+            constraint = quick(1 if objective.shape[0] > SETTINGS.many else SETTINGS.n_starts)
             groups[place], found = _modelled(model, constraint, there.alpha, minimum, plan.relax)
             solutions += found
         each = np.array(score(solutions)).reshape(len(places), -1)
@@ -208,7 +214,9 @@ def _modelled(
         Solution(Point(spread(V, labels), np.nan, intercept, np.empty(0)), labels)
         for V, intercept in found
     ]
-    return Groups(alpha, labels, *found[0]), solutions
+    # Kept for all points: as small as may be.
+    small = labels.astype(np.int16) if labels.max(initial=-1) < 1 << 15 else labels
+    return Groups(alpha, small, *found[0]), solutions
 
 
 def fit_exactly(

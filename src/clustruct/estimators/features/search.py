@@ -262,7 +262,7 @@ def by_folds(
         exact = np.zeros(plan.grid.shape, dtype=bool)
 
         def choose(scores: Floats) -> Place:
-            return table(scores, rule).best_index
+            return choose_place(plan.grid, best_fractions(scores)[1], rule)
 
         scored = screened_scores(works, plan, n_jobs, choose, exact)
         table = partial(table, exact=exact)
@@ -380,9 +380,8 @@ def table_of(
 
     Scores have the shape (n_Q, n_alphas, n_k, n_relax, n_folds).
     """
-    kept = scores.mean(axis=-1).argmax(axis=-1)
-    fold_scores = np.take_along_axis(scores, kept[..., None, None], axis=3)[..., 0, :]
-    result = SearchResult(
+    kept, fold_scores = best_fractions(scores)
+    return SearchResult(
         n_clusters=grid.n_clusters,
         alphas=grid.alphas,
         n_nonzero=grid.n_nonzero,
@@ -391,13 +390,18 @@ def table_of(
         criterion=criterion,
         scoring=scoring,
         rule=rule.name,
-        best_index=(0, 0, 0),
+        best_index=choose_place(grid, fold_scores, rule),
         exact=exact,
     )
-    return replace(result, best_index=choose_place(result, rule))
 
 
-def choose_place(result: SearchResult, rule: Rule) -> Place:
+def best_fractions(scores: Floats) -> tuple[Labels, Floats]:
+    """The best fraction of the ridge at each point, and the scores of the folds with it."""
+    kept = scores.mean(axis=-1).argmax(axis=-1)
+    return kept, np.take_along_axis(scores, kept[..., None, None], axis=3)[..., 0, :]
+
+
+def choose_place(grid: Grid, fold_scores: Floats, rule: Rule) -> Place:
     """The point that a rule chooses.
 
     The simplest have the fewest groups, then the fewest nonzero weights, then the largest alpha.
@@ -405,10 +409,10 @@ def choose_place(result: SearchResult, rule: Rule) -> Place:
 
     def complexity(place: tuple[int, ...]) -> tuple[float, float, float]:
         q, a, k = place
-        return total(result.n_clusters[q]), total(result.n_nonzero[k]), -float(result.alphas[a])
+        return total(grid.n_clusters[q]), total(grid.n_nonzero[k]), -float(grid.alphas[a])
 
-    places = sorted(np.ndindex(*result.relax.shape), key=complexity)
-    scores = np.array([result.fold_scores[place] for place in places])
+    places = sorted(np.ndindex(*fold_scores.shape[:-1]), key=complexity)
+    scores = np.array([fold_scores[place] for place in places])
     # With fewer nonzero weights than groups, each has a value of its own.
     sizes = np.array([min(complexity(place)[:2]) for place in places])
     q, a, k = places[rule.choose(scores, sizes)]

@@ -52,7 +52,7 @@ class GramModel:
     ) -> list[tuple[Floats, Floats]]:
         """See `ClassModel`."""
         Z = spread(np.eye(n_groups), labels)
-        ridge = self._alpha * Z.sum(axis=0)
+        ridge = self._alpha * np.maximum(Z.sum(axis=0), 1.0)  # a group may be empty
         return _solved(self._curvature.grouped(Z), Z.T @ self._right, ridge, self._mean, factors)
 
 
@@ -86,5 +86,5 @@ class SumsModel:
         columns = self._sums(labels, n_groups)
         Z = spread(np.eye(n_groups), labels)
         right = columns.T @ self._bent + self._alpha * (Z.T @ self._W)
-        ridge = self._alpha * Z.sum(axis=0)
+        ridge = self._alpha * np.maximum(Z.sum(axis=0), 1.0)
         return _solved(self._weights.curvature(columns), right, ridge, self._mean, factors)

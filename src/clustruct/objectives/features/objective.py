@@ -12,7 +12,7 @@ from clustruct.grouping.rows import group_totals, spread
 from clustruct.losses import Loss
 from clustruct.objectives.class_curvature import ClassCurvature
 from clustruct.objectives.features.class_models import ClassModel, GramModel, SumsModel
-from clustruct.objectives.few_weights import FewWeights, class_rows, few_weights
+from clustruct.objectives.few_weights import FewWeights, class_problem, class_rows
 from clustruct.objectives.linear import LinearObjective, Point, Response
 from clustruct.objectives.many_rows import ManyRows
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
@@ -102,7 +102,7 @@ class FeatureObjective(LinearObjective):
         """The compiled problem of the groups, kept for the next refit of the same ones."""
         key = labels.tobytes()
         if key not in self._compiled:
-            self._compiled = {key: few_weights(sums, self.response)}
+            self._compiled = {key: class_problem(sums, self.response)}
         return self._compiled[key]
 
     def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
@@ -133,7 +133,7 @@ class FeatureObjective(LinearObjective):
 
     def rough_minimum(self, tol: float, near: Point | None = None) -> Point:
         """The minimum without constraint, with an intercept as rough as the weights."""
-        few, found = few_weights(self.design, self.response), None
+        few, found = class_problem(self.design, self.response), None
         if few is not None and near is None:
             found = few.minima([self.penalties], tol)
         elif few is not None and near is not None:
