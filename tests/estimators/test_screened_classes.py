@@ -6,6 +6,7 @@ from scipy import sparse
 
 import clustruct as cs
 from clustruct.estimators.features import screening
+from clustruct.results.searched import edges
 
 COUNTS, ALPHAS = (1, 2, 3, 4, 6), tuple(np.geomspace(1.0, 1e-3, 6))
 
@@ -103,3 +104,34 @@ def test_points_beside_an_end_of_the_grid_are_fitted():
     beside = list(screening._beside_ends(hoped, (2, 3, 0)))
     assert beside == [(1, 3, 0), (2, 2, 0)]
     assert list(screening._beside_ends(hoped, (1, 1, 0))) == []
+
+
+def test_ends_of_the_grid_are_told_by_fitted_points_only():
+    scores = np.array([-0.5, -0.4, -0.1])[:, None] + 1e-3 * np.arange(3)
+    table = cs.SearchResult(
+        n_clusters=(2, 3, 4),
+        alphas=np.array([0.1]),
+        n_nonzero=(None,),
+        relax=np.ones((3, 1, 1)),
+        fold_scores=scores.reshape(3, 1, 1, 3),
+        criterion="cv",
+        scoring="x",
+        rule="best",
+        best_index=(2, 0, 0),
+        exact=np.array([True, True, True]).reshape(3, 1, 1),
+    )
+    assert [edge.name for edge in edges(table)] == ["n_clusters"]
+    table.exact[1] = False
+    assert edges(table) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_moves_under_the_model_are_better_than_projected_gradient(seed):
+    X, y = planted(200, 20, 4, seed=20 + seed)
+    found = [
+        cs.FeatureClusterClassifier(3, alpha=1e-3, solver=solver, random_state=0).fit(X, y)
+        for solver in ("auto", "pg")
+    ]
+    ours, theirs = (model.certificate_.objective for model in found)
+    assert ours < theirs * (1.0 + 1e-9)
+    assert found[0].status_.solver == "soft"

@@ -96,7 +96,8 @@ def class_rows(design: Operator, response: "Response") -> ManyRows | None:
     if response.contrasts is None or design.shape[1] > MOST_COLUMNS:
         return None
     rows = design.dense_rows()
-    if rows is None or rows.shape[0] == 0:
+    # Columns too large to square are left to a method that says so.
+    if rows is None or rows.shape[0] == 0 or not np.isfinite(np.vdot(rows, rows)):
         return None
     codes, shares = response.class_codes, response.shares
     return ManyRows(rows, codes, shares, response.n_outputs, response.fit_intercept)
@@ -104,8 +105,9 @@ def class_rows(design: Operator, response: "Response") -> ManyRows | None:
 
 def class_problem(design: Operator, response: "Response") -> FewWeights | ManyRows | None:
     """The same by the method that takes less time."""
+    many = class_rows(design, response)
     n_weights = max(1, response.n_outputs - 1) * (design.shape[1] + 1)
-    few = None
-    if design.shape[0] * n_weights <= MOST_PRODUCTS:
-        few = few_weights(design, response)
-    return class_rows(design, response) if few is None else few
+    if many is None or design.shape[0] * n_weights > MOST_PRODUCTS:
+        return many
+    few = few_weights(design, response)
+    return many if few is None else few
