@@ -127,8 +127,8 @@ def blend(weights: Array, values: Array) -> Array:
 
 def softplus(x: Array) -> Array:
     """``log(1 + exp(x))`` without overflow."""
-    if isinstance(x, np.ndarray):
-        return np.logaddexp(0.0, x)
+    if isinstance(x, np.ndarray):  # NumPy's own takes twice the time
+        return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
     xp = namespace(x)
     return xp.logaddexp(xp.zeros_like(x), x)
 
@@ -150,6 +150,9 @@ def xlogy(x: Array) -> Array:
 
 def logsumexp(x: Array) -> Array:
     """``log sum_k exp(x_k)`` of each row."""
+    if isinstance(x, np.ndarray):
+        columns, largest = _by_columns(x)
+        return np.log(np.exp(columns, out=columns).sum(axis=0)) + largest
     xp = namespace(x)
     largest = xp.max(x, axis=1, keepdims=True)
     return xp.log(xp.sum(xp.exp(x - largest), axis=1)) + largest[:, 0]
@@ -157,9 +160,21 @@ def logsumexp(x: Array) -> Array:
 
 def softmax(x: Array) -> Array:
     """``exp(x_k)``, scaled so that each row sums to one."""
+    if isinstance(x, np.ndarray):
+        powers, _ = _by_columns(x)
+        powers = np.exp(powers, out=powers)
+        return np.ascontiguousarray((powers / powers.sum(axis=0)).T)
     xp = namespace(x)
     powers = xp.exp(x - xp.max(x, axis=1, keepdims=True))
     return powers / xp.sum(powers, axis=1, keepdims=True)
+
+
+def _by_columns(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows less their largest entry, as columns, and that entry: short sums are slow in NumPy."""
+    columns = np.array(x.T, order="C")
+    largest = columns.max(axis=0)
+    columns -= largest
+    return columns, largest
 
 
 def log_softmax(x: Array) -> Array:

@@ -136,8 +136,8 @@ criterion : {"cv", "bic", "ebic"}
     samples, which is quicker, see Notes.
 search_solver : str
     Solver of the fits that are only scored. "auto" takes `solver`; where that is "auto" or "soft",
-    it takes "pg" with few trials if the Gram matrix is computed, and "greedy" otherwise; see
-    Notes.
+    it takes "pg" with few trials if the Gram matrix is computed, and "greedy" otherwise, for
+    classes only at points that may be chosen; see Notes.
 class_weight : dict or "balanced"
     Weights of the classes, which multiply those of the samples in the fits, not in the scores.
 """

@@ -97,17 +97,29 @@ class Clustered:
     """At most ``n_clusters`` distinct rows.
 
     cluster: the fastest exact k-means for the place of the numbers.
+    n_starts: starts of k-means for several columns; None for as many as are usual.
     """
 
     refits = True
 
-    def __init__(self, n_clusters: int, cluster: Cluster = kmeans1d.cluster_values) -> None:
+    def __init__(
+        self,
+        n_clusters: int,
+        cluster: Cluster = kmeans1d.cluster_values,
+        n_starts: int | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self._cluster = cluster
+        self._n_starts = n_starts
 
     def project(self, W: Floats) -> Projection:
         """By exact k-means for one column, k-means++ for more."""
-        return _projection(W, *group_rows(W, None, self.n_clusters, None, self._cluster))
+        grouping = group_rows(W, None, self.n_clusters, None, self._cluster, self._n_starts)
+        return _projection(W, *grouping)
+
+    def quickly(self, n_starts: int) -> "Clustered":
+        """The same with fewer starts of k-means."""
+        return Clustered(self.n_clusters, self._cluster, n_starts)
 
     def explained(self, P: Floats) -> float:
         """Each column grouped by itself, or the leading eigenvalues, whichever bound is smaller.

@@ -46,11 +46,13 @@ def group_rows(
     n_groups: int | None,
     n_kept: int | None,
     cluster: Cluster = kmeans1d.cluster_values,
+    n_starts: int | None = None,
 ) -> Grouping:
     """Group rows so that the squared distance to the rows of their groups is least.
 
     At most `n_groups` groups (None: no limit) and at most `n_kept` rows outside the zero group
-    (None: no limit, and no zero group). `cluster` groups the rows of a single column.
+    (None: no limit, and no zero group). `cluster` groups the rows of a single column; for more
+    columns k-means without zero group has `n_starts`, or as many as are usual.
     """
     counted = np.ones(rows.shape[0], dtype=bool) if weights is None else weights > 0
     if (
@@ -67,7 +69,7 @@ def group_rows(
         weights, _ = scale_down(weights, weights.max())
     if n_kept is None:
         assert n_groups is not None
-        labels, centers = _cluster(rows, weights, n_groups)
+        labels, centers = _cluster(rows, weights, n_groups, n_starts)
     else:
         labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
         inner = None if weights is None else weights[counted]
@@ -112,7 +114,9 @@ def _sparse(
     return labels, centers
 
 
-def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Labels, Floats]:
+def _cluster(
+    rows: Floats, weights: Floats | None, n_groups: int, n_starts: int | None = None
+) -> tuple[Labels, Floats]:
     """Labels and centres of weighted k-means, the groups in the order of their centres."""
     if rows.shape[1] == 1:
         values = np.ascontiguousarray(rows[:, 0])
@@ -120,7 +124,7 @@ def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Label
         return labels, centers[:, None]
     if weights is not None and not weights.all():
         counted = weights > 0
-        _, centers = _cluster(rows[counted], weights[counted], n_groups)
+        _, centers = _cluster(rows[counted], weights[counted], n_groups, n_starts)
         return _nearest(rows, centers)[0], centers
     if np.unique(rows[:, 0]).size <= n_groups:  # quickly told of most rows
         distinct, labels = np.unique(rows, axis=0, return_inverse=True)
@@ -128,7 +132,7 @@ def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Label
             return labels.reshape(-1), distinct
     if COMPILED and rows.size * n_groups <= FEW_PRODUCTS:
         # As many rows are tried for each centre as scikit-learn tries.
-        shape = (N_QUICK_STARTS, n_groups, 2 + int(np.log(n_groups)))
+        shape = (n_starts or N_QUICK_STARTS, n_groups, 2 + int(np.log(n_groups)))
         uniforms = np.random.default_rng(0).random(shape)
         each = np.ones(rows.shape[0]) if weights is None else np.ascontiguousarray(weights)
         labels = kmeans_rows.cluster_rows(np.ascontiguousarray(rows), each, n_groups, uniforms)
@@ -142,7 +146,7 @@ def _cluster(rows: Floats, weights: Floats | None, n_groups: int) -> tuple[Label
     with threadpool_limits(1), warnings.catch_warnings():
         # Rows that differ by rounding only count as one, and fewer groups are as good.
         warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
-        search = KMeans(n_groups, n_init=N_STARTS, random_state=0)
+        search = KMeans(n_groups, n_init=n_starts or N_STARTS, random_state=0)
         labels = search.fit(rows, sample_weight=weights).labels_
     return _in_order(rows, weights, labels)
 

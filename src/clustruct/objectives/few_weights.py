@@ -14,12 +14,16 @@ from clustruct.design import Operator
 from clustruct.kernels import COMPILED
 from clustruct.kernels.class_newton import ClassNewton
 from clustruct.losses import Contrasts
+from clustruct.objectives.many_rows import ManyRows
 
 if TYPE_CHECKING:
     from clustruct.objectives.linear import Point, Response
 
-# Largest number of weights: the factor of a second derivative takes the cube of it.
-MOST_WEIGHTS = 200
+# Largest number of weights: the factor of a second derivative takes the cube of it. Beyond this
+# many products of rows and weights, calls of NumPy take less time than compiled sums.
+MOST_WEIGHTS, MOST_PRODUCTS = 200, 200_000
+# Largest number of columns whose Gram matrix is formed.
+MOST_COLUMNS = 256
 MAX_STEPS = 100
 NONE = np.empty(0)
 
@@ -71,7 +75,7 @@ class FewWeights:
     ) -> "list[Point] | None":
         """The minimum for each of several ridges, or None where another method has to find them.
 
-        Intercepts are the best ones up to the tolerance. Second derivatives are kept for later.
+        Second derivatives are kept for later.
 
         ridges (d,): one or more, best in an order in which neighbours are alike.
         start (d, K), intercept (K,): where to begin.
@@ -110,3 +114,25 @@ def few_weights(design: Operator, response: "Response") -> FewWeights | None:
     if rows is None or rows.shape[0] == 0:
         return None
     return FewWeights(rows, response, contrasts)
+
+
+def class_rows(design: Operator, response: "Response") -> ManyRows | None:
+    """The same for more columns, by the quasi-Newton method."""
+    if response.contrasts is None or design.shape[1] > MOST_COLUMNS:
+        return None
+    rows = design.dense_rows()
+    # Columns too large to square are left to a method that says so.
+    if rows is None or rows.shape[0] == 0 or not np.isfinite(np.vdot(rows, rows)):
+        return None
+    codes, shares = response.class_codes, response.shares
+    return ManyRows(rows, codes, shares, response.n_outputs, response.fit_intercept)
+
+
+def class_problem(design: Operator, response: "Response") -> FewWeights | ManyRows | None:
+    """The same by the method that takes less time."""
+    many = class_rows(design, response)
+    n_weights = max(1, response.n_outputs - 1) * (design.shape[1] + 1)
+    if many is None or design.shape[0] * n_weights > MOST_PRODUCTS:
+        return many
+    few = few_weights(design, response)
+    return many if few is None else few

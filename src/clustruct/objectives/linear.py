@@ -16,7 +16,7 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, namespace, row_dots
 from clustruct.design import Operator, Rows
 from clustruct.losses import Contrasts, Loss, best_intercept, least_mean, mean_hessian
-from clustruct.objectives.few_weights import few_weights
+from clustruct.objectives.few_weights import class_problem
 from clustruct.objectives.newton import Expansion, Line, minimise
 from clustruct.results import Projection
 
@@ -26,8 +26,11 @@ ROUNDED = 2e-6
 SINGLE = 1e3
 # Relative differences of a value up to this may be rounding.
 ROUNDING = 1e-12
-# Tolerance of Newton's method at which intercepts are the best ones, too.
+# Tolerance of a fit at which intercepts are the best ones, too.
 SHARP = 1e-9
+# A multiple of the slopes just below all of them, and the precision of the best multiple: bounds
+# change by its square.
+NEARLY, COARSE = 0.999, 1e-3
 # Second derivatives up to this size count as zero.
 FLAT = 1e-100
 
@@ -78,6 +81,10 @@ class Response:
     @cached_property
     def base_intercept(self) -> Floats:
         """The best intercept without weights, for the same."""
+        totals = np.bincount(self.class_codes, self.shares, minlength=max(2, self.n_outputs))
+        if (totals > 0.0).all():
+            logs = np.log(totals)
+            return logs[1:] - logs[:1] if self.n_outputs == 1 else logs - logs.mean()
         return best_intercept(
             self.loss,
             self.target,
@@ -236,22 +243,29 @@ class LinearObjective:
             conjugate = self.design.fold(lambda y, g, s: s @ loss.conjugate(y, tau * g), *rows)
             return tau * left - float(conjugate) - 0.5 * tau**2 * explained / alpha
 
-        longest = getattr(loss, "stretch", 1.0)
+        longest, whole = getattr(loss, "stretch", 1.0), bound(1.0)
+        if longest == 1.0 and whole >= bound(NEARLY):
+            return max(self.least, whole)  # concave, so that it rises up to there
         best = minimize_scalar(
-            lambda tau: -bound(float(tau)), bounds=(0.0, longest), method="bounded"
+            lambda tau: -bound(float(tau)),
+            bounds=(0.0, longest),
+            method="bounded",
+            options={"xatol": COARSE},
         )
-        return max(self.least, -float(best.fun), bound(1.0))
+        return max(self.least, -float(best.fun), whole)
 
     def minimum(self, tol: float, start: Floats | None = None, near: Point | None = None) -> Point:
         """The unconstrained minimum, by Newton's method from given weights or a point."""
         if start is None:
             start = np.zeros(self.shape) if near is None else near.W
-        few, found = few_weights(self.design, self.response), None
+        few, found = class_problem(self.design, self.response), None
         if few is not None:
-            # Bounds need the best intercept, which a sharp fit has.
             intercept = None if near is None else near.intercept
-            found = few.minima([self.penalties], min(tol, SHARP), start, intercept)
-        return minimise(self, start, near, tol=tol) if found is None else found[0]
+            found = few.minima([self.penalties], tol, start, intercept)
+        if found is None:
+            return minimise(self, start, near, tol=tol)
+        # Bounds need the best intercept.
+        return found[0] if tol <= SHARP else self.at(found[0].W, near=found[0])
 
 
 class RowsExpansion(Expansion):

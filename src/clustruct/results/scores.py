@@ -298,6 +298,11 @@ class SearchResult(ScoreTable):
     best_index: Annotated[
         tuple[int, int, int], "Indices of the point chosen: groups, alpha, nonzero weights."
     ]
+    exact: Annotated[
+        NDArray[np.bool_] | None,
+        "Whether a point was fitted, of shape (n_Q, n_alphas, n_k), or scored by a model of the "
+        "loss because it could not be chosen; None if all were fitted.",
+    ] = None
 
     def points(self) -> list[dict[str, Any]]:  # noqa: D102
         return [

@@ -52,13 +52,17 @@ def edges(found: Search, most: float = np.inf) -> list[Edge]:
     There can be at most `most` groups.
     """
     names, values, scores, chosen = _points(found)
+    exact = getattr(found, "exact", None)
+    fitted = np.ones(len(scores), dtype=bool) if exact is None else exact.reshape(-1)
     result = []
     for name, column in zip(names, values.T, strict=True):
         value = column[chosen]
         neighbour = _inner(_levels(column), value, name, most)
         if neighbour is None:
             continue
-        rivals = np.flatnonzero(column == neighbour)
+        rivals = np.flatnonzero((column == neighbour) & fitted)
+        if not rivals.size:
+            continue
         rival = rivals[scores[rivals].mean(axis=1).argmax()]
         gains = scores[chosen] - scores[rival]
         least = max(

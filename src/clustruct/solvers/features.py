@@ -4,7 +4,7 @@ A recipe runs one or several solvers on one problem. What they share (the uncons
 lower bounds) is computed once, on first use.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, cast
 
@@ -379,37 +379,55 @@ def _auto(problem: FeatureProblem) -> list[Attempt]:
     if _is_swept(problem):
         return _bcd(problem)
     # All options are those of the search.
-    attempts = _pg(replace(problem, options={}))
+    plain = replace(problem, options={})
     quadratic = problem.objective.quadratic
     most = SETTINGS.most_searched if quadratic else SETTINGS.most_modelled
     if problem.objective.shape[0] > most or not may_refit(problem.constraint):
-        return attempts
-    for effort in _efforts(problem, attempts):
-        best = best_attempt(attempts).solution.point
+        return _pg(plain)
+    n_classified = _n_of_classes(problem)
+    if n_classified >= SETTINGS.well_told * problem.objective.shape[0]:
+        return _classes(problem, n_classified)
+    attempts = _pg(plain)
+    best = best_attempt(attempts).solution.point
+    places = _places(problem, best.W)
+    if places is not None and _has_room(problem, best):
+        effort = _effort(problem, places.n_groups)
         attempts.append(_search(problem, best.W, best, effort))
     return attempts
 
 
-def _efforts(problem: FeatureProblem, attempts: list[Attempt]) -> Iterator[Effort]:
-    """The searches that are worth their time, given the attempts so far, each before the next.
+def _classes(problem: FeatureProblem, n_samples: float) -> list[Attempt]:
+    """A search for classes that the weights without groups tell well.
 
-    For classes with enough samples, weights without groups are a good start. Moves of single
-    features are then enough where the bound leaves little to gain: the loss of all samples is minus
-    the logarithm of a likelihood, so that it tells what is little. Else a few other starts are.
+    Groups of these weights are improved under the model of the loss there, then under that at the
+    groups found, and so on, by moves of single features. Partitions are annealed where that is
+    cheap and the bound leaves something to gain: the loss of all samples is minus the logarithm of
+    a likelihood, so that it tells what is little.
     """
+    starts = [problem.constraint.project(W).point for W in _starts(problem, problem.n_starts or 1)]
+    begun = [places for start in starts if (places := _places(problem, start)) is not None]
+    if not begun:
+        return _pg(replace(problem, options={}))
+    n_groups = begun[0].n_groups
+    full = _effort(problem, n_groups)
+    attempts = []
+    for places in begun:
+        moves = Soft(
+            problem.objective,
+            places,
+            effort=replace(full, n_turns=0),
+            rng=problem.rng,
+            anchor=problem.minimum,
+        )
+        attempts.append(Attempt("soft", (drive(moves, problem.budget),)))
     best = best_attempt(attempts).solution.point
-    places = _places(problem, best.W)
-    if places is None or not _has_room(problem, best):
-        return
-    full = _effort(problem, places.n_groups)
-    n_samples = _n_of_classes(problem)
-    if n_samples < SETTINGS.well_told * problem.objective.shape[0]:
-        yield full
-        return
-    yield replace(full, n_turns=0)
-    best = best_attempt(attempts).solution.point
-    if n_samples * (best.value - problem.free_bound) > SETTINGS.little:
-        yield replace(full, n_turns=1, n_starts=0, n_annealed=4, n_sweeps=50)
+    n_features, n_outputs = problem.objective.shape
+    cheap = n_features * n_groups * n_outputs <= SETTINGS.easy_moves
+    left = n_samples * (best.value - problem.free_bound)
+    if cheap and left > SETTINGS.little and _has_room(problem, best):
+        more = replace(full, n_turns=1, n_starts=0, n_annealed=4, n_sweeps=50)
+        attempts.append(_search(problem, best.W, best, more))
+    return attempts
 
 
 def _n_of_classes(problem: FeatureProblem) -> float:

@@ -58,7 +58,7 @@ class Plan:
     """What is done on every fold.
 
     `model` is not fitted, but knows its outputs or classes; `loss` is for the targets of all
-    samples; `solver` is that of the search.
+    samples; `solver` is that of the search; `refits` says whether groups may get other values.
     """
 
     model: Any
@@ -69,6 +69,7 @@ class Plan:
     solver: str
     relax: tuple[float, ...]
     scoring: Scoring
+    refits: bool
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -207,13 +208,19 @@ class LocalFold:
             return lambda solutions: [score_model(solution, X, y) for solution in solutions], 1
         target = self.samples.response.target[self.fold.test]
         n_rows, n_outputs = design.shape[0], self.samples.response.n_outputs
+        shares = np.full(n_rows, 1.0 / n_rows) if weights is None else weights / weights.sum()
 
         def score(solutions: Sequence[Solution]) -> list[float]:
             # Solutions side by side, then one row below the other, as if each had its own samples.
             W, intercepts = _stacked(solutions)
-            scores = (design.scores(W) + intercepts).reshape(-1, n_outputs)
-            each = measure(np.repeat(target, len(solutions), axis=0), scores)
-            means = np.average(each.reshape(n_rows, -1), axis=0, weights=weights)
+            means, step = np.zeros(len(solutions)), max(1, NEAR_SCORES // (8 * W.shape[1]))
+            for first in range(0, n_rows, step):
+                some = slice(first, first + step)
+                scores = design.rows(np.arange(n_rows)[some]).scores(W) + intercepts
+                each = measure(
+                    np.repeat(target[some], len(solutions), axis=0), scores.reshape(-1, n_outputs)
+                )
+                means += shares[some] @ each.reshape(-1, len(solutions))
             return means.tolist()
 
         return score, max(1, NEAR_SCORES // (8 * n_rows * n_outputs))

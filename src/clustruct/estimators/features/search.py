@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -36,6 +36,7 @@ from clustruct.estimators.features.grid import (
     itself,
     price_grid,
 )
+from clustruct.estimators.features.screening import can_screen, screened_scores
 from clustruct.estimators.intake import check_groups, validate
 from clustruct.estimators.offsets import attach_offset
 from clustruct.estimators.search.engine import Scored, SearchFace, Use, run_jobs, run_search
@@ -145,15 +146,15 @@ class Search(SearchFace, FeatureCluster):
         grid = self._grid(objective)
         # They complain before the work begins.
         constraints = grid.constraints(objective.shape[0], self._blocks()).values()
+        rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
         if self.criterion == "cv":
             refits = all(map(may_refit, constraints))
             plan = self._plan(grid, method, samples.response.loss, refits=refits)
             with one_thread():  # as in the fits, for the same bits everywhere
                 works = samples.works(folds.each, plan)
-            use = by_folds(works, plan, self.n_jobs, objective)
+            use = by_folds(works, plan, self.n_jobs, objective, rule)
         else:
             use = self._by_criterion(samples.weight, objective, grid, method)
-        rule = Rule(self.rule, share=COSTLY, ratio=folds.ratio)
         found = run_search(use, rule, self.max_iter, self.verbose)
         self._refit(objective, found, grid, method)
         self._tally(samples.all)
@@ -189,7 +190,7 @@ class Search(SearchFace, FeatureCluster):
             loss = loss_of(self)
             scoring = loss.class_scoring if is_classifier(self) else loss.scoring
         quiet = method.quietly(method.solver)
-        return Plan(model, classes, fitted, grid, quiet, self.search_solver, relax, scoring)
+        return Plan(model, classes, fitted, grid, quiet, self.search_solver, relax, scoring, refits)
 
     def _by_criterion(
         self, n_samples: float, objective: Objective, grid: Grid, method: Method
@@ -251,15 +252,24 @@ class Search(SearchFace, FeatureCluster):
 
 
 def by_folds(
-    works: Sequence[FoldWork], plan: Plan, n_jobs: int | None, objective: Objective
+    works: Sequence[FoldWork], plan: Plan, n_jobs: int | None, objective: Objective, rule: Rule
 ) -> Use[SearchResult]:
     """Score every point of the grid, with every fraction of its alpha, on every fold."""
-    # Samples that cannot leave this process share passes over X instead.
-    travel = all(work.travels for work in works)
-    jobs = [partial(score_fold, work, plan) for work in works]
-    scored = run_jobs(jobs, n_jobs, None if travel else objective.side_by_side)
     shape, name = (*plan.shape, len(works)), name_of(plan.scoring)
     table = partial(table_of, plan.grid, plan.relax, "cv", name)
+    if can_screen(works, plan, objective):
+        exact = np.zeros(plan.grid.shape, dtype=bool)
+
+        def choose(scores: Floats) -> Place:
+            return choose_place(plan.grid, best_fractions(scores)[1], rule)
+
+        scored = screened_scores(works, plan, n_jobs, choose, exact)
+        table = partial(table, exact=exact)
+    else:
+        # Samples that cannot leave this process share passes over X instead.
+        travel = all(work.travels for work in works)
+        jobs = [partial(score_fold, work, plan) for work in works]
+        scored = run_jobs(jobs, n_jobs, None if travel else objective.side_by_side)
     return Use("fold", len(works), prod(plan.grid.shape) * len(works), shape, name, scored, table)
 
 
@@ -363,14 +373,14 @@ def table_of(
     scoring: str,
     scores: Floats,
     rule: Rule,
+    exact: NDArray[np.bool_] | None = None,
 ) -> SearchResult:
     """Scores with the best fraction at each point of the grid, and the point that a rule chooses.
 
     Scores have the shape (n_Q, n_alphas, n_k, n_relax, n_folds).
     """
-    kept = scores.mean(axis=-1).argmax(axis=-1)
-    fold_scores = np.take_along_axis(scores, kept[..., None, None], axis=3)[..., 0, :]
-    result = SearchResult(
+    kept, fold_scores = best_fractions(scores)
+    return SearchResult(
         n_clusters=grid.n_clusters,
         alphas=grid.alphas,
         n_nonzero=grid.n_nonzero,
@@ -379,12 +389,18 @@ def table_of(
         criterion=criterion,
         scoring=scoring,
         rule=rule.name,
-        best_index=(0, 0, 0),
+        best_index=choose_place(grid, fold_scores, rule),
+        exact=exact,
     )
-    return replace(result, best_index=choose_place(result, rule))
 
 
-def choose_place(result: SearchResult, rule: Rule) -> Place:
+def best_fractions(scores: Floats) -> tuple[Labels, Floats]:
+    """The best fraction of the ridge at each point, and the scores of the folds with it."""
+    kept = scores.mean(axis=-1).argmax(axis=-1)
+    return kept, np.take_along_axis(scores, kept[..., None, None], axis=3)[..., 0, :]
+
+
+def choose_place(grid: Grid, fold_scores: Floats, rule: Rule) -> Place:
     """The point that a rule chooses.
 
     The simplest have the fewest groups, then the fewest nonzero weights, then the largest alpha.
@@ -392,10 +408,10 @@ def choose_place(result: SearchResult, rule: Rule) -> Place:
 
     def complexity(place: tuple[int, ...]) -> tuple[float, float, float]:
         q, a, k = place
-        return total(result.n_clusters[q]), total(result.n_nonzero[k]), -float(result.alphas[a])
+        return total(grid.n_clusters[q]), total(grid.n_nonzero[k]), -float(grid.alphas[a])
 
-    places = sorted(np.ndindex(*result.relax.shape), key=complexity)
-    scores = np.array([result.fold_scores[place] for place in places])
+    places = sorted(np.ndindex(*fold_scores.shape[:-1]), key=complexity)
+    scores = np.array([fold_scores[place] for place in places])
     # With fewer nonzero weights than groups, each has a value of its own.
     sizes = np.array([min(complexity(place)[:2]) for place in places])
     q, a, k = places[rule.choose(scores, sizes)]

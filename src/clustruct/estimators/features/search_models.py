@@ -90,6 +90,18 @@ class FeatureClusterClassifierCV(Search, FeatureClusterClassifier):
     FeatureClusterClassifier : The same for a given number of groups and ridge.
     FeatureClusterRegressorCV : The same for numbers; its notes describe the search.
 
+    Notes
+    -----
+    **Most points are scored without a fit.** With ``search_solver="auto"``, a logistic loss,
+    positive alphas and samples in memory, all points are first scored on the held-out samples with
+    values of their groups by a quadratic model of the loss, made at the weights without constraint
+    of each fold and alpha. The best points are then fitted on all folds, and more of them until no
+    other could be chosen, as far as the errors of the model that were seen tell.
+    ``cv_results_.exact`` says which points were fitted. The point chosen always is, and so is the
+    best one beside it where it is at an end of the grid. Scores of the other points are those of
+    the model, which may be off either way, most where few samples are all but separated.
+    ``search_solver="greedy"`` fits every point.
+
     Examples
     --------
     >>> import clustruct as cs

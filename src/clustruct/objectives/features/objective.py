@@ -1,7 +1,7 @@
 """Clustered features (eq:feat, eq:feat_class): groups of features share their weights."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -10,8 +10,11 @@ from clustruct.arrays import beside, namespace
 from clustruct.design import Design, GroupedDesign, Operator, Rows
 from clustruct.grouping.rows import group_totals, spread
 from clustruct.losses import Loss
-from clustruct.objectives.few_weights import FewWeights, few_weights
+from clustruct.objectives.class_curvature import ClassCurvature
+from clustruct.objectives.features.class_models import ClassModel, GramModel, SumsModel
+from clustruct.objectives.few_weights import FewWeights, class_problem, class_rows
 from clustruct.objectives.linear import LinearObjective, Point, Response
+from clustruct.objectives.many_rows import ManyRows
 from clustruct.objectives.quadratic import QuadraticObjective, quadratic_objective
 from clustruct.objectives.streamed import linear_objective
 
@@ -31,12 +34,12 @@ class FeatureObjective(LinearObjective):
         self.side_by_side = design.side_by_side
         # Group sums and compiled problems of the last groupings, by their labels.
         self._foreseen: dict[bytes, Rows] = {}
-        self._compiled: dict[bytes, FewWeights | None] = {}
+        self._compiled: dict[bytes, FewWeights | ManyRows | None] = {}
 
     def with_alpha(self, alpha: float) -> "FeatureObjective":
-        """The same loss with another alpha; column moments are kept."""
+        """The same loss with another alpha; what is known of the columns is kept."""
         other = type(self)(self.data, self.response, alpha)
-        other._moments = self._column_moments()
+        other._moments = self._moments
         return other
 
     def refit(
@@ -95,23 +98,58 @@ class FeatureObjective(LinearObjective):
             self._foreseen = {key: self.data.group_sums(labels, n_groups)}
         return self._foreseen[key]
 
-    def _few_weights(self, labels: Labels, sums: Design) -> FewWeights | None:
+    def _few_weights(self, labels: Labels, sums: Design) -> FewWeights | ManyRows | None:
         """The compiled problem of the groups, kept for the next refit of the same ones."""
         key = labels.tobytes()
         if key not in self._compiled:
-            self._compiled = {key: few_weights(sums, self.response)}
+            self._compiled = {key: class_problem(sums, self.response)}
         return self._compiled[key]
 
     def _grouped(self, design: Operator, ridge: Floats) -> LinearObjective:
         """The problem in the values of the groups."""
         return linear_objective(design, self.response, ridge)
 
+    @property
+    def models_classes(self) -> bool:
+        """Whether there is a model `class_curvature`."""
+        return self._class_rows is not None
+
+    @cached_property
+    def _class_rows(self) -> ManyRows | None:
+        return class_rows(self.design, self.response)
+
+    def class_curvature(self, point: Point) -> ClassCurvature:
+        """The model ``A (x) B`` of the second derivative of a loss of classes at a point."""
+        assert self._class_rows is not None
+        return self._class_rows.curvature(point.W, point.intercept)
+
+    def class_model(self, minimum: Point) -> ClassModel:
+        """A model that tells values of groups, at the minimum without constraint."""
+        if self.models_classes:
+            return GramModel(self.class_curvature(minimum), minimum, self.alpha)
+        response = self.response
+        scores, sums = self.data.scores(minimum.W), self._sums
+        return SumsModel(minimum, self.alpha, scores, response.shares, response.fit_intercept, sums)
+
+    def rough_minimum(self, tol: float, near: Point | None = None) -> Point:
+        """The minimum without constraint, with an intercept as rough as the weights."""
+        few, found = class_problem(self.design, self.response), None
+        if few is not None and near is None:
+            found = few.minima([self.penalties], tol)
+        elif few is not None and near is not None:
+            found = few.minima([self.penalties], tol, near.W, near.intercept)
+        return self.minimum(tol, near=near) if found is None else found[0]
+
     def quadratic_model(self, point: Point) -> QuadraticObjective:
         """The squared loss with the same gradient and value at a point.
 
         The value is that above the least loss, as a squared loss is not negative. The Gram matrix
         is ``X' diag(h) X`` with the second derivative ``h`` of each row, averaged over the outputs.
+        Classes have the model of `class_curvature` instead; with more than two of them, its outputs
+        and so the values of groups are others, but the groups are the same.
         """
+        if self.models_classes:
+            return self._class_model(point)
         response, data = self.response, self.data
         scores = self.shift(data.scores(point.W), point.intercept)
         weights = data.map(
@@ -122,6 +160,26 @@ class FeatureObjective(LinearObjective):
         if response.fit_intercept and total > 0.0:
             means = data.adjoint(data.map(lambda w: w[:, None], weights))[:, 0] / total
         return self._model(point, data.gram(weights, means), means, self.loss_gradient(point))
+
+    def _class_model(self, point: Point) -> QuadraticObjective:
+        """The model ``A (x) B`` of classes as a squared loss of other outputs.
+
+        With ``A = U diag(a) U'`` and the weights ``W U diag(a)^1/2`` it has one Gram matrix. Their
+        ridges are ``alpha / a_m``, for which their harmonic mean stands.
+        """
+        model, slope = self.class_curvature(point), self.loss_gradient(point)
+        a, U = model.by_class
+        a, U = a[a > 0.0], U[:, a > 0.0]
+        bent = model.gram @ point.W @ model.classes
+        constant = point.value - self.ridge(point.W) + float(np.vdot(point.W, 0.5 * bent - slope))
+        return QuadraticObjective(
+            model.gram,
+            (bent - slope) @ U / np.sqrt(a),
+            max(0.0, constant),
+            penalties=self.penalties / a.mean(),
+            x_means=model.means,
+            y_means=np.zeros(a.size),
+        )
 
     def _model(
         self, point: Point, gram: Floats, means: Floats, slope: Floats

@@ -27,6 +27,7 @@ import numpy as np
 from clustruct._threads import one_thread
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.grouping.constraints import Places
+from clustruct.grouping.rows import group_totals
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
@@ -347,6 +348,7 @@ class Soft:
 
     places: the groups that the search has to improve, and those that each feature may be in.
     known: the point of these groups with their best values, if it is known.
+    anchor: a point whose model is searched first, such as that without groups.
     tol: precision of the refit.
     """
 
@@ -358,6 +360,7 @@ class Soft:
     effort: Effort
     rng: np.random.Generator
     known: Point | None = None
+    anchor: Point | None = None
     tol: float = 1e-10
     found: Found | None = field(default=None, init=False)  # by the last search
     _begin: float = field(default=0.0, init=False)
@@ -369,8 +372,13 @@ class Soft:
         """The groups of the start, refitted."""
         self._begin = time.perf_counter()
         labels, point = self.places.labels, self.known
+        if self.anchor is not None:
+            starts = labels[None, :]
+            model = self._model(self.anchor)
+            labels = search(model, self.rng, effort=self.effort, starts=starts).labels
+            point = None
         if point is None:
-            point = self.objective.refit(labels, self.places.n_groups, self.tol)
+            point = self._refit(labels, self.anchor)
         return Grouped(point, labels, step=0.0)
 
     def advance(self, state: Grouped) -> Grouped:
@@ -382,11 +390,20 @@ class Soft:
         self.found = search(model, self.rng, effort=effort, starts=starts)
         labels, point = self.found.labels, state.point
         if not same_groups(labels, state.labels):
-            point = self.objective.refit(labels, self.places.n_groups, self.tol)
+            point = self._refit(labels, state.point)
         if not point.value < state.objective:
             return Grouped(state.point, state.labels, step=0.0, gain=0.0, done=True)
         gain = gain_of(state.objective, point.value)
         return Grouped(point, labels, gain=gain, done=self.objective.quadratic)
+
+    def _refit(self, labels: Labels, near: Point | None) -> Point:
+        """The best values of groups, from the means of the weights of a point."""
+        n_groups, start = self.places.n_groups, None
+        if near is not None:
+            sizes = np.maximum(group_totals(np.ones(labels.size), labels, n_groups), 1.0)
+            sums = [group_totals(column, labels, n_groups) for column in near.W.T]
+            start = np.stack(sums, axis=1) / sizes[:, None]
+        return self.objective.refit(labels, n_groups, self.tol, start)
 
     def _model(self, point: Point) -> PartitionProblem:
         model, places = self.objective.quadratic_model(point), self.places
