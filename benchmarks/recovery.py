@@ -104,7 +104,7 @@ def measure(options: Options) -> list[Record]:
     with threadpool_limits(1):
         for table_name, n, noise, correlation in cases:
             record: Record = {"table": table_name, "n": n, "noise": noise}
-            record["correlation"] = correlation
+            record["correlation"], record["seeds"] = correlation, list(seeds)
             problems = [_draw(table_name, n, noise, correlation, seed) for seed in seeds]
             runs = [_solve(problem, seed) for problem, seed in zip(problems, seeds, strict=True)]
             record["errors"] = {name: [run[name][0] for run in runs] for name in runs[0]}
