@@ -104,7 +104,7 @@ def measure(options: Options) -> list[Record]:
     with threadpool_limits(1):
         for table_name, n, noise, correlation in cases:
             record: Record = {"table": table_name, "n": n, "noise": noise}
-            record["correlation"] = correlation
+            record["correlation"], record["seeds"] = correlation, list(seeds)
             problems = [_draw(table_name, n, noise, correlation, seed) for seed in seeds]
             runs = [_solve(problem, seed) for problem, seed in zip(problems, seeds, strict=True)]
             record["errors"] = {name: [run[name][0] for run in runs] for name in runs[0]}
@@ -191,12 +191,14 @@ def table(records: list[Record]) -> Table:
     names = list(records[0]["errors"])
     rows = [
         [r["table"], str(r["n"]), f"{r['noise']:g}", f"{r['correlation']:g}"]
+        + [str(len(r["errors"]["auto"]))]
         + [f"{statistics.mean(r['errors'][name]):.3f}" for name in names]
         + [f"{recovered(r, 'auto'):.0%}", f"{statistics.mean(r['missed']['auto']):.0%}"]
         + [f"{statistics.median(r['seconds']['auto']):.2f}"]
         for r in records
     ]
-    return Table(["table", "n", "noise", "corr.", *names, "auto rec.", "missed", "auto s"], rows)
+    header = ["table", "n", "noise", "corr.", "problems", *names, "auto rec.", "missed", "auto s"]
+    return Table(header, rows)
 
 
 def targets(records: list[Record]) -> list[Target]:

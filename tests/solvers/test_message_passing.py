@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from clustruct.datasets import make_clustered_features
 from clustruct.solvers.search.message_passing import MessagePassing
 from tests.solvers.problems import permitted, planted, quadratic, weights_of
 
@@ -13,6 +14,16 @@ def test_it_often_lands_on_the_planted_partition():
     problem.descend(labels)
     errors = [np.linalg.norm(weights_of(problem, row)[:, 0] - weights) for row in labels]
     assert np.mean(np.array(errors) < 1.0) > 0.1
+
+
+def test_levels_are_learned_slowly():
+    """Where the first messages replace the levels, at most three of these starts succeed."""
+    drawn = make_clustered_features(60, random_state=10018)
+    problem = quadratic(drawn.X, drawn.y, 5)
+    labels = MessagePassing(problem).draw(128, np.random.default_rng(0))
+    problem.descend(labels)
+    errors = [np.linalg.norm(weights_of(problem, row)[:, 0] - drawn.coef) for row in labels]
+    assert np.count_nonzero(np.array(errors) < 1.0) >= 5
 
 
 def test_several_outputs_tell_more():
