@@ -62,7 +62,7 @@ class MixtureEM:
     tol: float = 1e-4
 
     def __post_init__(self) -> None:
-        require(self.name, self.objective, ("fit_experts", "costs", "panel"))
+        require(self.name, self.objective, ("fit_and_cost", "panel"))
 
     def start(self) -> Blend:
         """The experts after the steps of cooling."""
@@ -95,8 +95,7 @@ class MixtureEM:
         proportions = weights.sum(axis=0)
         alive = proportions > SMALLEST_SHARE
         weights, proportions = weights[:, alive], proportions[alive]
-        W, intercept = self.objective.fit_experts(weights.T, self.tol, state.W[alive])
-        costs = self.objective.costs(W, intercept)
+        W, intercept, costs = self.objective.fit_and_cost(weights, self.tol, state.W[alive])
         scale = self.noise.scale(float(np.vdot(weights, costs)))
         following = self._blend(W, intercept, costs, proportions / proportions.sum(), scale)
         return replace(following, gain=state.objective - following.objective)
@@ -132,12 +131,17 @@ def log_likelihood(costs: Floats, proportions: Floats, scale: float, shares: Flo
 def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[Floats, Floats]:
     """Responsibilities of the experts for the samples (n, Q), and log densities (n,)."""
     weights: Floats = np.log(proportions) - costs / scale
+    return weights, soften(weights)
+
+
+def soften(weights: Floats) -> Floats:
+    """Make responsibilities of log densities (n, Q) in place; returns those of the samples (n,)."""
     largest = weights.max(axis=1)
     weights -= largest[:, None]
     np.exp(weights, out=weights)
     sums = weights.sum(axis=1)
     weights /= sums[:, None]
-    return weights, np.log(sums) + largest
+    return np.log(sums) + largest
 
 
 def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, Floats]:
