@@ -99,9 +99,9 @@ values, labels = elemental.search(
     features, y, weights, np.array([0.1, 0.1, 0.0]), 3, rng.random((4, 3, 3)), 50
 )
 found["elemental"] = bits(values, labels.ravel())
-experts, costs, least = weighted_fits.fit_experts(
-    features, y, np.array([0.1, 0.1, 0.0]), rng.random((2, 25))
-)
+ridges = np.array([0.1, 0.1, 0.0])
+experts, least = weighted_fits.fit_experts(features, y, ridges, rng.random((2, 25)))
+costs = weighted_fits.costs_of(features, y, ridges, experts)
 expert, follower = experts[0].copy(), weighted_fits.Follower(features, y, np.ones(25), 0.01)
 followed = np.array(follower.follow(weights, expert, 1.0, 1e-3), dtype=float)
 found["weighted fits"] = bits(experts.ravel(), costs.ravel(), least, expert.ravel(), followed)

@@ -14,12 +14,15 @@ def problem_of(seed, n, p, n_outputs):
     return features, targets, rng
 
 
-@pytest.mark.parametrize(("n", "p", "n_outputs"), [(30, 1, 1), (29, 4, 1), (50, 6, 3), (3, 2, 1)])
+@pytest.mark.parametrize(("n", "p", "n_outputs"), [(30, 1, 1), (29, 3, 1), (51, 3, 3), (3, 2, 1)])
 def test_experts_minimise_their_weighted_costs(n, p, n_outputs):
     features, targets, rng = problem_of(0, n, p, n_outputs)
     weights, ridges = rng.random((3, n)), rng.random(p)
     ridges[-1] = 0.0
-    experts, costs, least = weighted_fits.fit_experts(features, targets, ridges, weights)
+    weights[0, : n - 2] = 0.0  # one of four has a weight, or none
+    weights[0, 0] = 1.0
+    experts, least = weighted_fits.fit_experts(features, targets, ridges, weights)
+    costs = weighted_fits.costs_of(features, targets, ridges, experts)
     assert 0.0 < least <= 1.0
     for q, mine in enumerate(weights):
         roots = np.sqrt(mine)[:, None]
@@ -35,7 +38,7 @@ def test_experts_minimise_their_weighted_costs(n, p, n_outputs):
 def test_columns_that_depend_on_others_are_told(column):
     features, targets, rng = problem_of(1, 20, 3, 1)
     wider = np.column_stack([np.arange(20.0), features, column])
-    *_, least = weighted_fits.fit_experts(wider, targets, np.zeros(5), rng.random((2, 20)))
+    _, least = weighted_fits.fit_experts(wider, targets, np.zeros(5), rng.random((2, 20)))
     assert least < 1e-12
 
 

@@ -46,16 +46,12 @@ def fit_experts(
     Returns
     -------
     experts : ndarray of float64, shape (Q, p, K)
-    costs : ndarray of float64, shape (Q, n)
-        ``(|y_i - V_q'x_i|^2 + tr(V_q'R V_q)) / 2``.
     least : float
         The least pivot, as a part of its diagonal entry: zero for features that depend on others.
     """
     n, p, n_experts = features.shape[0], features.shape[1], weights.shape[0]
     experts_array = np.zeros((n_experts, p, targets.shape[1]))
-    costs_array = np.empty((n_experts, n))
     experts: cython.double[:, :, ::1] = experts_array
-    costs: cython.double[:, ::1] = costs_array
     sums: _Sums = _Sums(features, targets, n_experts)
     least: cython.double = 1.0
     total: cython.double
@@ -75,13 +71,46 @@ def fit_experts(
             for a in range(p):
                 sums.ridges[a] = total * ridges[a]
             least = min(least, sums._solve(q, experts[q]))
-            penalty: cython.double = 0.0
-            for a in range(p):
-                for k in range(targets.shape[1]):
+    return experts_array, least
+
+
+def costs_of(
+    features: cython.const[cython.double][:, ::1],
+    targets: cython.const[cython.double][:, ::1],
+    ridges: cython.const[cython.double][::1],
+    experts: cython.const[cython.double][:, :, ::1],
+):
+    """Costs of all samples with all experts.
+
+    Parameters
+    ----------
+    features, targets, ridges
+        The problem, as for `fit_experts`.
+    experts : ndarray of float64, shape (Q, p, K)
+
+    Returns
+    -------
+    costs : ndarray of float64, shape (Q, n)
+        ``(|y_i - V_q'x_i|^2 + tr(V_q'R V_q)) / 2``.
+    """
+    costs_array = np.empty((experts.shape[0], features.shape[0]))
+    costs: cython.double[:, ::1] = costs_array
+    penalty: cython.double
+    rest: cython.double
+    with cython.nogil:
+        for q in range(experts.shape[0]):
+            penalty = 0.0
+            for a in range(experts.shape[1]):
+                for k in range(experts.shape[2]):
                     penalty += 0.5 * ridges[a] * experts[q, a, k] * experts[q, a, k]
-            for i in range(n):
-                costs[q, i] = penalty + 0.5 * sums._square(i, experts[q])
-    return experts_array, costs_array, least
+            for i in range(features.shape[0]):
+                costs[q, i] = penalty
+                for k in range(experts.shape[2]):
+                    rest = targets[i, k]
+                    for a in range(experts.shape[1]):
+                        rest -= features[i, a] * experts[q, a, k]
+                    costs[q, i] += 0.5 * rest * rest
+    return costs_array
 
 
 @cython.cclass
@@ -159,6 +188,13 @@ class _Sums:
             b = self.heights[1, q]
             c = self.heights[2, q]
             d = self.heights[3, q]
+            n_weighed: cython.Py_ssize_t = 0
+            for t in range(TOGETHER):
+                if self.heights[t, q] != 0.0:
+                    n_weighed += 1
+            if n_weighed < 2:  # most weights of a hard assignment are zero
+                self._add_one(q)
+                continue
             for j in range(self.sums.shape[1]):
                 self.sums[q, j] += (
                     a * self.products[0, j]
@@ -167,6 +203,18 @@ class _Sums:
                     + d * self.products[3, j]
                 )
         self.filled = 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _add_one(self, q: cython.Py_ssize_t) -> cython.void:
+        """Add the only sample with a weight for an expert, if there is one."""
+        for t in range(TOGETHER):
+            weight = self.heights[t, q]
+            if weight != 0.0:
+                for j in range(self.sums.shape[1]):
+                    self.sums[q, j] += weight * self.products[t, j]
 
     @cython.cfunc
     @cython.nogil

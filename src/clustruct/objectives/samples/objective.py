@@ -174,9 +174,9 @@ class SampleObjective:
 
     def _fit_together(self, weigh: Callable[[slice], Floats], tol: float) -> tuple[Floats, Floats]:
         """The best expert for each weighting, by its moments; see `moments_of_weightings`."""
-        fitted = self.standard.fit(weigh(slice(None))) if self._fits_compiled else None
-        if fitted is not None:
-            return fitted[:2]
+        experts = self.standard.fit(weigh(slice(None))) if self._fits_compiled else None
+        if experts is not None:
+            return self.standard.original(experts)
         response = self.response
         target = np.asarray(response.target, dtype=np.float64)
         penalties = np.full(self.shape[0], self.alpha)
@@ -193,9 +193,9 @@ class SampleObjective:
 
         Returns weights (Q, d, K), intercepts (Q, K) and costs (n, Q).
         """
-        fitted = self.standard.fit(weights.T) if self._fits_compiled else None
-        if fitted is not None:
-            return fitted
+        experts = self.standard.fit(weights.T) if self._fits_compiled else None
+        if experts is not None:
+            return *self.standard.original(experts), self.standard.costs(experts)
         W, intercept = self.fit_experts(weights.T, tol, start)
         return W, intercept, self.costs(W, intercept)
 

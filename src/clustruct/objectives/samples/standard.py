@@ -51,15 +51,18 @@ class StandardColumns:
             intercept += experts[:, d]
         return W, intercept
 
-    def fit(self, weights: Floats) -> tuple[Floats, Floats, Floats] | None:
-        """The best expert for each weighting (Q, n), compiled for few columns.
+    def fit(self, weights: Floats) -> Floats | None:
+        """Weights of the standard columns (Q, p, K), the best for each weighting (Q, n).
 
-        Returns weights (Q, d, K), intercepts (Q, K) and costs (n, Q); None if columns depend on
-        others for some expert, or if a number is not finite.
+        Compiled, for few columns; None if columns depend on others for some expert, or if a number
+        is not finite.
         """
-        experts, costs, least = weighted_fits.fit_experts(
+        experts, least = weighted_fits.fit_experts(
             self.features, self.targets, self.ridges, np.ascontiguousarray(weights)
         )
-        if least <= DEPENDENT or not np.isfinite(costs.sum()):
-            return None
-        return *self.original(experts), costs.T
+        return experts if least > DEPENDENT and np.isfinite(experts).all() else None
+
+    def costs(self, experts: Floats) -> Floats:
+        """Loss plus ridge of every sample with every expert (n, Q)."""
+        costs: Floats = weighted_fits.costs_of(self.features, self.targets, self.ridges, experts)
+        return costs.T
