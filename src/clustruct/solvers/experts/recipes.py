@@ -18,6 +18,7 @@ from clustruct.relaxations.samples import SampleFactor, slope_gram
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import (
     Attempt,
+    Budget,
     Outcome,
     Run,
     Solution,
@@ -228,7 +229,7 @@ def _rc(problem: SampleProblem) -> list[Attempt]:
 
 def _em(problem: SampleProblem) -> list[Attempt]:
     if problem.options.get("noise", "common") == "own":
-        return [_with_own_noise(problem)]
+        return [_with_own_noise(problem, problem.longer)]
     wish = problem.options.get("relevance", "auto")
     if not (wish is True or (wish == "auto" and _may_have_relevance(problem))):
         return [_plain_em(problem, *_mixed(problem))]
@@ -321,8 +322,11 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
     return Attempt(RelevanceEM.name, (best,), remark=remark)
 
 
-def _with_own_noise(problem: SampleProblem) -> Attempt:
-    """A mixture in which every expert has noise of its own, and samples may follow none."""
+def _with_own_noise(problem: SampleProblem, budget: Budget) -> Attempt:
+    """A mixture in which every expert has noise of its own, and samples may follow none.
+
+    budget: of the best one, from the experts of several short ones.
+    """
     few = problem.thinned(problem.settings.robust_samples)
     likelihood = OwnNoise(few.objective, few.noise, few.total)
 
@@ -334,7 +338,7 @@ def _with_own_noise(problem: SampleProblem) -> Attempt:
     if few is not problem or not best.converged:
         begin = best.state.W, best.state.intercept
         likelihood = OwnNoise(problem.objective, problem.noise, problem.total)
-        best = drive(OwnNoiseEM(problem.objective, likelihood, *begin), problem.longer)
+        best = drive(OwnNoiseEM(problem.objective, likelihood, *begin), budget)
     return Attempt("em", (best,), remark=remark)
 
 
@@ -347,7 +351,7 @@ def _own_noise(problem: SampleProblem, attempts: list[Attempt]) -> tuple[Attempt
     noisy = not _is_next_to_nothing(problem, panel_of(attempts[-1].solution))
     if not (problem.objective.quadratic and small and enough and wanted and noisy):
         return None, ""
-    own = _with_own_noise(problem)
+    own = _with_own_noise(problem, replace(problem.longer, quiet=True))
     evidence = _evidence_of_own_noise(problem, attempts, own)
     if evidence <= problem.settings.strong_evidence:
         return None, ""
