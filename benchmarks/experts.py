@@ -1,4 +1,4 @@
-"""Experts: the paper's Table 1, rotated features, real data, growth, and `planted_experts`.
+"""Experts: the paper's Table 1, rotated features, real data, and growth.
 
 Test losses are 100 times the mean loss of the best expert. The oracle is least squares with the
 true assignment on the same data; a problem counts as recovered when the loss is below twice that.
@@ -23,7 +23,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, train_test_split
 from threadpoolctl import threadpool_limits
 
-import planted_experts
 import timing
 from clustruct import SampleClusterClassifier, SampleClusterRegressor, SampleClusterRegressorCV
 from clustruct.datasets import fetch_cheese, fetch_tone, make_experts
@@ -108,9 +107,6 @@ SERIES = {
 }
 LARGE = (1_000_000, 20, 5)
 
-# Of the records: told elsewhere, or too long to tell.
-HIDDEN = ("part", "errors", "cases")
-
 Record = dict[str, Any]
 
 
@@ -122,7 +118,6 @@ def measure(options: Options) -> list[Record]:
         records += [_rotated(share, options) for share in ROTATED]
         records += _flexmix(options)
         records += [_tone(), _cheese(), _digits()]
-        records += planted_experts.measure(options)
         records += _growth(options)
     return records
 
@@ -333,7 +328,7 @@ def table(records: list[Record]) -> Table:
             times = f"{statistics.median(r['seconds']['auto']):.2f}"
             rows.append([r["part"], f"{r['share']:g}", *means, f"{recovered(r):.0%}", times])
     notes = [
-        f"{r['part']}: " + ", ".join(f"{k} {v}" for k, v in r.items() if k not in HIDDEN)
+        f"{r['part']}: " + ", ".join(f"{k} {v}" for k, v in r.items() if k != "part")
         for r in records
         if "share" not in r
     ]
@@ -382,7 +377,6 @@ def targets(records: list[Record]) -> list[Target]:
                     at_least=True,
                 )
             )
-    found += planted_experts.targets(records)
     return found + _other_targets({r["part"]: r for r in records})
 
 

@@ -21,6 +21,7 @@ import imports
 import kmeans
 import memory
 import picture
+import planted_experts
 import readme
 import recovery
 import reviews
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Any] = {
     "classes": classes,
     "reviews": reviews,
     "experts": experts,
+    "planted": planted_experts,
     "scale": scale,
     "costs": costs,
     "tasks": tasks,

@@ -24,7 +24,7 @@ from clustruct.results.searched import Edge, edges
 # An attribute that only fitted models of a kind have.
 KINDS = {"cluster_values_": "features", "experts_": "samples", "tasks_": "tasks"}
 # Solvers that descend on a likelihood or on harmonic means, not on the objective.
-OTHER_UNITS = frozenset({"em", "em, relevance prior", "rc"})
+OTHER_UNITS = frozenset({"em", "em, own noise", "em, relevance prior", "rc"})
 
 
 def final_estimator(model: Any) -> Any:

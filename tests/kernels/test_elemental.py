@@ -56,23 +56,21 @@ def test_the_best_of_all_assignments_is_found(d, n_outputs, alpha):
 @pytest.mark.parametrize(("d", "n_outputs", "alpha"), CASES)
 def test_no_move_of_a_sample_is_left_that_gains(d, n_outputs, alpha):
     problem = problem_of(2, 25, d, n_outputs, alpha)
-    labels = np.random.default_rng(3).integers(0, 3, 25)
-    before = value_of(problem, labels)
-    value = elemental.descend(*problem, 3, labels, 50)
-    assert value == pytest.approx(value_of(problem, labels))
-    assert value < before
-    moves = itertools.product(range(25), range(3))
-    least = min(value_of(problem, moved(labels, i, q)) for i, q in moves)
-    assert least >= value * (1.0 - 1e-9)
+    uniforms = np.random.default_rng(3).random((2, 3, d + 1))
+    for value, labels in zip(*elemental.search(*problem, 3, uniforms, 50), strict=True):
+        moves = itertools.product(range(25), range(3))
+        least = min(value_of(problem, moved(labels, i, q)) for i, q in moves)
+        assert least >= value * (1.0 - 1e-9)
 
 
 def test_moves_find_what_assignments_by_the_least_cost_do_not():
     targets = np.array([[0.0], [1.0], [2.5]])
     problem = np.ones((3, 1)), targets, np.full(3, 1 / 3), np.zeros(1)
-    labels = np.array([0, 1, 1])
-    assert (np.abs(targets - [0.0, 1.75]).argmin(axis=1) == labels).all()  # nobody would change
-    assert elemental.descend(*problem, 2, labels, 50) == pytest.approx(0.25 / 3)
-    assert labels.tolist() == [0, 0, 1]
+    stuck = np.array([0, 1, 1])  # where the experts of the first two samples lead to
+    assert (np.abs(targets - [0.0, 1.75]).argmin(axis=1) == stuck).all()
+    values, labels = elemental.search(*problem, 2, np.array([[[0.0], [0.4]]]), 50)
+    assert values == pytest.approx(0.25 / 3)
+    assert labels.tolist() == [[0, 0, 1]]
 
 
 def test_fewer_samples_than_weights_are_fitted_exactly():
@@ -82,10 +80,11 @@ def test_fewer_samples_than_weights_are_fitted_exactly():
 
 
 def test_a_column_of_zeros_changes_nothing():
-    features, targets, shares, _ = problem_of(5, 30, 2)
-    wider = np.hstack([features[:, :2], np.zeros((30, 1)), features[:, 2:]])
-    begin = np.random.default_rng(1).integers(0, 2, 30)
-    plain, padded = begin.copy(), begin.copy()
-    value = elemental.descend(features, targets, shares, np.zeros(3), 2, plain, 50)
-    assert elemental.descend(wider, targets, shares, np.zeros(4), 2, padded, 50) == value
-    assert (plain == padded).all()
+    features, targets, shares, _ = problem_of(5, 12, 1)
+    wider = np.hstack([features[:, :1], np.zeros((12, 1)), features[:, 1:]])
+    uniforms = np.random.default_rng(1).random((100, 2, 3))
+    plain = elemental.search(
+        features, targets, shares, np.zeros(2), 2, np.ascontiguousarray(uniforms[:, :, :2]), 50
+    )
+    padded = elemental.search(wider, targets, shares, np.zeros(3), 2, uniforms, 50)
+    assert padded[0].min() == pytest.approx(plain[0].min(), rel=1e-12)

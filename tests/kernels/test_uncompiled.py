@@ -11,7 +11,7 @@ import json
 import numpy as np
 from clustruct.kernels import (
     COMPILED, anchored, elemental, kmeans1d, minorant, penalised, reassign, segments, sparse1d,
-    sweeps,
+    sweeps, weighted_fits,
 )
 
 def bits(*results):
@@ -99,6 +99,12 @@ values, labels = elemental.search(
     features, y, weights, np.array([0.1, 0.1, 0.0]), 3, rng.random((4, 3, 3)), 50
 )
 found["elemental"] = bits(values, labels.ravel())
+ridges = np.array([0.1, 0.1, 0.0])
+experts, least = weighted_fits.fit_experts(features, y, ridges, rng.random((2, 25)))
+costs = weighted_fits.costs_of(features, y, ridges, experts)
+expert, follower = experts[0].copy(), weighted_fits.Follower(features, y, np.ones(25), 0.01)
+followed = np.array(follower.follow(weights, expert, 1.0, 1e-3), dtype=float)
+found["weighted fits"] = bits(experts.ravel(), costs.ravel(), least, expert.ravel(), followed)
 print(json.dumps(found))
 """
 
@@ -111,6 +117,6 @@ def test_compiled_and_uncompiled_kernels_return_the_same_bits(run_python):
     compiled, uncompiled = (json.loads(process.stdout) for process in done)
     assert compiled.pop("compiled") is True
     assert uncompiled.pop("compiled") is False
-    assert len(compiled) == 169
+    assert len(compiled) == 170
     for key, bits in compiled.items():
         assert uncompiled[key] == bits, key

@@ -131,6 +131,22 @@ def test_experts_fitted_together_are_those_fitted_one_by_one(fit_intercept):
     weights[1, :35] *= 1e-14  # too little to count
     together = objective.fit_experts(weights, 1e-10)
     one_by_one = [objective.fit_expert(mine, 1e-10) for mine in weights]
+    costs = objective.fit_and_cost(weights.T, 1e-10)[2]
+    np.testing.assert_allclose(costs, objective.costs(*together), rtol=1e-9)
     for q, (W, intercept) in enumerate(one_by_one):
         np.testing.assert_allclose(together[0][q], W, rtol=1e-8)
         np.testing.assert_allclose(together[1][q], intercept, rtol=1e-8, atol=1e-12)
+
+
+def test_experts_whose_columns_depend_on_others_have_the_shortest_weights():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 1)), rng.standard_normal((30, 1))
+    response = Response(y, SquaredLoss(), 1, np.full(30, 1 / 30), True)
+    twice = SampleObjective(as_design(np.hstack([X, X])), response, 0.0)
+    once = SampleObjective(as_design(X), response, 0.0)
+    weights = rng.random((30, 2))
+    W, intercept, costs = twice.fit_and_cost(weights, 1e-10)
+    plain = once.fit_and_cost(weights, 1e-10)
+    np.testing.assert_allclose(W, np.repeat(0.5 * plain[0], 2, axis=1), rtol=1e-8)
+    np.testing.assert_allclose(intercept, plain[1], rtol=1e-8)
+    np.testing.assert_allclose(costs, plain[2], rtol=1e-7)

@@ -5,10 +5,11 @@ import pytest
 
 from clustruct.datasets import make_experts
 from clustruct.design import as_design
+from clustruct.kernels.weighted_fits import Follower
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
-from clustruct.solvers.experts.sequential import groups_in_turn
+from clustruct.solvers.experts.sequential import _Follower, groups_in_turn
 from clustruct.solvers.experts.starts import Screening, views
 
 
@@ -43,6 +44,19 @@ def test_views_take_turns_and_leave_features_out():
 
 def test_experts_are_sought_in_turn_if_there_are_enough_samples():
     assert views(100, 3, 1600.0) == [("in turn", 0), ("in turn", 1), *views(100, 3, 1000.0)]
+
+
+def test_steps_by_blas_are_those_of_the_kernel():
+    rng = np.random.default_rng(0)
+    features, target = rng.standard_normal((60, 4)), rng.standard_normal((60, 1))
+    shares, factors = rng.random(60), rng.uniform(1.0, 1.5, 60)
+    experts = [np.full((4, 1), 0.1), np.full((4, 1), 0.1)]
+    told = [
+        kind(features, target, factors, 1e-8).follow(shares, expert, 1.0, 1e-3)
+        for kind, expert in zip((_Follower, Follower), experts, strict=True)
+    ]
+    np.testing.assert_allclose(*experts, rtol=2e-3)  # the kernel leaves out weights below 1e-4
+    np.testing.assert_allclose(*told, rtol=2e-3)
 
 
 def unequal_experts(seed, shares, n, d):

@@ -185,13 +185,13 @@ def test_relevance_prior_begins_with_the_mixture_where_samples_are_plenty():
 
 
 def test_alternating_minimisation_is_tried_on_a_part_of_many_samples():
-    settings = replace(SETTINGS, least_thinned=400)
+    settings = replace(SETTINGS, thinned=(60, 400))
     data = make_experts(1500, 2, 2, random_state=0)
     problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2, settings=settings)
-    assert problem.thinned().objective.response.shares.size <= 400
+    assert problem.thinned(settings.thinned).objective.response.shares.size <= 400
     assert solve(problem, "auto").solution.point.value < 0.1
     few = problem_of(data.X[:700], data.y[:700, None], SquaredLoss(), 2, settings=settings)
-    assert few.thinned() is few
+    assert few.thinned(settings.thinned) is few
 
 
 def rare_expert(n=400):
@@ -230,20 +230,65 @@ def test_elemental_starts_do_not_depend_on_order_or_repetition():
     np.testing.assert_allclose(*weights, rtol=1e-8)
 
 
-def test_outliers_and_unequal_noise_have_a_place_in_the_mixture():
+TRUTH = np.array([[2.0, 0.0], [-1.0, 1.0]])
+
+
+def with_noise(levels, outliers, n=400):
+    """Two experts with these levels of noise, and targets that follow neither."""
     rng = np.random.default_rng(0)
-    X, mine = rng.standard_normal((400, 2)), rng.integers(0, 2, 400)
-    truth = np.array([[2.0, 0.0], [-1.0, 1.0]])
-    noise = np.where(mine == 0, 0.1, 0.8) * rng.standard_normal(400)
-    y = (X * truth[mine]).sum(axis=1) + noise
-    y[rng.random(400) < 0.05] = 30.0
-    problem = problem_of(X, y[:, None], SquaredLoss(), 2, alpha=0.0)
+    X, mine = rng.standard_normal((n, 2)), rng.integers(0, 2, n)
+    noise = np.array(levels)[mine] * rng.standard_normal(n)
+    y = (X * TRUTH[mine]).sum(axis=1) + noise
+    y[rng.random(n) < outliers] = 30.0
+    return problem_of(X, y[:, None], SquaredLoss(), 2, alpha=0.0)
+
+
+def farthest(outcome):
+    """How far the true experts are from those found."""
+    found = panel_of(outcome.solution).W[:, None, :, 0]
+    return np.linalg.norm(found - TRUTH, axis=2).min(axis=0).max()
+
+
+def test_outliers_and_unequal_noise_have_a_place_in_the_mixture():
+    problem = with_noise((0.1, 0.8), 0.05)
     own = solve(replace(problem, options={"noise": "own"}), "em")
     assert_falls(own.trace)
-    distances = np.linalg.norm(panel_of(own.solution).W[:, None, :, 0] - truth, axis=2)
-    assert distances.min(axis=0).max() < 0.15
-    plain = panel_of(solve(problem, "em").solution)
-    assert np.linalg.norm(plain.W[:, None, :, 0] - truth, axis=2).min(axis=0).max() > 0.3
+    assert farthest(own) < 0.15
+    assert farthest(solve(problem, "em")) > 0.3
+
+
+@pytest.mark.parametrize(("levels", "outliers"), [((0.1, 0.8), 0.0), ((0.4, 0.4), 0.05)])
+def test_auto_finds_out_that_noise_is_unequal(levels, outliers):
+    outcome = solve(with_noise(levels, outliers), "auto")
+    assert outcome.status.solver == "em, own noise"
+    assert "experts have unequal noise, or samples follow none, by" in outcome.status.message
+    assert farthest(outcome) < 0.2
+
+
+def test_noise_in_common_is_left_in_common():
+    outcome = solve(with_noise((0.5, 0.5), 0.0), "auto")
+    assert outcome.status.solver in ("am", "em")
+    assert "unequal noise" not in outcome.status.message
+
+
+def test_status_tells_the_remedy_where_the_evidence_is_not_enough():
+    problem = with_noise((0.1, 0.8), 0.05)
+    settings = replace(problem.settings, evidence_of_noise=1e9)
+    outcome = solve(replace(problem, settings=settings), "auto")
+    assert outcome.status.solver in ("am", "em")
+    assert "try solver='em', solver_options={'noise': 'own'}" in outcome.status.message
+    # What is found on a part of the samples is refined with noise in common.
+    outcome = solve(problem.with_common_noise(), "auto")
+    assert "unequal noise" not in outcome.status.message
+
+
+def test_experts_in_turn_that_leave_nothing_need_no_other_start():
+    data = make_experts(500, 12, 2, noise=1e-3, random_state=0)
+    problem = problem_of(data.X, data.y[:, None], SquaredLoss(), 2, alpha=1e-6)
+    assert problem.view(0) == ("in turn", 0)
+    outcome = solve(problem, "auto")
+    assert outcome.status.message.count("best of 1 start)") == 2
+    assert outcome.solution.point.value < 1e-3
 
 
 @pytest.mark.parametrize("loss", [HuberLoss(0.5), MultinomialLoss(), *NEWER], ids=name_of)

@@ -91,38 +91,6 @@ def search(
     return values_array, labels_array
 
 
-def descend(
-    features: cython.double[:, ::1],
-    targets: cython.double[:, ::1],
-    shares: cython.double[::1],
-    ridges: cython.double[::1],
-    n_experts: cython.Py_ssize_t,
-    labels: cython.Py_ssize_t[::1],
-    max_rounds: cython.Py_ssize_t,
-):
-    """Move single samples of a given assignment until no move gains.
-
-    Parameters
-    ----------
-    features, targets, shares, ridges, n_experts, max_rounds
-        The problem, as for `search`.
-    labels : ndarray of intp, shape (n,)
-        The expert of each sample; changed in place.
-
-    Returns
-    -------
-    float
-        The objective of the labels that are left; never more than before.
-    """
-    panel: _Panel = _Panel(features, targets, shares, ridges, n_experts)
-    with cython.nogil:
-        panel.labels[:] = labels
-        panel._gather()
-        panel._descend(max_rounds)
-        labels[:] = panel.labels
-    return panel.value
-
-
 @cython.cclass
 class _Panel:
     """Labels of the samples, the experts, and the matrices from which moves are scored."""

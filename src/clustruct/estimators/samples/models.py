@@ -55,7 +55,9 @@ class SampleClusterRegressor(RegressorMixin, NumberLosses, SampleCluster):
     gradient (options ``refit``, ``longest``, ``shortest``, ``shrink``). ``"cg"`` is conditional
     gradient on a convex relaxation, for squared loss (option ``step``). ``"auto"`` is ``"em"``, and
     ``"am"``: for squared loss and few weights from elemental starts (experts through as few samples
-    as they have weights, then moves of single samples), otherwise where there are many samples.
+    as they have weights, then moves of single samples), otherwise where there are many samples. For
+    squared loss it also finds out whether experts have unequal noise or samples follow none: with
+    strong evidence the experts are those of ``noise="own"``, with some evidence `status_` says so.
 
     Examples
     --------

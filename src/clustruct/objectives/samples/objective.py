@@ -10,7 +10,7 @@ assigned to the one with the least cost, loss plus ridge.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
@@ -29,6 +29,7 @@ from clustruct.objectives.quadratic import (
     objective_of,
     quadratic_objective,
 )
+from clustruct.objectives.samples.standard import StandardColumns
 from clustruct.objectives.streamed import linear_objective
 from clustruct.results import Projection
 
@@ -36,6 +37,9 @@ from clustruct.results import Projection
 NEGLIGIBLE = 1e-12
 # Samples without weight are left out only if fewer than this share remains: it takes a copy.
 WORTH_TAKING = 0.7
+# Experts are fitted by compiled code up to this many columns, with more of them BLAS is quicker;
+# and up to this many entries of X, which is copied.
+COMPILED_COLUMNS, COMPILED_ENTRIES = 32, 2_000_000
 # How far below the others the score of a class lies that an expert has never seen.
 IMPOSSIBLE = 20.0
 
@@ -166,8 +170,17 @@ class SampleObjective:
         at_hand = design.on_host and not design.is_sparse
         return self.quadratic and at_hand and design.shape[1] <= GRAM_ALWAYS
 
+    @property
+    def _fits_compiled(self) -> bool:
+        """Whether there are few enough columns, and entries of ``X``, for compiled fits."""
+        n, d = self.design.shape
+        return self._fits_together and d < COMPILED_COLUMNS and n * d <= COMPILED_ENTRIES
+
     def _fit_together(self, weigh: Callable[[slice], Floats], tol: float) -> tuple[Floats, Floats]:
         """The best expert for each weighting, by its moments; see `moments_of_weightings`."""
+        experts = self.standard.fit(weigh(slice(None))) if self._fits_compiled else None
+        if experts is not None:
+            return self.standard.original(experts)
         response = self.response
         target = np.asarray(response.target, dtype=np.float64)
         penalties = np.full(self.shape[0], self.alpha)
@@ -184,18 +197,31 @@ class SampleObjective:
 
         Returns weights (Q, d, K), intercepts (Q, K) and costs (n, Q).
         """
+        experts = self.standard.fit(weights.T) if self._fits_compiled else None
+        if experts is not None:
+            return *self.standard.original(experts), self.standard.costs(experts)
         W, intercept = self.fit_experts(weights.T, tol, start)
         return W, intercept, self.costs(W, intercept)
+
+    @cached_property
+    def standard(self) -> StandardColumns:
+        """Dense standard columns, a copy of ``X``; for samples on the host."""
+        return StandardColumns(self.design, self.response, self.alpha)
 
     def fit_groups(self, labels: Rows, tol: float, start: Floats | None = None) -> Panel:
         """The best experts for an assignment; those without samples are left out.
 
         start (Q, d, K): weights to start from.
         """
+        return self.judged(*self.experts_of(labels, tol, start))
+
+    def experts_of(
+        self, labels: Rows, tol: float, start: Floats | None = None
+    ) -> tuple[Floats, Floats, Rows]:
+        """The same as weights (Q, d, K), intercepts (Q, K) and labels without gaps."""
         used, labels = self._in_use(labels)
         begin = None if start is None else start[used]
-        W, intercept = self._fit_labelled(labels, used.size, tol, begin)
-        return self.judged(W, intercept, labels)
+        return *self._fit_labelled(labels, used.size, tol, begin), labels
 
     def _fit_labelled(
         self, labels: Rows, n_experts: int, tol: float, start: Floats | None

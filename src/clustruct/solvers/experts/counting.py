@@ -18,13 +18,12 @@ no scale, and are taken as they are.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from clustruct._typing import Floats
 from clustruct.losses import Noise
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.solvers.driver import Budget, Solution, State, drive
-from clustruct.solvers.experts.mixture import n_weights
+from clustruct.solvers.experts.mixture import n_weights, soften
 
 # Steps of expectation and maximisation at most, and the gain in nats below which they end.
 STEPS, GAIN = 200, 1e-7
@@ -47,8 +46,11 @@ class Mixture:
     scales: Floats
 
 
-class _Likelihood:
-    """Expectation and maximisation of proportions and scales, for given losses."""
+class OwnNoise:
+    """The likelihood of a mixture in which every expert has noise of its own, for given costs.
+
+    total: weight of all samples together.
+    """
 
     def __init__(self, objective: SampleObjective, noise: Noise, total: float) -> None:
         self._noise = noise
@@ -73,38 +75,31 @@ class _Likelihood:
 
     def expect(self, costs: Floats, mixture: Mixture) -> tuple[Floats, float]:
         """Responsibilities of the experts for the samples, and the mean log-likelihood."""
-        count = costs.shape[1]
-        partitions = np.array([self._noise.log_partition(scale) for scale in mixture.scales])
-        logs = np.log(mixture.proportions[:count]) - costs / mixture.scales - partitions
+        n, count = costs.shape
+        weights = np.empty((n, count + self.n_noise), order="F")
+        np.divide(costs, -mixture.scales, out=weights[:, :count])
+        partitions = [self._noise.log_partition(scale) for scale in mixture.scales]
+        weights[:, :count] += np.log(mixture.proportions[:count]) - partitions
         if self._even is not None:
-            stray = np.full(len(logs), np.log(mixture.proportions[-1]) + self._even)
-            logs = np.column_stack([logs, stray])
-        each = logsumexp(logs, axis=1)
-        return np.exp(logs - each[:, None]), float(self._shares @ each)
+            weights[:, count] = np.log(mixture.proportions[-1]) + self._even
+        return weights, float(self._shares @ soften(weights))
 
     def maximise(self, costs: Floats, weights: Floats) -> Mixture:
         """The most likely proportions and scales."""
         count = costs.shape[1]
-        mine = self._shares[:, None] * weights
-        proportions = np.maximum(mine.sum(axis=0), SMALLEST_SHARE)
-        sums, masses = (mine[:, :count] * costs).sum(axis=0), mine[:, :count].sum(axis=0)
-        masses = np.maximum(masses, SMALLEST_SHARE)
-        common = np.exp(np.average(np.log(self._scales(sums / masses)), weights=masses))
-        scales = (masses * self._scales(sums / masses) + self._extra * common) / (
-            masses + self._extra
-        )
+        proportions = np.maximum(self._shares @ weights, SMALLEST_SHARE)
+        masses = proportions[:count]
+        sums = self._shares @ (weights[:, :count] * costs)
+        own = np.array([self._noise.scale(float(mean)) for mean in sums / masses])
+        common = np.exp(masses @ np.log(own) / masses.sum())
+        scales = (masses * own + self._extra * common) / (masses + self._extra)
         return Mixture(proportions / proportions.sum(), scales)
-
-    def _scales(self, means: Floats) -> Floats:
-        """The most likely scales for mean losses."""
-        return np.array([self._noise.scale(float(mean)) for mean in means])
 
 
 def _single(objective: SampleObjective) -> tuple[Floats, float]:
     """Residuals and mean loss of a single expert for all samples."""
     response = objective.response
-    W, intercept = objective.fit_expert(response.shares, PRECISION)
-    scores = objective.scores(W[None], intercept[None])[:, 0]
+    scores = objective.scores(*objective.fit_experts([response.shares], PRECISION))[:, 0]
     loss = float(response.shares @ response.loss.value(response.target, scores))
     return response.loss.residuals(response.target, scores), loss
 
@@ -127,7 +122,7 @@ def count_criteria(
     Shapes: intercept (Q, K).
     W (Q, d, K): experts to start from.
     """
-    likelihood = _Likelihood(objective, noise, total)
+    likelihood = OwnNoise(objective, noise, total)
     W, intercept = _fit_mixture(objective, likelihood, W, intercept)
     ridge = 0.5 * objective.alpha * np.square(W).sum(axis=(1, 2))
     weights, value, scales = _settle(likelihood, objective.costs(W, intercept) - ridge)
@@ -188,7 +183,7 @@ def joint_values(counts: Floats, bic: Floats, icl: Floats) -> Floats:
 
 
 def _fit_mixture(
-    objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
+    objective: SampleObjective, likelihood: OwnNoise, W: Floats, intercept: Floats
 ) -> tuple[Floats, Floats]:
     """The most likely mixture near given experts; those that lose their samples are left out."""
     found = drive(OwnNoiseEM(objective, likelihood, W, intercept), FITTED).state
@@ -219,7 +214,7 @@ class OwnNoiseEM:
     name = "em, own noise"
 
     def __init__(
-        self, objective: SampleObjective, likelihood: _Likelihood, W: Floats, intercept: Floats
+        self, objective: SampleObjective, likelihood: OwnNoise, W: Floats, intercept: Floats
     ) -> None:
         self._objective = objective.private()
         self._likelihood = likelihood
@@ -232,16 +227,16 @@ class OwnNoiseEM:
 
     def advance(self, state: Crowd) -> Crowd:
         """One step; done when it does not raise the likelihood."""
-        shares, n_experts = self._objective.response.shares, state.W.shape[0]
-        mine = shares[:, None] * state.weights[:, :n_experts]
+        n_experts, W, weights = state.W.shape[0], state.W, state.weights
+        mine = self._objective.response.shares[:, None] * weights[:, :n_experts]
         alive = mine.sum(axis=0) > SMALLEST_SHARE
         if not alive.any():  # a handful of samples, which an even density describes as well
             return replace(state, gain=0.0, done=True)
-        W, intercept, costs = self._objective.fit_and_cost(
-            mine[:, alive], PRECISION, state.W[alive]
-        )
-        followed = np.append(alive, np.ones(self._likelihood.n_noise, dtype=bool))
-        mixture = self._likelihood.maximise(costs, state.weights[:, followed])
+        if not alive.all():
+            followed = np.append(alive, np.ones(self._likelihood.n_noise, dtype=bool))
+            mine, weights, W = mine[:, alive], weights[:, followed], W[alive]
+        W, intercept, costs = self._objective.fit_and_cost(mine, PRECISION, W)
+        mixture = self._likelihood.maximise(costs, weights)
         following = self._crowd(W, intercept, costs, mixture)
         gain = state.objective - following.objective
         if gain <= 0.0:  # the prior of the scales has a part in the steps, not in the likelihood
@@ -258,14 +253,7 @@ class OwnNoiseEM:
         return Crowd(W, intercept, costs, weights, objective=-value)
 
 
-def with_own_noise(
-    objective: SampleObjective, noise: Noise, total: float, W: Floats, intercept: Floats
-) -> OwnNoiseEM:
-    """The solver for a mixture in which every expert has noise of its own."""
-    return OwnNoiseEM(objective, _Likelihood(objective, noise, total), W, intercept)
-
-
-def _settle(likelihood: _Likelihood, losses: Floats) -> tuple[Floats, float, Floats]:
+def _settle(likelihood: OwnNoise, losses: Floats) -> tuple[Floats, float, Floats]:
     """Responsibilities of given experts, the mean log-likelihood, and the scales."""
     mixture, before = likelihood.begin(losses), -np.inf
     for _ in range(STEPS):

@@ -84,24 +84,14 @@ def _distinct(objective: SampleObjective) -> tuple[Floats, Floats, Floats, Float
 
     Returns features (m, p), targets (m, K), shares (m,), ridges (p,) and places (n,).
     """
-    response, design = objective.response, objective.design
-    shares = response.shares
-    target = np.asarray(response.target, dtype=np.float64)
-    means, variances = design.moments(shares)
-    deviations = np.sqrt(np.where(variances > 0.0, variances, 1.0))
-    X = design.row_products(np.ones((shares.size, 1)))
-    ridges = objective.alpha / np.square(deviations)
-    if response.fit_intercept:
-        X = np.hstack([(X - means) / deviations, np.ones((shares.size, 1))])
-        target = target - shares @ target
-        ridges = np.append(ridges, 0.0)
-    else:
-        X = X / deviations
+    columns, shares = objective.standard, objective.response.shares
+    targets = columns.targets - columns.flat * (shares @ columns.targets)
     weighed = shares > 0.0
-    rows, found = np.unique(np.hstack([X, target])[weighed], axis=0, return_inverse=True)
+    joined = np.hstack([columns.features, targets])[weighed]
+    rows, found = np.unique(joined, axis=0, return_inverse=True)
     places = np.zeros(shares.size, dtype=np.intp)
     places[weighed] = found.reshape(-1)
     totals = np.bincount(places[weighed], shares[weighed]).astype(np.float64)
-    width = X.shape[1]
+    width = columns.ridges.size
     features, targets = (np.ascontiguousarray(part) for part in np.hsplit(rows, [width]))
-    return features, targets, totals, ridges, places
+    return features, targets, totals, columns.ridges, places

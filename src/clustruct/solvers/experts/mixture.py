@@ -136,12 +136,17 @@ def log_likelihood(costs: Floats, proportions: Floats, scale: float, shares: Flo
 def responsibilities(costs: Floats, proportions: Floats, scale: float) -> tuple[Floats, Floats]:
     """Responsibilities of the experts for the samples (n, Q), and log densities (n,)."""
     weights: Floats = np.log(proportions) - costs / scale
+    return weights, soften(weights)
+
+
+def soften(weights: Floats) -> Floats:
+    """Make responsibilities of log densities (n, Q) in place; returns those of the samples (n,)."""
     largest = weights.max(axis=1)
     weights -= largest[:, None]
     np.exp(weights, out=weights)
     sums = weights.sum(axis=1)
     weights /= sums[:, None]
-    return weights, np.log(sums) + largest
+    return np.log(sums) + largest
 
 
 def settle(costs: Floats, noise: Noise, shares: Floats) -> tuple[Floats, float, Floats]:

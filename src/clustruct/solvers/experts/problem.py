@@ -26,11 +26,12 @@ class ExpertSettings:
     large: int = 4_000_000
     subset: int = 20_000
     # Alternating minimisation is tried on this many samples for each weight, and on no fewer than
-    # `least_thinned`; only up to `cheap` products of entries and experts, since it takes more
+    # the second number; only up to `cheap` products of entries and experts, since it takes more
     # starts the more experts there are, and finds less.
-    thinned: int = 60
-    least_thinned: int = 4000
+    thinned: tuple[int, int] = (60, 4000)
     cheap: int = 4_000_000
+    # The same for starts of mixtures in which experts have noise of their own.
+    robust_samples: tuple[int, int] = (40, 1000)
     # Directions for each expert in which mixtures start if samples are plenty.
     directions: int = 2
     # Least and largest number of starts: they stop once the best objective was reached twice.
@@ -49,6 +50,11 @@ class ExpertSettings:
     same: float = 1e-3
     # Difference of information criteria that counts as strong evidence.
     strong_evidence: float = 10.0
+    # The same for noise of its own for each expert. Fifty samples with as much noise as signal and
+    # one scale reach 23 by chance.
+    evidence_of_noise: float = 30.0
+    # Part of the pooled loss that is next to nothing.
+    next_to_nothing: float = 1e-3
     # Precision of the relaxation: its groups are rounded anyway.
     relaxed_tol: float = 1e-2
     # The relevance prior needs features to choose from, a dense matrix of bounded size, and this
@@ -139,6 +145,8 @@ class SampleProblem(StartedProblem[SampleObjective]):
         view = self.view(number)
         if view is None or self.screening is None:
             return self.experts(number)
+        if view[0] == "in turn":
+            return self.robust_experts(number)
         return self.screening.experts(*view, self.n_clusters, self.rng(number))
 
     def robust_experts(self, number: int) -> tuple[Floats, Floats]:
@@ -146,8 +154,15 @@ class SampleProblem(StartedProblem[SampleObjective]):
         screening = self._screening_of_all
         if screening is None:
             return self.experts(number)
-        tilted = min(number, 1)
-        return screening.experts("in turn", tilted, self.n_clusters, self.rng(number))
+        if number not in self._in_turn:
+            tilted, rng = min(number, 1), self.rng(number)
+            self._in_turn[number] = screening.experts("in turn", tilted, self.n_clusters, rng)
+        return self._in_turn[number]
+
+    @cached_property
+    def _in_turn(self) -> dict[int, tuple[Floats, Floats]]:
+        """Experts found in turn so far, by the number of the start: several solvers take them."""
+        return {}
 
     def mixture_start(self, number: int) -> tuple[tuple[Floats, Floats], float]:
         """The start of that number for a mixture, and the heat that it takes.
@@ -181,10 +196,19 @@ class SampleProblem(StartedProblem[SampleObjective]):
         smaller = objective.subset(*drawn)
         return replace(self, objective=smaller, total=float(size))
 
-    def thinned(self) -> "SampleProblem":
-        """The same problem on as few samples as leave any start a chance to succeed."""
+    def with_common_noise(self) -> "SampleProblem":
+        """The same problem, whatever the evidence for unequal noise.
+
+        For a part of the samples: its experts are refined by alternating minimisation, which has
+        one scale of noise.
+        """
+        return replace(self, settings=replace(self.settings, evidence_of_noise=np.inf))
+
+    def thinned(self, limits: tuple[int, int]) -> "SampleProblem":
+        """The same problem on few samples: so many for each weight, and no fewer than a number."""
         n, d = self.objective.design.shape
-        size = max(self.settings.least_thinned, self.settings.thinned * self.n_clusters * (d + 1))
+        for_each, least = limits
+        size = max(least, for_each * self.n_clusters * (d + 1))
         return self.subset(size) if n >= 2 * size else self
 
     def at_hand(self) -> "SampleProblem":

@@ -18,6 +18,7 @@ from clustruct.relaxations.samples import SampleFactor, slope_gram
 from clustruct.solvers.conditional_gradient import ConditionalGradient
 from clustruct.solvers.driver import (
     Attempt,
+    Budget,
     Outcome,
     Run,
     Solution,
@@ -25,12 +26,13 @@ from clustruct.solvers.driver import (
     drive,
 )
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
-from clustruct.solvers.experts.counting import with_own_noise
+from clustruct.solvers.experts.counting import OwnNoise, OwnNoiseEM
 from clustruct.solvers.experts.elemental import from_elements, has_few_weights
-from clustruct.solvers.experts.mixture import MixtureEM, bic
+from clustruct.solvers.experts.mixture import MixtureEM, bic, n_weights
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.regression_clustering import RegressionClustering
 from clustruct.solvers.experts.relevance import RelevanceEM
+from clustruct.solvers.experts.starts import SETTINGS as STARTS
 from clustruct.solvers.projected_gradient import ProjectedGradient
 
 # Steps that projected gradient tries, in units of the best one along the gradient.
@@ -65,16 +67,22 @@ def panel_of(solution: Solution) -> Panel:
 
 
 def _most_evident(problem: SampleProblem, attempts: list[Attempt]) -> Attempt:
-    """The least objective, unless there is strong evidence for a relevance prior."""
+    """The least objective, unless there is strong evidence for another model.
+
+    A mixture with noise of its own for each expert is among the attempts only if there is.
+    """
+    by_name = {attempt.name: attempt for attempt in attempts}
+    if OwnNoiseEM.name in by_name:
+        return by_name[OwnNoiseEM.name]
     plain = [attempt for attempt in attempts if attempt.name != RelevanceEM.name]
-    relevant = [attempt for attempt in attempts if attempt.name == RelevanceEM.name]
     if not plain:
-        return relevant[0]
+        return attempts[0]
     best = min(plain, key=lambda attempt: attempt.solution.point.value)
-    if not relevant:
+    if RelevanceEM.name not in by_name:
         return best
-    evidence = _criterion(problem, best) - _criterion(problem, relevant[0])
-    return relevant[0] if evidence > problem.settings.strong_evidence else best
+    relevant = by_name[RelevanceEM.name]
+    evidence = _criterion(problem, best) - _criterion(problem, relevant)
+    return relevant if evidence > problem.settings.strong_evidence else best
 
 
 def _criterion(problem: SampleProblem, attempt: Attempt) -> float:
@@ -125,10 +133,13 @@ def _from_afar(problem: SampleProblem, solver: str) -> tuple[list[Attempt], Atte
             "'em', or load X into memory."
         )
     few = problem.at_hand()
+    is_part = problem.objective.design.shape[0] > problem.settings.subset
+    if is_part:
+        few = few.with_common_noise()
     attempts = RECIPES[solver](few)
     best = _most_evident(few, attempts)
     found = panel_of(best.solution)
-    if problem.objective.design.shape[0] > problem.settings.subset:
+    if is_part:
         refined = Attempt("am", (_refined(problem, found),), remark=_sought_on_part(problem, best))
         return [refined], refined
     panel = problem.objective.panel(found.W, found.intercept)
@@ -218,13 +229,14 @@ def _rc(problem: SampleProblem) -> list[Attempt]:
 
 def _em(problem: SampleProblem) -> list[Attempt]:
     if problem.options.get("noise", "common") == "own":
-        return [_with_own_noise(problem)]
+        return [_with_own_noise(problem, problem.longer)]
     wish = problem.options.get("relevance", "auto")
     if not (wish is True or (wish == "auto" and _may_have_relevance(problem))):
         return [_plain_em(problem, *_mixed(problem))]
-    if problem.has_plenty:
+    one_start = _predicts_all(problem)
+    if problem.has_plenty or one_start:
         # The ridge finds the experts then, and the prior only drops features.
-        begin, remark = _mixed(problem)
+        begin, remark = _mixed(problem, (1, 1) if one_start else None)
         relevant = _with_prior(problem, begin, remark)
     else:
         relevant = _with_relevance(problem)
@@ -237,19 +249,25 @@ def _em(problem: SampleProblem) -> list[Attempt]:
 def _auto(problem: SampleProblem) -> list[Attempt]:
     n, d = problem.objective.design.shape
     if n * d > problem.settings.large and n > 2 * problem.settings.subset:
-        few = problem.subset()
+        few = problem.subset().with_common_noise()
         best = _most_evident(few, _auto(few))
         refined = _refined(problem, panel_of(best.solution))
         return [Attempt("am", (refined,), remark=_sought_on_part(problem, best))]
-    problem = replace(problem, options={})
-    if has_few_weights(problem):
+    few_weights = has_few_weights(problem)
+    if few_weights:
         fewer = replace(problem.settings, cooled_starts=problem.settings.starts_beside_elements)
-        attempts = _em(replace(problem, settings=fewer))
-        return [*attempts, _elemental(problem, attempts[-1])]
+        problem = replace(problem, settings=fewer)
     attempts = _em(problem)
+    own, told = _own_noise(problem, attempts)
+    if own is not None:
+        return [*attempts, own]
     cheap = problem.objective.quadratic and n * d * problem.n_clusters <= problem.settings.cheap
-    if cheap and problem.has_plenty:
-        attempts.append(_am_from(problem.thinned(), problem))
+    if few_weights:
+        attempts.append(_elemental(problem, attempts[-1]))
+    elif cheap and problem.has_plenty:
+        attempts.append(_am_from(problem.thinned(problem.settings.thinned), problem))
+    if told:
+        attempts[-1] = replace(attempts[-1], remark=f"{attempts[-1].remark}; {told}")
     return attempts
 
 
@@ -304,19 +322,65 @@ def _with_relevance(problem: SampleProblem) -> Attempt:
     return Attempt(RelevanceEM.name, (best,), remark=remark)
 
 
-def _with_own_noise(problem: SampleProblem) -> Attempt:
-    """A mixture in which every expert has noise of its own, and samples may follow none."""
-    objective, noise, total = problem.objective, problem.noise, problem.total
+def _with_own_noise(problem: SampleProblem, budget: Budget) -> Attempt:
+    """A mixture in which every expert has noise of its own, and samples may follow none.
+
+    budget: of the best one, from the experts of several short ones.
+    """
+    few = problem.thinned(problem.settings.robust_samples)
+    likelihood = OwnNoise(few.objective, few.noise, few.total)
 
     def solve_from(number: int) -> Run[Any]:
-        begin = problem.robust_experts(number)
-        return drive(with_own_noise(objective, noise, total, *begin), problem.short)
+        begin = few.robust_experts(number)
+        return drive(OwnNoiseEM(few.objective, likelihood, *begin), few.short)
 
-    best, remark = _best_of(problem, solve_from, problem.settings.robust_starts, nats=True)
-    if not best.converged:
+    best, remark = _best_of(few, solve_from, problem.settings.robust_starts, nats=True)
+    if few is not problem or not best.converged:
         begin = best.state.W, best.state.intercept
-        best = drive(with_own_noise(objective, noise, total, *begin), problem.longer)
+        likelihood = OwnNoise(problem.objective, problem.noise, problem.total)
+        best = drive(OwnNoiseEM(problem.objective, likelihood, *begin), budget)
     return Attempt("em", (best,), remark=remark)
+
+
+def _own_noise(problem: SampleProblem, attempts: list[Attempt]) -> tuple[Attempt | None, str]:
+    """A mixture with noise of its own for each expert if the evidence is for it, or a remark."""
+    n, d = problem.objective.design.shape
+    small = n * d <= problem.settings.large and d <= problem.settings.screened_features
+    enough = problem.total >= STARTS.samples_in_turn * problem.n_clusters * (d + 1)
+    wanted = np.isfinite(problem.settings.evidence_of_noise)
+    noisy = not _is_next_to_nothing(problem, panel_of(attempts[-1].solution))
+    if not (problem.objective.quadratic and small and enough and wanted and noisy):
+        return None, ""
+    own = _with_own_noise(problem, replace(problem.longer, quiet=True))
+    evidence = _evidence_of_own_noise(problem, attempts, own)
+    if evidence <= problem.settings.strong_evidence:
+        return None, ""
+    told = f"experts have unequal noise, or samples follow none, by {evidence:.3g} in BIC"
+    if evidence > problem.settings.evidence_of_noise:
+        return replace(own, name=OwnNoiseEM.name, remark=f"{own.remark}; {told}"), ""
+    return None, f"maybe {told}: try solver='em', solver_options={{'noise': 'own'}}"
+
+
+def _evidence_of_own_noise(problem: SampleProblem, attempts: list[Attempt], own: Attempt) -> float:
+    """How much lower BIC is with a scale for each expert, and samples that may follow none.
+
+    Mixtures are compared at their optimum, which experts of a hard assignment are not; that with
+    noise in common is sought from the experts of the other one, too.
+    """
+    objective, panel, log_total = problem.objective, panel_of(own.solution), np.log(problem.total)
+    n_parameters = n_weights(panel.W, panel.intercept, objective.response.fit_intercept)
+
+    def criterion(run: Run[Any], n_more: int) -> float:
+        return 2.0 * problem.total * run.state.objective + (n_parameters + n_more) * log_total
+
+    mine = criterion(own.solutions[-1], panel.W.shape[0] + 1)
+    mixed = [attempt for attempt in attempts if attempt.name == MixtureEM.name]
+    others = [criterion(attempt.solutions[0], 1) for attempt in mixed]
+    others += [_criterion(problem, a) for a in attempts if a.name == RelevanceEM.name]
+    if min(others) - mine > problem.settings.strong_evidence:
+        solver = MixtureEM(objective, problem.noise, panel.W, panel.intercept, heat=1.0)
+        others.append(criterion(drive(solver, replace(problem.longer, quiet=True)), 1))
+    return min(others) - mine
 
 
 def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
@@ -325,7 +389,7 @@ def _with_prior(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:
     return Attempt(RelevanceEM.name, (drive(solver, problem.short),), remark=remark)
 
 
-def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
+def _mixed(problem: SampleProblem, limits: tuple[int, int] | None = None) -> tuple[Panel, str]:
     """The best experts of several short mixtures with the ridge, and a remark."""
 
     def solve_from(number: int) -> Run[Any]:
@@ -333,8 +397,24 @@ def _mixed(problem: SampleProblem) -> tuple[Panel, str]:
         solver = MixtureEM(problem.objective, problem.noise, *begin, heat=heat)
         return drive(solver, problem.short)
 
-    best, remark = _best_of(problem, solve_from, problem.settings.cooled_starts, nats=True)
+    limits = limits or problem.settings.cooled_starts
+    best, remark = _best_of(problem, solve_from, limits, nats=True)
     return panel_of(best.solution), remark
+
+
+def _predicts_all(problem: SampleProblem) -> bool:
+    """Whether experts that are found in turn leave next to nothing of what one expert leaves.
+
+    With several samples for each weight, no wrong experts do.
+    """
+    if (problem.view(0) or ("", 0))[0] != "in turn":
+        return False
+    return _is_next_to_nothing(problem, problem.objective.panel(*problem.sought_experts(0)))
+
+
+def _is_next_to_nothing(problem: SampleProblem, panel: Panel) -> bool:
+    """Whether the loss of some experts is, beside that of one expert for all samples."""
+    return panel.value <= problem.settings.next_to_nothing * problem.pooled.value
 
 
 def _plain_em(problem: SampleProblem, begin: Panel, remark: str) -> Attempt:

@@ -47,7 +47,7 @@ class RegressionClustering:
     def __init__(
         self, objective: SampleObjective, W: Floats, intercept: Floats, *, tol: float = 1e-4
     ) -> None:
-        require(self.name, objective, ("fit_experts", "costs", "panel"))
+        require(self.name, objective, ("fit_and_cost", "costs", "panel"))
         self._objective = objective
         self._begin = W, intercept
         self._tol = tol
@@ -66,8 +66,8 @@ class RegressionClustering:
         # Slope of the harmonic mean by each cost, up to the factor Q.
         slopes = np.square(inverse / inverse.sum(axis=1, keepdims=True))
         weights = self._objective.response.shares[:, None] * slopes
-        W, intercept = self._objective.fit_experts(weights.T, self._tol, state.W)
-        following = self._soft(W, intercept, self._objective.costs(W, intercept), state)
+        fitted = self._objective.fit_and_cost(weights, self._tol, state.W)
+        following = self._soft(*fitted, state)
         if following.gain <= ROUNDING:
             return self._soft(state.W, state.intercept, state.costs, state)
         return following

@@ -98,15 +98,10 @@ class RelevanceEM:
         response = objective.response
         self._shares = response.shares
         self._target = np.asarray(response.target, dtype=np.float64)
-        self._flat = int(response.fit_intercept)
         # Standard columns, so that precisions can be compared.
-        means, variances = objective.design.moments(self._shares)
-        self._x_means = means if response.fit_intercept else np.zeros_like(means)
-        self._deviations = np.sqrt(np.where(variances > 0.0, variances, 1.0))
-        dense = objective.design.row_products(np.ones((self._shares.size, 1)))
-        dense = (dense - self._x_means) / self._deviations
-        self._X = np.hstack([dense, np.ones((dense.shape[0], self._flat))])
-        self._begin = self._standard(W, intercept)
+        self._flat = objective.standard.flat
+        self._X = objective.standard.features
+        self._begin = objective.standard.standard(W, intercept)
 
     def start(self) -> Posterior:
         """The posterior after cooling, without the features that have no relevance by then."""
@@ -138,21 +133,8 @@ class RelevanceEM:
         """The posterior means, each with the samples for which its cost is least."""
         full = np.zeros((state.means.shape[0], self._X.shape[1], state.means.shape[2]))
         full[:, state.kept] = state.means
-        d = self._X.shape[1] - self._flat
-        W = full[:, :d] / self._deviations[:, None]
-        intercept = -np.einsum("d,qdk->qk", self._x_means, W)
-        if self._flat:
-            intercept += full[:, d]
-        panel = self._objective.panel(W, intercept)
+        panel = self._objective.panel(*self._objective.standard.original(full))
         return Solution(panel, panel.labels)
-
-    def _standard(self, W: Floats, intercept: Floats) -> Floats:
-        """Weights of the standard columns, the intercept last."""
-        weights = W * self._deviations[:, None]
-        if not self._flat:
-            return weights
-        shifted = intercept + np.einsum("d,qdk->qk", self._x_means, W)
-        return np.concatenate([weights, shifted[:, None]], axis=1)
 
     def _maximise(self, state: Posterior, factor: float) -> Posterior:
         """The best posteriors, precisions, proportions and scale for the responsibilities."""

@@ -16,6 +16,7 @@ the samples, experts are found one after the other instead, see `sequential`.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
@@ -114,45 +115,54 @@ class Screening:
         self._objective = objective
         self._total = total
         given = objective.response
-        shares, none = given.shares, np.zeros((given.shares.size, given.n_outputs))
+        none = np.zeros((given.shares.size, given.n_outputs))
         target = given.loss.residuals(given.target, none)
         response = replace(given, loss=SquaredLoss(), target=target)
-        means, variances = objective.design.moments(shares)
-        if not response.fit_intercept:
-            means = np.zeros_like(means)
-        deviations = np.sqrt(np.where(variances > 0.0, variances, 1.0))
-        dense = objective.design.row_products(np.ones((shares.size, 1)))
-        self._Z = (dense - means) / deviations
+        self._Z = objective.standard.features[:, : objective.shape[0]]
         self._all = SampleObjective(as_design(self._Z), response, SETTINGS.ridge)
-        pooled = self._all.panel(*self._all.fit_experts([shares], 1e-8))
-        scores = self._all.scores(pooled.W, pooled.intercept)[:, 0]
-        self._residual = response.target - scores
-        gram = self._Z.T @ (shares[:, None] * self._Z)
-        gram[np.diag_indices_from(gram)] += SETTINGS.ridge
-        factor = linalg.cholesky(gram, lower=True)
-        self._directions = self._contrasts(factor)
-        self._first_scores = self._standing_out(pooled.W[0], factor, total)
 
-    def _contrasts(self, factor: Floats) -> Floats:
+    @cached_property
+    def _pooled(self) -> Panel:
+        """One expert for all samples."""
+        return self._all.panel(*self._all.fit_experts([self._all.response.shares], 1e-8))
+
+    @cached_property
+    def _residual(self) -> Floats:
+        """What the pooled expert leaves of the target."""
+        pooled = self._pooled
+        scores = self._all.scores(pooled.W, pooled.intercept)[:, 0]
+        return np.asarray(self._all.response.target - scores)
+
+    @cached_property
+    def _factor(self) -> Floats:
+        """Lower Cholesky factor of the normal matrix."""
+        gram = self._Z.T @ (self._all.response.shares[:, None] * self._Z)
+        gram[np.diag_indices_from(gram)] += SETTINGS.ridge
+        return np.asarray(linalg.cholesky(gram, lower=True))
+
+    @cached_property
+    def _directions(self) -> Floats:
         """Directions in which the losses of the pooled fit grow most, the leading one first."""
         losses = np.square(self._residual).sum(axis=1)
         shares = self._all.response.shares
         # Bounded, so that a few samples with large losses do not dominate.
         doubt = losses / (losses + max(float(shares @ losses), np.finfo(float).tiny))
         weights = shares * (doubt - shares @ doubt)
-        white = linalg.solve_triangular(factor, self._Z.T, lower=True)
+        white = linalg.solve_triangular(self._factor, self._Z.T, lower=True)
         _, vectors = np.linalg.eigh((white * weights) @ white.T)
         vectors = vectors[:, ::-1]
         largest = np.abs(vectors).argmax(axis=0)
         vectors = vectors * np.sign(vectors[largest, np.arange(largest.size)])
-        return linalg.solve_triangular(factor, vectors, lower=True, trans=1)
+        return np.asarray(linalg.solve_triangular(self._factor, vectors, lower=True, trans=1))
 
-    def _standing_out(self, W: Floats, factor: Floats, total: float) -> Floats:
+    @cached_property
+    def _first_scores(self) -> Floats:
         """Score of each column: its pooled weight over its error plus its part in directions."""
-        inverse = linalg.solve_triangular(factor, np.eye(factor.shape[0]), lower=True)
-        variances = np.square(inverse).sum(axis=0) / total
+        unit = np.eye(self._factor.shape[0])
+        inverse = linalg.solve_triangular(self._factor, unit, lower=True)
+        variances = np.square(inverse).sum(axis=0) / self._total
         noise = float(self._all.response.shares @ np.square(self._residual).sum(axis=1))
-        squares = np.square(W).sum(axis=1)
+        squares = np.square(self._pooled.W[0]).sum(axis=1)
         tested = squares / np.maximum(variances * noise, np.finfo(float).tiny)
         leading = np.square(self._directions[:, :2]).sum(axis=1)
         return tested + leading / leading.mean()
@@ -162,8 +172,7 @@ class Screening:
     ) -> tuple[Floats, Floats]:
         """Experts with all features for the groups found on few of them, see `groups`."""
         groups = self.groups(kind, size, n_clusters, rng)
-        panel = self._objective.fit_groups(groups, 1e-6)
-        return panel.W, panel.intercept
+        return self._objective.experts_of(groups, 1e-6)[:2]
 
     def mixed_experts(
         self, size: int, n_clusters: int, rng: np.random.Generator
@@ -179,8 +188,7 @@ class Screening:
         objective, pooled, noise = self._restricted(seen, self._residual)
         begin = draw_experts(objective, pooled, noise, n_clusters, rng)
         found = drive(MixtureEM(objective, noise, *begin), MIXED)
-        panel = self._objective.fit_groups(found.solution.labels, 1e-6)
-        return panel.W, panel.intercept
+        return self._objective.experts_of(found.solution.labels, 1e-6)[:2]
 
     def groups(self, kind: str, size: int, n_clusters: int, rng: np.random.Generator) -> Labels:
         """Samples in groups, by experts on a few columns or directions, or one after the other."""
@@ -205,10 +213,8 @@ class Screening:
 
     def _in_turn(self, n_clusters: int, rng: np.random.Generator | None) -> Labels:
         """Samples in groups, the largest first."""
-        response = self._all.response
-        ones = np.ones((response.shares.size, int(response.fit_intercept)))
-        target = np.asarray(response.target, dtype=np.float64)
-        features = np.hstack([self._Z, ones])
+        features, response = self._objective.standard.features, self._all.response
+        target = np.ascontiguousarray(response.target, dtype=np.float64)
         return groups_in_turn(features, target, response.shares, self._total, n_clusters, rng)
 
     def _restricted(self, seen: Floats, target: Floats) -> tuple[SampleObjective, Panel, Noise]:
