@@ -100,14 +100,6 @@ class GroupValues:
     std_errors: Floats
     accelerations: Floats
 
-    def interval(self, row: int, column: int, level: float) -> tuple[float, float]:
-        """The BCa interval of one value."""
-        place = slice(row, row + 1), slice(column, column + 1)
-        low, high = bootstrap_interval(
-            self.resampled[:, *place], self.estimates[place], level, self.accelerations[place]
-        )
-        return float(low[0, 0]), float(high[0, 0])
-
     def intervals(self, level: float, *, bca: bool) -> Iterator[GroupInterval]:
         """Those of the bootstrap and those given the groups, for each value."""
         bend = self.accelerations if bca else None
