@@ -15,7 +15,8 @@ from clustruct._threads import one_thread
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import to_host
 from clustruct.design import load
-from clustruct.estimators.features.resamples import Rows, refitted
+from clustruct.estimators.features.resamples import refitted
+from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.search.engine import SearchFace
 from clustruct.inspection import final_estimator, kind_of, steps_before
 from clustruct.results.stability import ABSENT
@@ -120,7 +121,7 @@ class Fitted:
         A search chooses anew on each.
         """
         n_workers = min(effective_n_jobs(n_jobs), len(parts))
-        if n_workers == 1 or not isinstance(self.X, np.ndarray):
+        if n_workers == 1 or not place_matrix(self.estimator, self.X).on_host:
             yield from self._in_turn(parts)
             return
         bounds = np.linspace(0, len(parts), n_workers + 1).astype(int)
@@ -132,8 +133,8 @@ class Fitted:
     def _in_turn(self, parts: Sequence[Counts]) -> Iterator[Refit]:
         with one_thread():  # the same bits for any number of jobs
             if self.kind == "features" and not isinstance(self.estimator, SearchFace):
-                rows = Rows(self.X, self.y, self.sample_weight, self.given.get("offset"))
-                for solution in refitted(self.estimator, rows, parts):
+                rows = self.X, self.y, self.sample_weight, self.given.get("offset")
+                for solution in refitted(self.estimator, *rows, parts):
                     point = solution.point
                     yield Refit(solution.labels, point.W, point.intercept[None])
                 return

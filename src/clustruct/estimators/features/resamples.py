@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from clustruct.estimators.features.search import search_method
 from clustruct.estimators.intake import validate, weigh
 from clustruct.estimators.offsets import attach_offset
 from clustruct.results.stability import ABSENT
-from clustruct.solvers.driver import Solution
+from clustruct.solvers.driver import Solution, may_refit
 from clustruct.solvers.features import SHARP, FeatureOutcome
 
 # A short search over partitions after the descent, up to so many features. On noisy planted
@@ -26,16 +26,14 @@ SHORT_STARTS, SHORT = 16, {"n_turns": 1, "n_annealed": 2, "n_sweeps": 30, "n_rep
 MOST_SEARCHED = 2000
 
 
-class Rows(NamedTuple):
-    """Samples as users pass them."""
-
-    X: Any
-    y: ArrayLike
-    sample_weight: ArrayLike | None = None
-    offset: ArrayLike | None = None
-
-
-def refitted(model: Any, rows: Rows, parts: Sequence[Counts]) -> Iterator[Solution]:
+def refitted(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    offset: ArrayLike | None,
+    parts: Sequence[Counts],
+) -> Iterator[Solution]:
     """Fit a model, for each part, to its samples: it tells how often it has each of them.
 
     Fits start from the model's weights and from those without groups, and the better one counts:
@@ -43,8 +41,8 @@ def refitted(model: Any, rows: Rows, parts: Sequence[Counts]) -> Iterator[Soluti
     a part have the label `ABSENT`.
     """
     model = copy(model)
-    design, targets = validate(model, rows.X, rows.y, reset=False)
-    samples = PlacedSamples(design, targets, rows.sample_weight, attach_offset(design, rows.offset))
+    design, targets = validate(model, X, y, reset=False)
+    samples = PlacedSamples(design, targets, sample_weight, attach_offset(design, offset))
     for objective, counts in zip(samples.objectives(model, parts), parts, strict=True):
         solution = _solution(model, design, objective)
         if design.has_levels:
@@ -75,13 +73,18 @@ def _solution(model: Any, design: Design, objective: Any) -> Solution:
     if method.solver == "pg":  # others have no use for a start
         start, minimum = to_host(model._weights), found[0].problem.minimum
         found.append(replace(method, start=start).fit(objective, constraint, minimum))
-        if objective.shape[0] <= MOST_SEARCHED and getattr(constraint, "places", None) is not None:
+        if objective.shape[0] <= MOST_SEARCHED and _may_move(constraint):
             start = _best(found).point.W
             short = replace(
                 method, solver="soft", n_starts=SHORT_STARTS, options=SHORT, start=start
             )
             found.append(short.fit(objective, constraint, minimum))
     return _best(found)
+
+
+def _may_move(constraint: Any) -> bool:
+    """Whether single features may be moved between groups, which get other values then."""
+    return hasattr(constraint, "places") and may_refit(constraint)
 
 
 def _best(found: Sequence[FeatureOutcome]) -> Solution:
