@@ -131,7 +131,8 @@ def test_experts_with_several_numbers_are_a_table():
 def test_data_frames_have_the_fields_as_columns():
     experts = cs.SampleClusterRegressor(2, random_state=0).fit(EXPERTS.X, EXPERTS.y)
     frame = pd.DataFrame(experts.clusters())
-    assert list(frame) == ["label", "share", "size", "intercept", "coef", "features"]
+    shown = ["label", "share", "size", "intercept", "coef", "features", "firmness"]
+    assert list(frame) == shown
     frame = pd.DataFrame(cs.FeatureClusterClassifier(2).fit(NAMED, SIGNS).clusters())
-    assert list(frame) == ["label", "weight", "size", "features"]
+    assert list(frame) == ["label", "weight", "size", "features", "firmness", "interval"]
     assert frame["weight"].dtype == np.float64

@@ -41,8 +41,8 @@ _OWN = {
         "results.scores": "Price",
         "results": (
             "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
-            "GateScore Iteration Projection Relativity SearchResult Segmentation1D "
-            "StabilityResult Status TaskGroup TaskSelection"
+            "GateScore GroupDifference GroupInterval Iteration Projection Relativity SearchResult "
+            "Segmentation1D StabilityResult Status TaskGroup TaskSelection"
         ),
     }.items()
     for name in names.split()

@@ -111,6 +111,8 @@ def _largest_expert(
     deviation = scale
     for _ in range(SETTINGS.last_steps):
         mass, squares, settled = follower.follow(shares, weights, scale, SETTINGS.tol)
+        if mass <= 0.0:  # no sample is near: the scale is too narrow to tell anything
+            break
         seen = squares / (mass * target.shape[1])
         # Normal noise of variance v, seen through weights of scale s, has 1 / (1 / v + 1 / s^2).
         deviation = float(np.sqrt(seen / max(1.0 - seen / scale**2, 0.2)))

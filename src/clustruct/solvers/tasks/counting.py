@@ -67,6 +67,8 @@ class Counting:
         n_tasks = self.likelihood.data.n_tasks
         one = best = last = self._drive(np.ones((1, n_tasks)), self.guess)
         yield one
+        if not any(block.centers.size for block in one.state.blocks):
+            return  # such as inputs that are constant, which tell nothing
         for count in range(2, min(self.most, n_tasks) + 1):
             last = self._best_start(count, one.state, last.state)
             yield last
