@@ -108,3 +108,14 @@ def test_halves_give_no_intervals():
     for call in (found.intervals, found.weight_intervals):
         with pytest.raises(ValueError, match="scheme='bootstrap'"):
             call()
+
+
+def test_centroids_of_tasks_have_bootstrap_intervals_only():
+    problem = cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0)
+    X, Y = problem.columns()
+    model = cs.TaskClusterRegressor(2, random_state=0).fit(X, Y)
+    found = cs.stability(model, X, Y, n_resamples=6, scheme="bootstrap", random_state=0)
+    for interval in found.intervals():
+        assert interval.with_grouping[0] <= interval.with_grouping[1]
+        assert np.isnan(interval.given_groups).all()
+    assert "not known" in str(found.intervals())

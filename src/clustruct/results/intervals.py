@@ -35,7 +35,8 @@ class GroupInterval:
         tuple[float, float], "Bootstrap interval, in which groups are found anew each time."
     ]
     given_groups: Annotated[
-        tuple[float, float], "Normal interval, which takes the groups for known: often too short."
+        tuple[float, float],
+        "Normal interval, which takes the groups for known: often too short. NaN for tasks.",
     ]
 
 
@@ -81,6 +82,8 @@ class GroupIntervals(GroupTable[GroupInterval]):
 
 
 def _shown(interval: tuple[float, float]) -> str:
+    if not np.isfinite(interval).all():
+        return "not known"
     return f"{interval[0]:.4g} to {interval[1]:.4g}"
 
 

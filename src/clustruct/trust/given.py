@@ -105,18 +105,14 @@ def of_samples(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Sur
 
 
 def of_tasks(estimator: Any) -> Sureness:
-    """Of the centroids and their intercepts: the tasks of a group are a sample of such tasks."""
-    rows = np.column_stack([to_host(estimator.coef_), to_host(estimator.intercept_)])
+    """Of the centroids and their intercepts: only the values are known.
+
+    Weights of tasks are drawn to their centroid, so that their spread says little of its error.
+    """
     centroids = np.column_stack(
         [to_host(estimator.centroids_), to_host(estimator.centroid_intercepts_)]
     )
-    found = []
-    for q, centroid in enumerate(centroids):
-        mine = rows[estimator.labels_ == q]
-        m = mine.shape[0]
-        away = (mine - mine.mean(axis=0)) / m * (np.sqrt(m / (m - 1.0)) if m > 1 else np.nan)
-        found.append(_sureness(centroid, away))
-    return Sureness(*map(np.stack, zip(*found, strict=True)))
+    return Sureness(centroids, np.full(centroids.shape, np.nan), np.zeros(centroids.shape))
 
 
 def _of_rows(
