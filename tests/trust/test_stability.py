@@ -168,3 +168,21 @@ def test_bad_arguments_are_named(X, arguments, message):
     model = cs.FeatureClusterRegressor(3).fit(X, y)
     with pytest.raises(ValueError, match=message):
         cs.stability(model, X, y, **arguments)
+
+
+def test_absent_levels_have_no_part_in_intervals():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"c": ["rare"] * 2 + list("ab" * 29)})
+    y = frame["c"].map({"a": 0.0, "b": 2.0, "rare": 2.0}).to_numpy()
+    y = y + 0.1 * rng.standard_normal(60)
+    model = cs.FeatureClusterRegressor(2).fit(frame, y)
+    found = cs.stability(model, frame, y, n_resamples=30, scheme="bootstrap", random_state=0)
+    absent = found.labels == ABSENT
+    assert absent.any()
+    np.testing.assert_array_equal(np.isnan(found.weights[:, :, 0]), absent)
+    assert np.isfinite(found.values.resampled).all()  # level b is there
+
+
+def test_a_second_item_needs_a_first(results):
+    with pytest.raises(ValueError, match="j=1 was given without i"):
+        results["features"].co_membership(j=1)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats, Labels
-from clustruct.results.intervals import GroupIntervals, GroupValues
+from clustruct.results.intervals import GroupIntervals, GroupValues, bootstrap_interval
 from clustruct.results.tables import plural
 
 # Share of the resamples in which an item stays with its group, from which on it is firm.
@@ -145,9 +145,10 @@ class StabilityResult:
 
         Parameters
         ----------
-        i, j : int, default=None
-            Numbers of the items. With `i` alone, its co-membership with all items; with neither,
-            the matrix of all pairs.
+        i : int, default=None
+            Number of an item; None for the matrix of all pairs.
+        j : int, default=None
+            Number of another item; None for the co-membership of `i` with all items.
 
         Returns
         -------
@@ -159,6 +160,8 @@ class StabilityResult:
                 "The labels of the resamples are not kept in model files. Run "
                 "clustruct.stability again for co-membership."
             )
+        if i is None and j is not None:
+            raise ValueError(f"j={j} was given without i. Give both, i alone, or neither.")
         labels, there = self.labels, self.labels != ABSENT
         if i is None:
             m = labels.shape[1]
@@ -178,7 +181,7 @@ class StabilityResult:
             both = pair.sum(axis=0)
         with np.errstate(invalid="ignore"):
             shares = together / both
-        return shares if j is None else float(shares[j] if i is not None else shares[:, j])
+        return shares if j is None else float(shares[j])
 
     def intervals(
         self, level: float = 0.9, method: Literal["percentile", "bca"] = "percentile"
@@ -228,7 +231,9 @@ class StabilityResult:
 
     def _no_bootstrap(self) -> ValueError:
         if self.kind != "features" and self.scheme == "bootstrap":
-            return ValueError(f"A model of {self.kind} has no weights of its own for each feature.")
+            return ValueError(
+                f"A model of {self.kind} has no weight for each feature. Ask for `intervals`."
+            )
         return ValueError(
             f"Intervals need bootstrap resamples, and these are of scheme={self.scheme!r}. "
             "Run clustruct.stability with scheme='bootstrap'."
@@ -275,8 +280,8 @@ class StabilityResult:
         if self.values is None:
             return None
         row = int(np.searchsorted(self.groups, label))
-        tail = 0.05
-        low, high = np.nanquantile(self.values.resampled[:, row, 0], [tail, 1.0 - tail])
+        resampled, value = self.values.resampled[:, row, :1], self.values.estimates[row, :1]
+        (low,), (high,) = bootstrap_interval(resampled, value, 0.9, None)
         return float(low), float(high)
 
 

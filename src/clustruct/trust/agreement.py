@@ -35,15 +35,14 @@ def agreement(reference: Labels, labels: Labels) -> Agreement:
 
     Groups are matched so that as many items as possible are in groups that stand for each other.
     """
-    codes, n_groups = _numbered(reference)
+    groups, codes = np.unique(reference, return_inverse=True)
+    n_groups = groups.size
     stays, present = np.zeros(reference.size), np.zeros(reference.size)
     matched = np.full((labels.shape[0], n_groups), ABSENT, dtype=labels.dtype)
     hits, pairs = np.zeros((n_groups, n_groups)), np.zeros((n_groups, n_groups))
     for b, mine in enumerate(labels):
         there = mine != ABSENT
-        names, own = np.unique(mine[there], return_inverse=True)
-        table = np.zeros((n_groups, names.size))
-        np.add.at(table, (codes[there], own), 1.0)
+        names, table = contingency(codes, n_groups, mine)
         rows, columns = linear_sum_assignment(-table)
         matched[b, rows] = names[columns]
         present[there] += 1.0
@@ -57,7 +56,12 @@ def agreement(reference: Labels, labels: Labels) -> Agreement:
         )
 
 
-def _numbered(labels: Labels) -> tuple[Labels, int]:
-    """Numbers of the groups from 0, in the order of their labels, and how many there are."""
-    names, codes = np.unique(labels, return_inverse=True)
-    return codes.reshape(-1), names.size
+def contingency(
+    codes: Labels, n_groups: int, labels: Labels, weights: Labels | None = None
+) -> tuple[Labels, Floats]:
+    """Labels of a resample, and how many items of each group have each of them."""
+    there = labels != ABSENT
+    names, own = np.unique(labels[there], return_inverse=True)
+    table = np.zeros((n_groups, names.size))
+    np.add.at(table, (codes[there], own), 1.0 if weights is None else weights[there])
+    return names, table

@@ -21,8 +21,9 @@ from sklearn.cluster import KMeans
 
 from clustruct._typing import Floats, Labels
 from clustruct.results.stability import ABSENT
+from clustruct.trust.agreement import contingency
 
-# Starts of k-means, beside the reference's groups.
+# Starts of k-means.
 N_STARTS = 5
 
 
@@ -71,10 +72,7 @@ def score(lists: Labels, groups: Labels, weights: Labels) -> float:
     n_groups = int(groups.max()) + 1
     inside = together_inside = every = together = 0.0
     for mine in lists.T:
-        there = mine != ABSENT
-        names, own = np.unique(mine[there], return_inverse=True)
-        table = np.zeros((n_groups, names.size))
-        np.add.at(table, (groups[there], own.reshape(-1)), weights[there])
+        table = contingency(groups, n_groups, mine, weights)[1]
         together_inside += _pairs(table)
         together += _pairs(table.sum(axis=0))
         inside += _pairs(table.sum(axis=1))

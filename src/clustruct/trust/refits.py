@@ -152,15 +152,17 @@ class Fitted:
         return weights if self.sample_weight is None else weights * self.sample_weight
 
     def _aligned(self, model: Any) -> Refit:
-        """The groups of a refit, its levels in the order of this model's."""
+        """The groups of a refit, its levels in the order of this model's.
+
+        Weights of levels that it lacks have no meaning.
+        """
         found = _groups_of(model, self.kind)
         if self.kind != "features" or self.estimator.factors_ is None:
             return found
         here = {name: k for k, name in enumerate(model.factors_.weight_names)}
         at = np.array([here.get(name, -1) for name in self.estimator.factors_.weight_names])
         labels = np.where(at < 0, ABSENT, found.labels[at])
-        weights = np.where(at[:, None] < 0, np.nan, found.weights[at])
-        return Refit(labels, weights, found.intercepts)
+        return Refit(labels, found.weights[at], found.intercepts)
 
 
 def _all_of(fitted: Fitted, parts: Sequence[Counts]) -> list[Refit]:

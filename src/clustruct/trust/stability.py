@@ -4,13 +4,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state, check_scalar
 
 from clustruct._typing import Floats, Labels
 from clustruct.inspection import feature_names, outputs_of
 from clustruct.results.intervals import GroupValues
-from clustruct.results.stability import StabilityResult
+from clustruct.results.stability import ABSENT, StabilityResult
 from clustruct.trust.agreement import Agreement, agreement
 from clustruct.trust.consensus import consensus
 from clustruct.trust.parts import BOOTSTRAP, SUBSAMPLE, draw_parts
@@ -128,7 +128,11 @@ def _names(model: Any, fitted: Fitted) -> tuple[str, ...] | None:
 
 def _weights(fitted: Fitted, refits: list[Refit]) -> Floats | None:
     """Weights of the features in each resample."""
-    return np.stack([refit.weights for refit in refits]) if fitted.kind == "features" else None
+    if fitted.kind != "features":
+        return None
+    return np.stack(
+        [np.where(refit.labels[:, None] == ABSENT, np.nan, refit.weights) for refit in refits]
+    )
 
 
 def _values(model: Any, fitted: Fitted, refits: list[Refit], found: Agreement) -> GroupValues:
@@ -140,7 +144,7 @@ def _values(model: Any, fitted: Fitted, refits: list[Refit], found: Agreement) -
         # The mean weight of a group's features, wherever these are in a resample.
         members = [reference.labels == label for label in labels]
         resampled = np.stack(
-            [[refit.weights[mine].mean(axis=0) for mine in members] for refit in refits]
+            [[_mean_of_present(refit, mine) for mine in members] for refit in refits]
         )
         bases = np.stack([refit.intercepts for refit in refits])
         resampled = np.concatenate([resampled, bases], axis=1)
@@ -150,6 +154,14 @@ def _values(model: Any, fitted: Fitted, refits: list[Refit], found: Agreement) -
             [_matched(refit, mine) for refit, mine in zip(refits, found.matched, strict=True)]
         )
     return GroupValues(rows, _columns(model, fitted), resampled, *fitted.sureness)
+
+
+def _mean_of_present(refit: Refit, members: NDArray[np.bool_]) -> Floats:
+    """Mean weights of the members that a resample has; NaN if it has none."""
+    present = members & (refit.labels != ABSENT)
+    if not present.any():
+        return np.full(refit.weights.shape[1], np.nan)
+    return np.asarray(refit.weights[present].mean(axis=0))
 
 
 def _matched(refit: Refit, labels: Labels) -> Floats:
