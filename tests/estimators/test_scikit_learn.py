@@ -162,7 +162,8 @@ def test_table_of_groups(regression):
     model = FeatureClusterRegressor(2, n_nonzero=7).fit(frame, y)
     groups = model.clusters()
     table = pd.DataFrame(groups)
-    assert table.columns.tolist()[:4] == ["label", "weight", "size", "features"]
+    shown = ["label", "weight", "size", "features", "firmness", "interval"]
+    assert table.columns.tolist() == shown
     assert table["label"].tolist() == [0, 1, -1]
     assert table["size"].sum() == 12
     for group in groups:

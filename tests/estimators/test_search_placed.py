@@ -85,6 +85,7 @@ def assert_same(one, other, tol=1e-8):
     quick = tol if one.loss == "squared" else max(tol, 1e-4)
     # Points that could not be chosen are scored by a model, and only where rows are in memory.
     fitted = fitted_points(one) & fitted_points(other)
+    assert fitted[one.cv_results_.best_index]
     np.testing.assert_allclose(
         one.cv_results_.fold_scores[fitted],
         other.cv_results_.fold_scores[fitted],

@@ -22,6 +22,9 @@ of the loss are known there, so that only the ridge's part of them changes.
 
 **Several weightings** of the rows, as mixtures have them, are followed by a few steps each. The
 factor of an earlier weighting serves as long as steps gain what it promises.
+
+(All of it is one class in one module: steps, passes over the rows and the factor share their
+buffers, and calls between modules are several times slower.)
 """
 
 import cython

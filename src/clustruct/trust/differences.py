@@ -176,7 +176,7 @@ def compare_groups(
         raise ValueError(f"method='selective' {complaint} Choose method='split'.")
     if method == "split" or complaint is not None:
         seed = int(check_random_state(random_state).randint(2**31))
-        return _table(_split(model, fitted, pairs, seed), "split")
+        return _table(_split(fitted, pairs, seed), "split")
     return _table(_selective_levels(fitted, pairs), "selective")
 
 
@@ -223,9 +223,7 @@ def _not_selective(fitted: Fitted) -> str | None:
     if isinstance(model, SearchFace):
         return "needs a number of groups or a price that was not chosen on the same samples."
     factors = model.factors_
-    if factors is None or len(factors.factors) != 1 or factors.n_weights != len(factors.blocks):
-        return "is for models of one factor and no other column."
-    if (factors.blocks < 0).any():
+    if factors is None or len(factors.factors) != 1 or (factors.blocks < 0).any():
         return "is for models of one factor and no other column."
     if not loss_of(model).quadratic or model._weights.shape[1] > 1 or "offset" in fitted.given:
         return "needs squared loss, one output and no offset."
@@ -257,7 +255,7 @@ def _selective_levels(fitted: Fitted, which: str) -> Iterator[Pair]:
 # ---- Sample splitting
 
 
-def _split(model: Any, fitted: Fitted, which: str, seed: int) -> Iterator[Pair]:
+def _split(fitted: Fitted, which: str, seed: int) -> Iterator[Pair]:
     """Tests on one half of the samples, of the groups that are found on the other one."""
     finding, telling = draw_parts(SUBSAMPLE, 2, fitted.strata, fitted.kept, seed)
     found = fitted.fitted_to(finding)
