@@ -18,7 +18,7 @@ from clustruct.losses import SquaredLoss
 from clustruct.reporting.comparing import rivals, samples
 from clustruct.reporting.comparing.comparison import compare, hold_out
 from clustruct.reporting.comparing.samples import Data, long, unfitted
-from clustruct.reporting.comparing.scores import Entry, paired_test
+from clustruct.reporting.comparing.scores import Entry, PairedTest, paired_test
 from clustruct.reporting.pictures import confusion_of
 from clustruct.reporting.verdict import verdict_on
 from tests.losses.users import Poisson
@@ -55,6 +55,12 @@ def test_errors_are_compared_by_mcnemars_exact_test(rng):
     split = int((~one & other).sum()), int((one & ~other).sum())
     assert found.p_value == pytest.approx(stats.binomtest(split[0], sum(split)).pvalue)
     assert "McNemar" in found.in_words
+
+
+@pytest.mark.parametrize(("p_value", "said"), [(0.009, False), (0.033, True), (0.2, False)])
+def test_a_tie_that_others_would_call_significant_names_the_level(p_value, said):
+    found = PairedTest(gain=0.1, p_value=p_value, name="paired t-test", negligible=0.0)
+    assert ("above our level of 0.01" in found.in_words) == said
 
 
 def test_weights_of_rows_equal_repetition_in_the_gain(rng):

@@ -15,6 +15,7 @@ from clustruct.reporting.comparing.samples import Data
 # The level of the tests behind "better" and "worse". At 1 % a model that ties with its rival is
 # called better or worse in at most one of a hundred reports.
 LEVEL = 0.01
+USUAL_LEVEL = 0.05
 # What is tested is whether the mean losses differ by more than this part: with many rows a test
 # for any difference finds such that matter to nobody.
 NEGLIGIBLE = 0.01
@@ -159,8 +160,9 @@ class PairedTest:
 
     @property
     def in_words(self) -> str:
-        """The test and its p-value."""
+        """The test, its p-value, and the level where many would use another."""
         p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        p += f", above our level of {LEVEL:g}" if LEVEL <= self.p_value < USUAL_LEVEL else ""
         beyond = f" for a difference of more than {100 * self.negligible:.2g} %"
         return f"{self.name}{beyond if self.negligible else ''}, {p}"
 
