@@ -31,6 +31,7 @@ import tariffs
 import tasks
 import terrains
 import threads
+import trust
 from report import Options, Target, environment
 
 SECTIONS: dict[str, Any] = {
@@ -52,6 +53,7 @@ SECTIONS: dict[str, Any] = {
     "terrains": terrains,
     "tariffs": tariffs,
     "factors": factors,
+    "trust": trust,
 }
 # Sections whose records tell how time grows with size.
 GROWING = {"growth": "Features", "experts": "Samples", "tasks": "Tasks"}
