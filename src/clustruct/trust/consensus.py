@@ -61,8 +61,9 @@ def consensus(labels: Labels, counts: range, seed: int, blocks: Labels | None = 
     groups = np.where(kept, np.cumsum(kept) - 1, ZERO)
     best, scores = -np.inf, dict[int, float]()
     points, sizes = _one_hot(lists[kept]), weights[kept].astype(np.float64)
+    most = np.unique(lists[kept], axis=0).shape[0]
     for n_groups in counts:
-        if not 1 < n_groups <= sizes.size:  # all items are together, or each is alone
+        if not 1 < n_groups <= most:  # all items are together, or each is alone
             continue
         kmeans = KMeans(n_groups, n_init=N_STARTS, random_state=seed)
         found = kmeans.fit_predict(points, sample_weight=sizes)
