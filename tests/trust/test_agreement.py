@@ -163,6 +163,15 @@ def test_consensus_finds_fewer_groups_than_every_resample_has():
     )
 
 
+def test_consensus_of_many_lists_is_found_on_some(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = np.arange(300) % 3
+    many = np.where(rng.random((20, 300)) < 0.2, rng.integers(3, size=(20, 300)), truth)
+    monkeypatch.setattr("clustruct.trust.consensus.MOST_LISTS", 60)
+    found = consensus(many, range(2, 5), 0).labels
+    np.testing.assert_array_equal(np.equal.outer(truth, truth), np.equal.outer(found, found))
+
+
 def test_consensus_keeps_blocks_and_items_alone_apart():
     blocks = np.array([0, 0, 1, 1, -1, -1])
     found = consensus(np.zeros((4, 6), dtype=int), range(2, 3), 0, blocks).labels

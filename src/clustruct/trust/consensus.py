@@ -30,8 +30,9 @@ from clustruct.trust.agreement import contingency
 
 # Starts of k-means.
 N_STARTS = 5
-# Items whose pairs are looked at for the threshold; of more, so many are drawn.
-MOST_ITEMS = 2000
+# Different lists of labels that k-means is fitted to, and items whose pairs are looked at for the
+# threshold; of more, so many are drawn.
+MOST_LISTS, MOST_ITEMS = 5000, 1000
 # Features that have no weight in more than this share of the resamples have none in the consensus.
 MOSTLY = 0.5
 
@@ -52,7 +53,7 @@ def consensus(labels: Labels, counts: range, seed: int, blocks: Labels | None = 
 
     blocks (m,): items of different blocks are never in one group, -1 for items that are alone.
     """
-    own = np.zeros(labels.shape[1], dtype=np.intp) if blocks is None else _separate(blocks)
+    own = np.zeros(labels.shape[1], dtype=np.int8) if blocks is None else _separate(blocks)
     lists, codes, weights = np.unique(
         np.column_stack([labels.T, own]), axis=0, return_inverse=True, return_counts=True
     )
@@ -60,17 +61,19 @@ def consensus(labels: Labels, counts: range, seed: int, blocks: Labels | None = 
     kept = (lists == ZERO).sum(axis=1) <= MOSTLY * (lists != ABSENT).sum(axis=1)
     groups = np.where(kept, np.cumsum(kept) - 1, ZERO)
     best, scores = -np.inf, dict[int, float]()
-    points, sizes = _one_hot(lists[kept]), weights[kept].astype(np.float64)
-    most = np.unique(lists[kept], axis=0).shape[0]
+    few = _drawn(weights, MOST_LISTS, seed)
+    fitted = few[kept[few]]
+    points, sizes = _one_hot(lists), weights[fitted].astype(np.float64)
+    most = np.unique(lists[fitted], axis=0).shape[0]
     for n_groups in counts:
         if not 1 < n_groups <= most:  # all items are together, or each is alone
             continue
         kmeans = KMeans(n_groups, n_init=N_STARTS, random_state=seed)
-        found = kmeans.fit_predict(points, sample_weight=sizes)
-        pairs = np.stack([found, own[kept]], axis=1)
+        kmeans.fit(points[fitted], sample_weight=sizes)
+        pairs = np.stack([kmeans.predict(points[kept]), own[kept]], axis=1)
         trial = np.full(kept.size, ZERO)
         trial[kept] = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-        value = score(lists, trial - int(trial.min()), weights)
+        value = score(lists[few], trial[few] - int(trial.min()), weights[few])
         count = int(trial.max()) + 1
         scores[count] = max(value, scores.get(count, value))
         if value > best:
@@ -78,17 +81,24 @@ def consensus(labels: Labels, counts: range, seed: int, blocks: Labels | None = 
     return Consensus(groups[codes.reshape(-1)].astype(np.intp), scores)
 
 
+def _drawn(weights: Labels, most: int, seed: int) -> Labels:
+    """Numbers of all lists of items, or of so many, drawn by how many items have them."""
+    if weights.size <= most:
+        return np.arange(weights.size)
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.choice(weights.size, most, replace=False, p=weights / weights.sum()))
+
+
 def _separate(blocks: Labels) -> Labels:
     """Numbers of the blocks, those of items alone after all others."""
     alone = blocks < 0
-    return np.where(alone, int(blocks.max()) + np.cumsum(alone), blocks)
+    numbers = np.where(alone, int(blocks.max()) + np.cumsum(alone), blocks)
+    return numbers.astype(np.min_scalar_type(-int(numbers.max()) - 1))
 
 
 def threshold(labels: Labels, seed: int) -> float:
     """The co-membership from which on two items count as together; NaN if all are the same."""
-    if labels.shape[1] > MOST_ITEMS:
-        drawn = np.random.default_rng(seed).choice(labels.shape[1], MOST_ITEMS, replace=False)
-        labels = labels[:, np.sort(drawn)]
+    labels = labels[:, _drawn(np.ones(labels.shape[1], dtype=np.intp), MOST_ITEMS, seed)]
     lists, counts = np.unique(labels.T, axis=0, return_counts=True)
     there = (lists != ABSENT).astype(np.float64)
     points = _one_hot(lists)
