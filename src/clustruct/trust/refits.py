@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from clustruct._threads import one_thread
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Counts, Floats, Labels
 from clustruct.arrays import to_host
 from clustruct.design import load
 from clustruct.estimators.features import resamples as features
@@ -28,7 +28,6 @@ from clustruct.inspection import (
 )
 from clustruct.results.stability import ABSENT
 from clustruct.trust.given import Sureness, of_features, of_samples, of_tasks
-from clustruct.trust.parts import Counts
 
 
 class Refit(NamedTuple):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Counts, Floats, Labels
 from clustruct.arrays import to_host
 from clustruct.design import Design, load
-from clustruct.estimators.features.folds import Counts, PlacedSamples
+from clustruct.estimators.features.folds import PlacedSamples
 from clustruct.estimators.features.grid import block_codes, choose_objective
 from clustruct.estimators.features.search import search_method
 from clustruct.estimators.intake import validate, weigh

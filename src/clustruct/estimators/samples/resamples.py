@@ -6,15 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from clustruct._typing import Labels
+from clustruct._typing import Counts, Labels
 from clustruct.design import load
 from clustruct.estimators.intake import validate, weigh
 from clustruct.estimators.offsets import attach_offset
 from clustruct.solvers.experts.recipes import solve_again, solve_given
-
-Counts = NDArray[np.integer]
 
 
 def refitted(

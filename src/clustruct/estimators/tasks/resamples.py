@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from clustruct._typing import Floats, Indices, Labels
+from clustruct._typing import Counts, Floats, Indices, Labels
 from clustruct.arrays import to_host
 from clustruct.estimators.tasks.entries import Prepared
 from clustruct.estimators.tasks.layouts import Ids, Reading, known_codes, read, require_tasks
 from clustruct.objectives.tasks.data import TaskTargets
 from clustruct.solvers.tasks.recipes import MIXTURE, TaskProblem, solve_again, solve_given
-
-Counts = NDArray[np.integer]
 
 
 def refitted(

@@ -66,12 +66,10 @@ def solve_again(problem: SampleProblem, solver: str, kept: str) -> Panel:
 
     kept: the attempt that was kept then.
     """
-    settings = replace(problem.settings, **SHORT_SEARCH)
-    if solver != "auto":
-        recipe = RECIPES[solver]
-    else:
+    recipe = RECIPES[solver]
+    if solver == "auto":
         recipe = {OwnNoiseEM.name: _own_again, RelevanceEM.name: _relevant_again}.get(kept, _again)
-    short = replace(problem, settings=settings)
+    short = replace(problem.with_more_starts, settings=replace(problem.settings, **SHORT_SEARCH))
     return panel_of(_attempted(short, solver, recipe)[1].solution)
 
 
@@ -294,13 +292,24 @@ def _em(problem: SampleProblem) -> list[Attempt]:
     return [relevant] if wish is True else [relevant, _plain_em(problem, begin, remark)]
 
 
-def _auto(problem: SampleProblem) -> list[Attempt]:
+def _is_large(problem: SampleProblem) -> bool:
+    """Whether experts are found on a part of the samples."""
     n, d = problem.objective.design.shape
-    if n * d > problem.settings.large and n > 2 * problem.settings.subset:
-        few = problem.subset().with_common_noise()
-        best = _most_evident(few, _auto(few))
-        refined = _refined(problem, panel_of(best.solution))
-        return [Attempt("am", (refined,), remark=_sought_on_part(problem, best))]
+    return bool(n * d > problem.settings.large and n > 2 * problem.settings.subset)
+
+
+def _on_part(problem: SampleProblem, recipe: "Recipe") -> list[Attempt]:
+    """Experts found on a part of the samples, then refined on all of them."""
+    few = problem.subset().with_common_noise()
+    best = _most_evident(few, recipe(few))
+    refined = _refined(problem, panel_of(best.solution))
+    return [Attempt("am", (refined,), remark=_sought_on_part(problem, best))]
+
+
+def _auto(problem: SampleProblem) -> list[Attempt]:
+    if _is_large(problem):
+        return _on_part(problem, _auto)
+    n, d = problem.objective.design.shape
     few_weights = has_few_weights(problem)
     if few_weights:
         fewer = replace(problem.settings, cooled_starts=problem.settings.starts_beside_elements)
@@ -342,6 +351,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 def _again(problem: SampleProblem) -> list[Attempt]:
     """Mixtures from hints and a few other starts, beside short searches that know no likelihood."""
+    if _is_large(problem):
+        return _on_part(problem, _again)
     attempts = [_plain_em(problem, *_mixed(problem))]
     if has_few_weights(problem):
         attempts.append(_from_few(problem, FEW_ELEMENTS))

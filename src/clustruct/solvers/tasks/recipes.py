@@ -189,7 +189,7 @@ def solve_again(problem: TaskProblem, solver: str) -> TaskPoint:
         budget = replace(problem.quiet, tol=max(problem.budget.tol, SHORT_TOL))
         short = replace(problem, counts=SHORT_COUNT, budget=budget)
         return point_of(short.counting.best().solution.point)
-    short = replace(problem, starts=SHORT_SEARCH)
+    short = replace(problem.with_more_starts, starts=SHORT_SEARCH)
     attempts = attempt(short, solver)
     return point_of(min((a.solution.point for a in attempts), key=lambda point: point.value))
 
