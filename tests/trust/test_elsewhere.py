@@ -11,7 +11,7 @@ from tests.estimators.test_partitioned import in_pieces, run_on_cluster
 pytest.importorskip("dask")
 from clustruct.design.partitioned.blocks import BlockDesign
 
-N, D = 240, 6
+N, D = 150, 6
 ARGUMENTS = {"n_resamples": 6, "random_state": 0}
 KINDS = ["squared", "huber", "logistic", "experts", "tasks", "tasks by huber loss"]
 
@@ -43,7 +43,7 @@ def test_groups_of_resamples_are_those_of_arrays_in_memory(problem, kind):
     X, y = problem
     model, y, given = made(kind, X, y)
     here = cs.stability(model.fit(X, y, **given), X, y, **ARGUMENTS, **given)
-    Z = in_pieces(X)
+    Z = in_pieces(X, 50)
     there = cs.stability(model.fit(Z, y, **given), Z, y, **ARGUMENTS, **given)
     np.testing.assert_array_equal(here.labels, there.labels)
     np.testing.assert_array_equal(here.consensus_labels, there.consensus_labels)
@@ -79,7 +79,7 @@ def test_a_file_larger_than_memory_is_read_in_passes_that_resamples_share(
     X, y = problem
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 60 * D * 8)
+    monkeypatch.setattr("clustruct.design.partitioned.collections.CHUNK_BYTES", 50 * D * 8)
     model = made(kind, X, y)[0].fit(X, y)
     here = cs.stability(model, X, y, **ARGUMENTS)
     passes()

@@ -140,12 +140,12 @@ def test_quick_refits_are_as_good_as_cold_ones_where_groups_are_close(X, kind):
     model, y, given = problem(kind, 0.25, X)
     model.fit(X, y, **given)
     strata = given.get("tasks", np.zeros(N, dtype=int))
-    parts = draw_parts("subsample", 10, strata, np.ones(N, dtype=bool), 1)
+    parts = draw_parts("subsample", 6, strata, np.ones(N, dtype=bool), 1)
     fitted = Fitted.of(model, X, y, given.get("tasks"), None, None)
     quick = ROOMS[kind].refitted(model, X, y, None, parts, **given)
     cold = [fitted.fitted_to(counts) for counts in parts]
     good = [a.objective_ <= b.objective_ * (1 + 1e-6) for a, b in zip(quick, cold, strict=True)]
-    assert np.mean(good) >= 0.9
+    assert sum(good) >= 5
 
 
 @pytest.mark.parametrize("kind", ["samples", "tasks", "features", "classes"])
@@ -177,7 +177,7 @@ def test_a_search_may_keep_what_it_has_chosen(X, kind):
         "features": cs.FeatureClusterRegressorCV((2, 3, 4), alphas=(1e-3, 0.1), cv=3),
         "prices": cs.FeatureClusterRegressorCV(prices=(0.01, 0.1, 1.0), cv=3),
         "samples": cs.SampleClusterRegressorCV((1, 2, 3), random_state=0),
-        "tasks": cs.TaskClusterRegressorCV((1, 2, 3), cv=3, random_state=0),
+        "tasks": cs.TaskClusterRegressorCV((1, 2), cv=2, solver="am", random_state=0),
     }[kind].fit(frame, y, **given)
     found = cs.stability(search, frame, y, **given, n_resamples=4, search="kept", random_state=0)
     assert (found.n_clusters == search.n_clusters_).all()

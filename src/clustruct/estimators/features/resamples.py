@@ -27,7 +27,6 @@ from clustruct.grouping.constraints import (
 )
 from clustruct.results.stability import ABSENT
 from clustruct.solvers.driver import (
-    OUTSIDE,
     Attempt,
     Solution,
     drive,
@@ -69,11 +68,12 @@ def refitted(
         own, parts = None if own is None else own[kept], [counts[kept] for counts in parts]
     samples = PlacedSamples(design, targets, sample_weight, own)
     objectives = samples.objectives(model, parts)
-    for first in range(0, len(parts), TOGETHER):
-        some = list(islice(objectives, TOGETHER))
+    together = TOGETHER if design.streamed else 1
+    for first in range(0, len(parts), together):
+        some = list(islice(objectives, together))
         jobs = [partial(_solution, model, design, objective) for objective in some]
         found = run_jobs(jobs, 1, some[0].side_by_side)
-        for solution, counts in zip(found, parts[first : first + TOGETHER], strict=True):
+        for solution, counts in zip(found, parts[first : first + together], strict=True):
             yield _without_absent(model, design, solution, counts)
 
 
@@ -168,11 +168,10 @@ def _out_of_order(model: Any, W: Floats) -> tuple[int, int] | None:
         return None
     signs = {"increasing": 1.0, "decreasing": -1.0}
     for factor, rows in zip(model.factors_.factors, model.factors_.members, strict=True):
-        values = signs.get(factor.kind, 0.0) * W[rows, 0]
-        steps = np.diff(values)
-        least = int(steps.argmin()) if steps.size else 0
-        if steps.size and steps[least] < -OUTSIDE * np.abs(values).max():
-            return int(rows[least]), int(rows[least + 1])
+        steps = signs.get(factor.kind, 0.0) * np.diff(W[rows, 0])
+        if (steps < 0.0).any():
+            worst = int(steps.argmin())
+            return int(rows[worst]), int(rows[worst + 1])
     return None
 
 
