@@ -116,18 +116,19 @@ def test_refits_are_not_drawn_to_the_groups_of_the_model(X):
         np.testing.assert_array_equal(refit.labels, model.labels_)
 
 
+@pytest.mark.parametrize("n_init", ["auto", 1])
 @pytest.mark.parametrize("kind", ["samples", "tasks"])
-def test_refits_of_samples_and_tasks_are_not_drawn_to_the_groups_of_the_model(X, kind):
-    """From wrong groups, refits find what cold fits find."""
+def test_refits_of_samples_and_tasks_are_not_drawn_to_the_groups_of_the_model(X, kind, n_init):
+    """From wrong groups, refits find what cold fits find, also where one start is asked for."""
     model, y, given = problem(kind, 1.0, X)
-    model.fit(X, y, **given)
+    model.set_params(n_init=n_init).fit(X, y, **given)
     right = model.labels_
     wrong = copy(model)
     wrong.labels_ = np.random.default_rng(0).permutation(right)
     if kind == "samples":
         wrong._W, wrong._b = 0.1 * model._W[::-1], 5.0 + model._b
     strata = given.get("tasks", np.zeros(N, dtype=int))
-    parts = draw_parts("subsample", 4, strata, np.ones(N, dtype=bool), 0)
+    parts = draw_parts("subsample", 2, strata, np.ones(N, dtype=bool), 0)
     fitted = Fitted.of(wrong, X, y, given.get("tasks"), None, None)
     for counts, refit in zip(parts, fitted.refits(parts, None), strict=True):
         cold = fitted.fitted_to(counts)
