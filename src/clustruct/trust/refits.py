@@ -125,6 +125,11 @@ class Fitted:
         return of(self.estimator, self.X, self.y, self.sample_weight, offset)
 
     @property
+    def blocks(self) -> Labels | None:
+        """Number of the block or factor that each feature shares weights in; None without."""
+        return features.blocks_of(self.estimator) if self.kind == "features" else None
+
+    @property
     def groups(self) -> Refit:
         """Those of the model itself."""
         return _groups_of(self.estimator, self.kind)

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state, check_scalar
 
 from clustruct._typing import Floats, Labels
-from clustruct.estimators.features.resamples import blocks_of
 from clustruct.inspection import feature_names, outputs_of
 from clustruct.results.intervals import GroupValues
 from clustruct.results.stability import ABSENT, StabilityResult
@@ -103,8 +102,7 @@ def stability(
     labels = labels.astype(np.min_scalar_type(-max(3, int(labels.max()) + 1)))
     found = agreement(reference.labels, labels)
     sizes = np.array([np.unique(mine[mine >= 0]).size for mine in labels])
-    blocks = blocks_of(fitted.estimator) if fitted.kind == "features" else None
-    agreed = consensus(labels, range(2, int(sizes.max()) + 1), seed, blocks)
+    agreed = consensus(labels, range(2, int(sizes.max()) + 1), seed, fitted.blocks)
     groups: Labels = np.unique(reference.labels)
     result = StabilityResult(
         kind=fitted.kind,
