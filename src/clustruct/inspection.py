@@ -5,6 +5,7 @@ that found one, and returns plain arrays in the order in which people read them.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,18 @@ def steps_before(model: Any) -> Any:
     if hasattr(model, "steps") and len(model.steps) > 1:
         return model[:-1]
     return None
+
+
+def with_final_estimator(model: Any, estimator: Any) -> Any:
+    """The same pipeline with another estimator at its end; of a search, the one it has found."""
+    if hasattr(model, "best_estimator_"):
+        return with_final_estimator(model.best_estimator_, estimator)
+    if hasattr(model, "steps"):
+        *before, (name, last) = model.steps
+        pipeline = copy(model)
+        pipeline.steps = [*before, (name, with_final_estimator(last, estimator))]
+        return pipeline
+    return estimator
 
 
 def kind_of(model: Any) -> str:

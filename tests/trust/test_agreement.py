@@ -7,7 +7,7 @@ import pytest
 
 from clustruct.results.stability import ABSENT
 from clustruct.trust.agreement import agreement
-from clustruct.trust.consensus import consensus, score
+from clustruct.trust.consensus import consensus, score, threshold
 
 
 @pytest.fixture
@@ -90,3 +90,98 @@ def test_consensus_finds_what_resamples_agree_on(labels):
 
 def test_consensus_of_one_group():
     assert set(consensus(np.zeros((5, 4), dtype=int), range(2, 3), 0).labels) == {0}
+
+
+def pairs_of(labels):
+    """How often two items are together, and how often both are there, of all pairs."""
+    m = labels.shape[1]
+    for i in range(m):
+        for j in range(i):
+            both = (labels[:, i] != ABSENT) & (labels[:, j] != ABSENT)
+            yield int((both & (labels[:, i] == labels[:, j])).sum()), int(both.sum())
+
+
+def test_the_threshold_has_the_best_score_of_all(labels):
+    """Pairs from a threshold on as inside, the others as between: the score of the partition."""
+    many = labels[1]
+    hits, both = np.array(list(pairs_of(many)), dtype=float).T
+    rate = hits.sum() / both.sum()
+
+    def value(cut):
+        inside = hits / both >= cut
+        if inside.all() or not inside.any():
+            return -np.inf
+        n_in, n_out = both[inside].sum(), both[~inside].sum()
+        gap = hits[inside].sum() / n_in - hits[~inside].sum() / n_out
+        return gap / np.sqrt(rate * (1 - rate) * (1 / n_in + 1 / n_out))
+
+    found = threshold(many, 0)
+    assert value(found) == pytest.approx(max(value(cut) for cut in np.linspace(0, 1, 501)))
+    assert not np.isclose(found, hits / both).any()  # between two co-memberships
+
+
+def test_thresholds_of_perfect_and_of_no_agreement():
+    assert threshold(np.tile([0, 0, 1, 1], (3, 1)), 0) == 0.5
+    assert np.isnan(threshold(np.zeros((3, 4), dtype=int), 0))
+
+
+def test_the_threshold_of_many_items_is_that_of_some(monkeypatch):
+    rng = np.random.default_rng(0)
+    many = np.where(
+        rng.random((20, 600)) < 0.2, rng.integers(3, size=(20, 600)), np.arange(600) % 3
+    )
+    whole = threshold(many, 0)
+    monkeypatch.setattr("clustruct.trust.consensus.MOST_ITEMS", 100)
+    assert threshold(many, 0) == pytest.approx(whole, abs=0.1)
+
+
+def test_firm_items_are_together_or_apart_more_often_than_not(labels):
+    """Two items that stay in a share f of the resamples are together, or apart, in 2 f - 1."""
+    reference, many = labels
+    firmness = agreement(reference, many).firmness
+    for i in range(reference.size):
+        for j in range(i):
+            both = (many[:, i] != ABSENT) & (many[:, j] != ABSENT)
+            together = np.mean((many[:, i] == many[:, j])[both])
+            if not both.all():
+                continue
+            as_they_should = together if reference[i] == reference[j] else 1.0 - together
+            assert as_they_should >= firmness[i] + firmness[j] - 1.0 - 1e-12
+
+
+def test_consensus_finds_fewer_groups_than_every_resample_has():
+    """Each resample splits one of three groups at random, and never the same way."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 8)
+    many = np.stack(
+        [np.where(rng.random(24) < 0.5, truth, truth + 3 * (truth == b % 3)) for b in range(30)]
+    )
+    found = consensus(many, range(2, 5), 0)
+    assert max(found.scores, key=found.scores.get) == 3
+    np.testing.assert_array_equal(
+        np.equal.outer(truth, truth), np.equal.outer(found.labels, found.labels)
+    )
+
+
+def test_consensus_of_many_lists_is_found_on_some(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = np.arange(300) % 3
+    many = np.where(rng.random((20, 300)) < 0.2, rng.integers(3, size=(20, 300)), truth)
+    monkeypatch.setattr("clustruct.trust.consensus.MOST_LISTS", 60)
+    found = consensus(many, range(2, 5), 0).labels
+    np.testing.assert_array_equal(np.equal.outer(truth, truth), np.equal.outer(found, found))
+
+
+def test_consensus_keeps_blocks_and_items_alone_apart():
+    blocks = np.array([0, 0, 1, 1, -1, -1])
+    found = consensus(np.zeros((4, 6), dtype=int), range(2, 3), 0, blocks).labels
+    assert found[0] == found[1] != found[2] == found[3]
+    assert np.unique(found).size == 4
+
+
+def test_features_mostly_without_weight_have_none_in_the_consensus():
+    many = np.tile([0, 0, 1, 1, -1, -1], (9, 1))
+    many[:3, 4], many[:6, 5] = 1, 0
+    found = consensus(many, range(2, 3), 0).labels
+    np.testing.assert_array_equal(found < 0, [False, False, False, False, True, False])
+    assert found[5] == found[0] != found[2]

@@ -1,9 +1,12 @@
 """Stability: firm where groups are apart, not where there are none, for all kinds of models."""
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -11,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import clustruct as cs
 from clustruct.results.stability import ABSENT
 from clustruct.trust.parts import draw_parts
-from clustruct.trust.refits import Fitted
+from clustruct.trust.refits import ROOMS, Fitted
 
 N = 120
 
@@ -113,6 +116,87 @@ def test_refits_are_not_drawn_to_the_groups_of_the_model(X):
         np.testing.assert_array_equal(refit.labels, model.labels_)
 
 
+@pytest.mark.parametrize("n_init", ["auto", 1])
+@pytest.mark.parametrize("kind", ["samples", "tasks"])
+def test_refits_of_samples_and_tasks_are_not_drawn_to_the_groups_of_the_model(X, kind, n_init):
+    """From wrong groups, refits find what cold fits find, also where one start is asked for."""
+    model, y, given = problem(kind, 1.0, X)
+    model.set_params(n_init=n_init).fit(X, y, **given)
+    right = model.labels_
+    wrong = copy(model)
+    wrong.labels_ = np.random.default_rng(0).permutation(right)
+    if kind == "samples":
+        wrong._W, wrong._b = 0.1 * model._W[::-1], 5.0 + model._b
+    strata = given.get("tasks", np.zeros(N, dtype=int))
+    parts = draw_parts("subsample", 2, strata, np.ones(N, dtype=bool), 0)
+    fitted = Fitted.of(wrong, X, y, given.get("tasks"), None, None)
+    for counts, refit in zip(parts, fitted.refits(parts, None), strict=True):
+        cold = fitted.fitted_to(counts)
+        assert adjusted_rand_score(refit.labels, cold.labels_) > 0.99
+
+
+@pytest.mark.parametrize("kind", ["samples", "tasks"])
+def test_quick_refits_are_as_good_as_cold_ones_where_groups_are_close(X, kind):
+    """In nearly all resamples; with the model's groups alone they would not be."""
+    model, y, given = problem(kind, 0.25, X)
+    model.fit(X, y, **given)
+    strata = given.get("tasks", np.zeros(N, dtype=int))
+    parts = draw_parts("subsample", 6, strata, np.ones(N, dtype=bool), 1)
+    fitted = Fitted.of(model, X, y, given.get("tasks"), None, None)
+    quick = ROOMS[kind].refitted(model, X, y, None, parts, **given)
+    cold = [fitted.fitted_to(counts) for counts in parts]
+    good = [a.objective_ <= b.objective_ * (1 + 1e-6) for a, b in zip(quick, cold, strict=True)]
+    assert sum(good) >= 5
+
+
+@pytest.mark.parametrize("kind", ["samples", "tasks", "features", "classes"])
+def test_samples_without_weight_are_as_if_they_were_not_there(X, kind):
+    model, y, given = problem(kind, 1.0, X)
+    weights = np.ones(N)
+    weights[::5] = 0.0
+    few = weights > 0.0
+    fewer = {name: value[few] for name, value in given.items()}
+    model.fit(X[few], y[few], **fewer)
+    strata = np.zeros(N, dtype=int) if kind != "tasks" else given["tasks"]
+    parts = draw_parts("subsample", 2, strata, few, 0)
+    all_rows = Fitted.of(model, X, y, given.get("tasks"), weights, None).refits(parts, None)
+    only = Fitted.of(model, X[few], y[few], fewer.get("tasks"), None, None)
+    for one, other in zip(all_rows, only.refits([c[few] for c in parts], None), strict=True):
+        mine = one.labels[few] if kind == "samples" else one.labels
+        np.testing.assert_array_equal(mine, other.labels)
+        np.testing.assert_allclose(one.weights, other.weights, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["features", "samples", "tasks", "prices"])
+def test_a_search_may_keep_what_it_has_chosen(X, kind):
+    plain, y, given = problem("features" if kind == "prices" else kind, 1.0, X)
+    frame = X
+    if kind == "prices":
+        frame = pd.DataFrame({"c": np.random.default_rng(0).integers(6, size=N).astype(str)})
+        y = y + frame["c"].isin(["0", "1", "2"]).to_numpy() * 6.0
+    search = {
+        "features": cs.FeatureClusterRegressorCV((2, 3, 4), alphas=(1e-3, 0.1), cv=3),
+        "prices": cs.FeatureClusterRegressorCV(prices=(0.01, 0.1, 1.0), cv=3),
+        "samples": cs.SampleClusterRegressorCV((1, 2, 3), random_state=0),
+        "tasks": cs.TaskClusterRegressorCV((1, 2), cv=2, solver="am", random_state=0),
+    }[kind].fit(frame, y, **given)
+    found = cs.stability(search, frame, y, **given, n_resamples=4, search="kept", random_state=0)
+    assert (found.n_clusters == search.n_clusters_).all()
+    assert found.firm.all()
+    if kind == "features":  # the same as the plain model with what was chosen
+        chosen = search.best_params_
+        plain = cs.FeatureClusterRegressor(chosen["n_clusters"], alpha=chosen["alpha"]).fit(X, y)
+        other = cs.stability(plain, X, y, n_resamples=4, random_state=0)
+        np.testing.assert_array_equal(found.labels, other.labels)
+
+
+def test_tasks_that_the_model_does_not_know_are_told(X):
+    model, y, given = problem("tasks", 1.0, X)
+    model.fit(X, y, **given)
+    with pytest.raises(ValueError, match="of 4 tasks, and the model knows 8"):
+        cs.stability(model, X, y, tasks=given["tasks"] % 4, n_resamples=2)
+
+
 def test_levels_that_a_resample_lacks_are_absent():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"c": rng.choice(list("abcd"), 80)})
@@ -159,6 +243,7 @@ def test_a_grid_search_of_scikit_learn(X):
     ("arguments", "message"),
     [
         ({"scheme": "jackknife"}, "scheme='jackknife'"),
+        ({"search": "never"}, "search='never'"),
         ({"n_resamples": 1}, "n_resamples == 1"),
         ({"tasks": np.zeros(N)}, "groups features"),
     ],

@@ -2,9 +2,10 @@
 
 import inspect
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -122,6 +123,10 @@ class ClusterModel(BaseEstimator):
             "seed": self._seed(),
             "options": check_options(self.solver, self.solver_options, known_options),
         }
+
+    def _as_chosen(self) -> Self:
+        """A copy of a fitted model; that of a search has the parameters that it has chosen."""
+        return copy(self)
 
     def _n_jobs(self) -> int | None:
         """Starts that run in parallel; one after the other where a callback watches them."""

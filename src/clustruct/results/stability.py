@@ -1,7 +1,7 @@
 """What resampling says of the groups of a model."""
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,10 @@ class StabilityResult:
         "one.",
     ]
     n_clusters: Annotated[Labels, "Number of groups in each resample."]
-    consensus_labels: Annotated[Labels, "The groups that the resamples agree on, from 0."]
+    consensus_labels: Annotated[
+        Labels,
+        "The groups that the resamples agree on, from 0; -1 for features without weight in most.",
+    ]
     consensus_scores: Annotated[
         dict[int, float], "Calibration score of each number of groups of a consensus."
     ]
@@ -74,6 +77,14 @@ class StabilityResult:
         "Weights of all features in each resample of the bootstrap, shape (n_resamples, "
         "n_features, n_outputs).",
     ] = None
+    threshold: Annotated[
+        float,
+        "Co-membership from which on two items count as together, by the same score; NaN if all "
+        "pairs have the same.",
+    ] = float("nan")
+    fitted: Annotated[
+        Any, "Model and samples, for `consensus_model`; None in model files and pickles."
+    ] = field(default=None, repr=False)
 
     @property
     def n_resamples(self) -> int:
@@ -183,6 +194,38 @@ class StabilityResult:
             shares = together / both
         return shares if j is None else float(shares[j])
 
+    def consensus_model(self) -> Any:
+        """The model refitted on the groups that the resamples agree on.
+
+        Their values are the best ones with these groups, at the strengths of the model's fit, and
+        are fitted to all samples. Samples stay in their group where another expert would predict
+        them better. Levels share values only inside of their factor, but need not be neighbours;
+        where values of a factor would not increase, or decrease, as they have to, groups of it are
+        joined. The numbers of groups and of nonzero weights are those of the consensus, whatever
+        was asked for.
+
+        Returns
+        -------
+        estimator or Pipeline
+            A fitted model of the same class and parameters, in its pipeline if it has one.
+
+        Raises
+        ------
+        ValueError
+            If the samples are not known, as in model files and pickles, or the groups do not go
+            with a constraint of the user's own.
+        """
+        if self.fitted is None:
+            raise ValueError(
+                "The samples are not kept in model files and pickles. Run clustruct.stability "
+                "again for the consensus model."
+            )
+        return self.fitted.regrouped(self.consensus_labels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without model and samples."""
+        return {**vars(self), "fitted": None}
+
     def intervals(
         self, level: float = 0.9, method: Literal["percentile", "bca"] = "percentile"
     ) -> GroupIntervals:
@@ -247,7 +290,7 @@ class StabilityResult:
         StabilityResult
             A copy.
         """
-        return replace(self, labels=None, weights=None, consensus_scores={})
+        return replace(self, labels=None, weights=None, consensus_scores={}, fitted=None)
 
     def firmness_of(self, label: int) -> float:
         """How firm the group with a label is.

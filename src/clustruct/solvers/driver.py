@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -293,6 +293,11 @@ class StartedProblem(Generic[Goal]):
     def rng(self, number: int) -> np.random.Generator:
         """The generator of the random start of that number."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+
+    @property
+    def with_more_starts(self) -> Self:
+        """The same with one start more than asked for: hints take none of them away."""
+        return self if self.n_starts is None else replace(self, n_starts=self.n_starts + 1)
 
     @property
     def quiet(self) -> Budget:

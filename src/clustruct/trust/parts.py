@@ -3,9 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._typing import Labels
-
-Counts = NDArray[np.integer]
+from clustruct._typing import Counts, Labels
 
 # As in ``scheme=``.
 SUBSAMPLE, BOOTSTRAP = "subsample", "bootstrap"

@@ -12,16 +12,22 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from clustruct._threads import one_thread
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Counts, Floats, Labels
 from clustruct.arrays import to_host
 from clustruct.design import load
-from clustruct.estimators.features.resamples import refitted
+from clustruct.estimators.features import resamples as features
 from clustruct.estimators.intake import place_matrix
-from clustruct.estimators.search.engine import SearchFace
-from clustruct.inspection import final_estimator, kind_of, steps_before
+from clustruct.estimators.samples import resamples as samples
+from clustruct.estimators.tasks import resamples as tasks
+from clustruct.inspection import (
+    final_estimator,
+    kind_of,
+    search_of,
+    steps_before,
+    with_final_estimator,
+)
 from clustruct.results.stability import ABSENT
 from clustruct.trust.given import Sureness, of_features, of_samples, of_tasks
-from clustruct.trust.parts import Counts
 
 
 class Refit(NamedTuple):
@@ -44,14 +50,19 @@ class Refit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted model with the samples that it was fitted to, as its last step sees them."""
+    """A fitted model with the samples that it was fitted to, as its last step sees them.
 
+    anew: whether a search chooses anew on each resample, or keeps what it has chosen.
+    """
+
+    model: Any
     estimator: Any
     kind: str
     X: Any
     y: Any
     sample_weight: NDArray[Any] | None
     given: dict[str, Any]
+    anew: bool = True
 
     @classmethod
     def of(
@@ -62,6 +73,7 @@ class Fitted:
         tasks: ArrayLike | None,
         sample_weight: ArrayLike | None,
         offset: ArrayLike | None,
+        anew: bool = True,
     ) -> "Fitted":
         """The steps of a pipeline before the model stay as they were fitted."""
         kind, estimator, before = kind_of(model), final_estimator(model), steps_before(model)
@@ -74,12 +86,14 @@ class Fitted:
             raise ValueError("offset is missing: the model was fitted with one. Give it here, too.")
         weights = None if sample_weight is None else np.asarray(load(sample_weight), np.float64)
         return cls(
+            model,
             estimator,
             kind,
             X if before is None else before.transform(X),
             y,
             weights,
             {name: value for name, value in given.items() if value is not None},
+            anew,
         )
 
     @property
@@ -111,15 +125,17 @@ class Fitted:
         return of(self.estimator, self.X, self.y, self.sample_weight, offset)
 
     @property
+    def blocks(self) -> Labels | None:
+        """Number of the block or factor that each feature shares weights in; None without."""
+        return features.blocks_of(self.estimator) if self.kind == "features" else None
+
+    @property
     def groups(self) -> Refit:
         """Those of the model itself."""
         return _groups_of(self.estimator, self.kind)
 
     def refits(self, parts: Sequence[Counts], n_jobs: int | None) -> Iterator[Refit]:
-        """The groups of a refit to each resample, in their order.
-
-        A search chooses anew on each.
-        """
+        """The groups of a refit to each resample, in their order."""
         n_workers = min(effective_n_jobs(n_jobs), len(parts))
         if n_workers == 1 or not place_matrix(self.estimator, self.X).on_host:
             yield from self._in_turn(parts)
@@ -131,15 +147,25 @@ class Fitted:
             yield from found
 
     def _in_turn(self, parts: Sequence[Counts]) -> Iterator[Refit]:
+        rows = self.X, self.y, self.sample_weight, parts
         with one_thread():  # the same bits for any number of jobs
-            if self.kind == "features" and not isinstance(self.estimator, SearchFace):
-                rows = self.X, self.y, self.sample_weight, self.given.get("offset")
-                for solution in refitted(self.estimator, *rows, parts):
+            if self.anew and search_of(self.estimator) is not None:
+                for counts in parts:
+                    yield self._aligned(self.fitted_to(counts))
+            elif self.kind == "features":
+                for solution in features.refitted(self.estimator, *rows, **self.given):
                     point = solution.point
                     yield Refit(solution.labels, point.W, point.intercept[None])
-                return
-            for counts in parts:
-                yield self._aligned(self.fitted_to(counts))
+            else:
+                for model in ROOMS[self.kind].refitted(self.estimator, *rows, **self.given):
+                    yield _groups_of(model, self.kind)
+
+    def regrouped(self, labels: Labels) -> Any:
+        """The model with given groups and their best values."""
+        rows = self.X, self.y, self.sample_weight, labels
+        with one_thread():
+            found = ROOMS[self.kind].regrouped(self.estimator, *rows, **self.given)
+        return with_final_estimator(self.model, found)
 
     def fitted_to(self, counts: Counts) -> Any:
         """An unfitted copy of the model, fitted to a resample."""
@@ -163,6 +189,10 @@ class Fitted:
         at = np.array([here.get(name, -1) for name in self.estimator.factors_.weight_names])
         labels = np.where(at < 0, ABSENT, found.labels[at])
         return Refit(labels, found.weights[at], found.intercepts)
+
+
+# Where refits of each kind of model are made.
+ROOMS: dict[str, Any] = {"features": features, "samples": samples, "tasks": tasks}
 
 
 def _all_of(fitted: Fitted, parts: Sequence[Counts]) -> list[Refit]:

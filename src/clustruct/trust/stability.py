@@ -12,12 +12,12 @@ from clustruct.inspection import feature_names, outputs_of
 from clustruct.results.intervals import GroupValues
 from clustruct.results.stability import ABSENT, StabilityResult
 from clustruct.trust.agreement import Agreement, agreement
-from clustruct.trust.consensus import consensus
+from clustruct.trust.consensus import consensus, threshold
 from clustruct.trust.parts import BOOTSTRAP, SUBSAMPLE, draw_parts
 from clustruct.trust.refits import Fitted, Refit
 
-# Numbers of groups that a consensus may have beyond those of the resamples.
-FEWER = 1
+# What a search does on each resample.
+ANEW, KEPT = "anew", "kept"
 
 
 def stability(
@@ -30,16 +30,17 @@ def stability(
     offset: ArrayLike | None = None,
     n_resamples: int = 100,
     scheme: str = SUBSAMPLE,
+    search: str = ANEW,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> StabilityResult:
     """Refit a model to resamples of its samples, and compare the groups.
 
     Resamples are weights of the samples: ``X`` is neither copied nor moved. Classes and tasks are
-    resampled one by one, so that none is lost. A plain model of features is refitted from its own
-    weights and from those without groups, and the better fit counts. A search (an estimator whose
-    name ends in ``CV``) chooses anew on each resample. The steps of a pipeline before the model
-    stay as they were fitted.
+    resampled one by one, so that none is lost. A model is refitted from its own weights or groups,
+    and by a short search that knows nothing of these; the better fit counts. A search (an estimator
+    whose name ends in ``CV``) chooses anew on each resample, unless told otherwise. The steps of a
+    pipeline before the model stay as they were fitted.
 
     The model keeps a summary as `stability_`: its method ``clusters`` shows how firm each group is,
     and model files hold it. A new fit forgets it.
@@ -63,6 +64,11 @@ def stability(
     scheme : {"subsample", "bootstrap"}, default="subsample"
         Complementary halves of the samples, or as many samples drawn with replacement. Halves are
         the harder test; intervals need the bootstrap.
+    search : {"anew", "kept"}, default="anew"
+        What a search (an estimator whose name ends in ``CV``) does on each resample: choose anew,
+        which tells how sure the number of groups is and takes as long as so many searches, or keep
+        the number of groups and the strengths that it has chosen, which takes as long as a plain
+        model. Other models have nothing to choose.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -84,8 +90,10 @@ def stability(
     """
     if scheme not in (SUBSAMPLE, BOOTSTRAP):
         raise ValueError(f"scheme={scheme!r} is not known. Choose 'subsample' or 'bootstrap'.")
+    if search not in (ANEW, KEPT):
+        raise ValueError(f"search={search!r} is not known. Choose 'anew' or 'kept'.")
     n_resamples = check_scalar(n_resamples, "n_resamples", Integral, min_val=2)
-    fitted = Fitted.of(model, X, y, tasks, sample_weight, offset)
+    fitted = Fitted.of(model, X, y, tasks, sample_weight, offset, search == ANEW)
     seed = int(check_random_state(random_state).randint(2**31))
     parts = draw_parts(scheme, int(n_resamples), fitted.strata, fitted.kept, seed)
     reference = fitted.groups
@@ -94,8 +102,7 @@ def stability(
     labels = labels.astype(np.min_scalar_type(-max(3, int(labels.max()) + 1)))
     found = agreement(reference.labels, labels)
     sizes = np.array([np.unique(mine[mine >= 0]).size for mine in labels])
-    counts = range(max(2, int(sizes.min()) - FEWER), int(sizes.max()) + 1)
-    agreed = consensus(labels, counts, seed)
+    agreed = consensus(labels, range(2, int(sizes.max()) + 1), seed, fitted.blocks)
     groups: Labels = np.unique(reference.labels)
     result = StabilityResult(
         kind=fitted.kind,
@@ -111,9 +118,11 @@ def stability(
         n_clusters=sizes,
         consensus_labels=agreed.labels,
         consensus_scores=agreed.scores,
+        threshold=threshold(labels, seed),
         labels=labels,
         values=_values(model, fitted, refits, found) if scheme == BOOTSTRAP else None,
         weights=_weights(fitted, refits) if scheme == BOOTSTRAP else None,
+        fitted=fitted,
     )
     fitted.estimator.stability_ = result.summary()
     return result

@@ -70,6 +70,7 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
     init: str | ArrayLike = "auto"
     n_jobs: int | None = field(default=None, init=False)  # of searches only
     prove = False  # a parameter of regressors
+    _relaxed = 1.0  # fraction of the ridge with which the values of the groups are fitted
 
     factors_: ClassVar[FactorColumns | None] = None  # of models fitted to numbers, also old ones
     _constraints: ClassVar[Constraints] = {
@@ -108,9 +109,7 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
         """
         samples = self._settled(take_samples(self, X, y, sample_weight, offset))
         design, response = samples.design, self._respond(samples)
-        constraint = self.constraint or choose_constraint(
-            design.shape[1], self._count(), self.n_nonzero, self._blocks(), design.cluster
-        )
+        constraint = self._constrained(design)
         method = self._method((design.shape[1], response.n_outputs))
         objective = self._with_ridge(choose_objective(design, response, 0.0), constraint)
         if self.price is not None:
@@ -126,6 +125,12 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
     def _count(self) -> Count:
         """The number of groups asked for, or the price of each."""
         return self.n_clusters if self.price is None else Price(float(self.price))
+
+    def _constrained(self, design: Design) -> Any:
+        """The set that the weights are kept in."""
+        return self.constraint or choose_constraint(
+            design.shape[1], self._count(), self.n_nonzero, self._blocks(), design.cluster
+        )
 
     def _with_ridge(self, objective: Any, constraint: Any) -> Any:
         """The objective with alpha, or with the ridge of each factor by empirical Bayes."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from clustruct._typing import Floats, Indices
+from clustruct._typing import Counts, Floats, Indices
 from clustruct.arrays import beside, to_host
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators.features.grid import Grid, Method, Objective, choose_objective
@@ -41,8 +41,6 @@ MOST_SUMS = 1 << 28
 Score = Callable[[Sequence[Solution]], Sequence[float]]
 # Design, targets, weights and offset of samples in memory.
 LocalRows = tuple[LocalDesign, NDArray[Any], Floats | None, Floats | None]
-# How often each row of X is in a part of them.
-Counts = NDArray[np.integer]
 
 
 class Fold(NamedTuple):

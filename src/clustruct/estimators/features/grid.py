@@ -392,6 +392,14 @@ def _block_constraint(
     n_features: int, n_clusters: int | Mapping[Any, int] | None, blocks: ArrayLike
 ) -> FeatureConstraint:
     """Groups inside blocks, as many as asked for in all or for each."""
+    names, codes = block_codes(n_features, blocks)
+    if n_clusters is None:
+        return Free()
+    return BlockClustered(codes, _counts(names, n_clusters))
+
+
+def block_codes(n_features: int, blocks: ArrayLike) -> tuple[list[Any], Labels]:
+    """Names of the blocks in their order, and the number of each feature's, -1 for none."""
     ids = np.asarray(blocks)
     if ids.shape != (n_features,):
         raise ValueError(
@@ -410,14 +418,10 @@ def _block_constraint(
             "blocks holds ids of several types, which cannot be sorted. Give all ids as integers "
             "or all as strings."
         ) from error
-    if n_clusters is None:
-        return Free()
     alone = np.array([name == ALONE or str(name) == str(ALONE) for name in names.tolist()])
     # Blocks in the order of their names, numbered without those left alone.
     numbers = np.where(alone, ALONE, np.cumsum(~alone) - 1)
-    return BlockClustered(
-        numbers[codes.reshape(-1)].astype(np.intp), _counts(names[~alone].tolist(), n_clusters)
-    )
+    return names[~alone].tolist(), numbers[codes.reshape(-1)].astype(np.intp)
 
 
 def _counts(

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from math import prod
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,7 @@ from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
 from clustruct.results.scores import Price, order_of_entry, total
 from clustruct.solvers.driver import Solution, may_refit
+from clustruct.solvers.factors import with_strengths
 from clustruct.solvers.features import (
     RECIPES,
     SHARP,
@@ -237,6 +238,28 @@ class Search(SearchFace, FeatureCluster):
         self._set_outcome(relaxed(outcome, self.relax_))
         self._set_search(found)
         self.alpha_ = float(found.alphas[a])
+
+    def _as_chosen(self) -> Self:
+        """A copy with the number of groups, or the price, and of nonzero weights as chosen."""
+        model, found = copy(self), self.cv_results_
+        q, _, k = found.best_index
+        count = found.n_clusters[q]
+        priced = isinstance(count, Price)
+        model.n_clusters = None if priced else count
+        model.price = count.value if priced else None
+        model.n_nonzero = found.n_nonzero[k]
+        return model
+
+    @property
+    def _relaxed(self) -> float:  # type: ignore[override]
+        """The fraction of the ridge that was chosen."""
+        return self.relax_
+
+    def _with_ridge(self, objective: Any, constraint: Any) -> Any:
+        """The objective with the ridge that was chosen."""
+        if self.price is not None and isinstance(self.alphas, str):  # multiples of these
+            objective = with_strengths(objective, constraint)
+        return objective.with_alpha(self.alpha_)
 
     def _as_plain(self) -> Any:
         """The same model without a search, which stands for a fit on a fold."""

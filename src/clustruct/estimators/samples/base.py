@@ -31,6 +31,7 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.objectives.samples.streamed import sample_objective
 from clustruct.results import ExpertGroup, ExpertGroups, GateScore
+from clustruct.solvers.driver import Outcome
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
@@ -97,6 +98,11 @@ class SampleCluster(ScoredPredictions, ClusterModel, ABC):
         self, design: Design, response: Response, total: float
     ) -> tuple[SampleProblem, Panel]:
         """Solve and set all attributes but labels and gate; the experts in their final order."""
+        problem = self._problem(design, response, total)
+        return problem, self._set_experts(problem, solve(problem, self.solver))
+
+    def _problem(self, design: Design, response: Response, total: float) -> SampleProblem:
+        """The problem of some samples."""
         n_weighed = int(design.fold(lambda s: count_true(s > 0.0), response.shares))
         if self.n_clusters > n_weighed:
             raise ValueError(
@@ -114,14 +120,17 @@ class SampleCluster(ScoredPredictions, ClusterModel, ABC):
                 "solver_options={'relevance': True} works with squared loss only. "
                 "Leave it out, or choose loss='squared'."
             )
-        problem = SampleProblem(
+        return SampleProblem(
             objective=sample_objective(design, response, float(self.alpha)),
             n_clusters=int(self.n_clusters),
             total=total,
             n_jobs=self._n_jobs(),
             **self._solving(OPTIONS),
         )
-        outcome = solve(problem, self.solver)
+
+    def _set_experts(self, problem: SampleProblem, outcome: Outcome) -> Panel:
+        """Set all attributes but labels and gate; returns the experts in their final order."""
+        design = problem.objective.design
         panel, self._weights = _by_weight(panel_of(outcome.solution), problem.objective)
         self._W, self._b = panel.W, panel.intercept
         self._gate: Gate | None = None
@@ -132,7 +141,7 @@ class SampleCluster(ScoredPredictions, ClusterModel, ABC):
         self.n_clusters_ = panel.W.shape[0]
         self.objective_ = panel.value
         self._set_outcome(outcome)
-        return problem, panel
+        return panel
 
     def _has_gate(self) -> bool:
         return self.gate is not None and self.gate is not False

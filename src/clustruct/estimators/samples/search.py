@@ -10,9 +10,10 @@ normal noise; for classes, the first choices of a single classifier.
 
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, replace
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -146,6 +147,12 @@ class CountSearch(SampleCluster):
     def best_score_(self) -> float:
         """The score of that number."""
         return 0.0 - float(self.selection_.values[self.best_index_])
+
+    def _as_chosen(self) -> Self:
+        """A copy with the number of experts that was chosen."""
+        model = copy(self)
+        model.n_clusters = self.selection_.best
+        return model
 
     def _model(self, n_clusters: int, seed: int, *, gate: bool = False, **other: Any) -> Any:
         """The plain model with that many experts, and other parameters as given."""

@@ -139,17 +139,22 @@ class TaskCluster(ClusterModel):
         """Fit the tasks."""
         reading = layouts.read(self, X, y, tasks, sample_weight, offset)
         prepared = self._prepare(reading.entries)
+        prices = self._prices_of(prepared)
+        more = read_unlabelled(self, unlabelled, reading.names)
+        return self._fit_prepared(reading, prepared, prices, self.n_clusters, more)
+
+    def _prices_of(self, prepared: Prepared) -> Prices:
+        """Strengths for some rows, in their units if they are "auto"."""
         prices = self._prices(price_scale(prepared), prepared)
         if self.solver == MIXTURE:
             self._require_mixture(prepared)
-            prices = replace(prices, learned=True, inputs=self.use_inputs)
-        elif self.use_inputs:
+            return replace(prices, learned=True, inputs=self.use_inputs)
+        if self.use_inputs:
             raise ValueError(
                 f"use_inputs=True needs solver='em', got solver={self.solver!r}: the penalty says "
                 "nothing of the inputs."
             )
-        more = read_unlabelled(self, unlabelled, reading.names)
-        return self._fit_prepared(reading, prepared, prices, self.n_clusters, more)
+        return prices
 
     def _fit_prepared(
         self,

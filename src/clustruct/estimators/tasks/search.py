@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -162,6 +162,16 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         self._set_search(found)
         self.alpha_ = grid[s].alpha
         return self
+
+    def _as_chosen(self) -> Self:
+        """A copy with the number of groups that was chosen."""
+        model, found = copy(self), self.cv_results_
+        model.n_clusters = int(found.n_clusters[found.best_index[0]])
+        return model
+
+    def _prices_of(self, prepared: Prepared) -> Prices:
+        """The strengths that were chosen."""
+        return self._prices_of_fit
 
     def _unwatched(self) -> "TaskSearch":
         """A model for the fits on folds: one seed for all of them, and no callback."""

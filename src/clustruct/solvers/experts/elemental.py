@@ -44,27 +44,29 @@ def has_few_weights(problem: SampleProblem) -> bool:
     return suitable and SETTINGS.batch * _work(objective, problem.n_clusters) <= SETTINGS.work
 
 
-def from_elements(problem: SampleProblem) -> tuple[Panel, str]:
+def from_elements(
+    problem: SampleProblem, settings: ElementalSettings = SETTINGS
+) -> tuple[Panel, str]:
     """The best experts from elemental starts, and a remark."""
     objective, n_experts = problem.objective, problem.n_clusters
     features, targets, shares, ridges, places = _distinct(objective)
-    affordable = SETTINGS.work // (SETTINGS.batch * _work(objective, n_experts))
-    n_batches = min(SETTINGS.most // SETTINGS.batch, affordable)
+    affordable = settings.work // (settings.batch * _work(objective, n_experts))
+    n_batches = min(settings.most // settings.batch, affordable)
     if problem.n_starts is not None:
         n_batches = min(n_batches, problem.n_starts)
     values = np.empty(0)
     best, kept = np.inf, np.zeros(shares.size, dtype=np.intp)
     for number in range(n_batches):
-        shape = (SETTINGS.batch, n_experts, features.shape[1])
+        shape = (settings.batch, n_experts, features.shape[1])
         uniforms = problem.rng(number).random(shape)
         found, labels = elemental.search(
-            features, targets, shares, ridges, n_experts, uniforms, SETTINGS.rounds
+            features, targets, shares, ridges, n_experts, uniforms, settings.rounds
         )
         values = np.append(values, found)
         if found.min() < best:
             best, kept = found.min(), labels[found.argmin()]
-        times = int(np.count_nonzero(values <= best + SETTINGS.same * abs(best)))
-        if times >= SETTINGS.again:
+        times = int(np.count_nonzero(values <= best + settings.same * abs(best)))
+        if times >= settings.again:
             break
     panel = objective.fit_groups(kept[places], SHARP)
     return panel, f"from the best of {values.size} elemental starts, found {times} times"

@@ -1,5 +1,6 @@
 """A problem of clustered samples: what to solve, where to start, and on which samples to search."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -81,9 +82,11 @@ class SampleProblem(StartedProblem[SampleObjective]):
     """A problem of clustered samples (eq:cl-smp).
 
     total: weight of all samples together.
+    hints: experts, as weights (Q, d, K) and intercepts (Q, K), to start from before all others.
     """
 
     total: float = field(kw_only=True)
+    hints: tuple[tuple[Floats, Floats], ...] = ()
     settings: ExpertSettings = field(default_factory=lambda: SETTINGS)
 
     @cached_property
@@ -123,6 +126,13 @@ class SampleProblem(StartedProblem[SampleObjective]):
         if d > self.settings.screened_features or loss.coded or not loss.has_identity_link:
             return None
         return Screening(self.objective, self.total)
+
+    def start(
+        self, number: int, drawn: Callable[[int], tuple[Floats, Floats]]
+    ) -> tuple[Floats, Floats]:
+        """The start of that number: a hint, or after these the first one drawn, and so on."""
+        past = number - len(self.hints)
+        return self.hints[number] if past < 0 else drawn(past)
 
     def experts(self, number: int) -> tuple[Floats, Floats]:
         """The random start of that number, the same for every solver."""
@@ -170,6 +180,9 @@ class SampleProblem(StartedProblem[SampleObjective]):
         Only a random start needs cooling. If samples are plenty and features many, two of three
         starts are those of a mixture in few directions, which is faster and succeeds more often.
         """
+        if number < len(self.hints):
+            return self.hints[number], 1.0
+        number -= len(self.hints)
         n_directions = self.settings.directions * self.n_clusters
         narrow = self.has_plenty and 3 * n_directions < self.objective.shape[0]
         if narrow and number % 3 < 2 and self._screening_of_all is not None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from clustruct._typing import Floats
+from clustruct.design import Rows
 from clustruct.grouping.constraints import ScaledClustered, leading_sum
 from clustruct.objectives.linear import LinearObjective
 from clustruct.objectives.samples.objective import Panel
@@ -27,16 +29,26 @@ from clustruct.solvers.driver import (
 )
 from clustruct.solvers.experts.alternating import AlternatingMinimisation
 from clustruct.solvers.experts.counting import OwnNoise, OwnNoiseEM
-from clustruct.solvers.experts.elemental import from_elements, has_few_weights
+from clustruct.solvers.experts.elemental import SETTINGS as ELEMENTS
+from clustruct.solvers.experts.elemental import ElementalSettings, from_elements, has_few_weights
 from clustruct.solvers.experts.mixture import MixtureEM, bic, n_weights
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.regression_clustering import RegressionClustering
 from clustruct.solvers.experts.relevance import RelevanceEM
 from clustruct.solvers.experts.starts import SETTINGS as STARTS
+from clustruct.solvers.given import GivenGroups
 from clustruct.solvers.projected_gradient import ProjectedGradient
 
 # Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
+# Starts of a search from experts of nearly the same problem: these and one more at least.
+SHORT_SEARCH: Mapping[str, Any] = {
+    "cooled_starts": (2, 4),
+    "robust_starts": (2, 3),
+    "relevant_starts": (2, 3),
+    "plain_starts": (3, 6),
+}
+FEW_ELEMENTS = replace(ELEMENTS, batch=16, again=8)
 
 
 def solve(problem: SampleProblem, solver: str) -> Outcome:
@@ -44,14 +56,45 @@ def solve(problem: SampleProblem, solver: str) -> Outcome:
 
     solver: a key of `RECIPES`.
     """
+    return _certified(problem, *_attempted(problem, solver, RECIPES[solver]))
+
+
+def solve_again(problem: SampleProblem, solver: str, kept: str) -> Panel:
+    """The experts of a problem like one that was solved, from its hints and by a short search.
+
+    A mixture with noise of its own for each expert, or with a relevance prior, stays one.
+
+    kept: the attempt that was kept then.
+    """
+    recipe = RECIPES[solver]
+    if solver == "auto":
+        recipe = {OwnNoiseEM.name: _own_again, RelevanceEM.name: _relevant_again}.get(kept, _again)
+    short = replace(problem.with_more_starts, settings=replace(problem.settings, **SHORT_SEARCH))
+    return panel_of(_attempted(short, solver, recipe)[1].solution)
+
+
+def solve_given(problem: SampleProblem, labels: Rows) -> Outcome:
+    """The best experts for an assignment, which stays as it is."""
+    run = drive(GivenGroups(problem.objective, labels, problem.n_clusters), problem.quiet)
+    kept = Attempt(GivenGroups.name, (run,))
+    return _certified(problem, [kept], kept)
+
+
+def _attempted(
+    problem: SampleProblem, solver: str, recipe: "Recipe"
+) -> tuple[list[Attempt], Attempt]:
+    """All attempts of a recipe, and the one that is kept."""
     if problem.n_clusters == 1:
         attempts = [Attempt(solver, (_refined(problem, problem.pooled),))]
-        best = attempts[0]
-    elif problem.objective.design.on_host:
-        attempts = RECIPES[solver](problem)
-        best = _most_evident(problem, attempts)
-    else:
-        attempts, best = _from_afar(problem, solver)
+        return attempts, attempts[0]
+    if not problem.objective.design.on_host:
+        return _from_afar(problem, solver, recipe)
+    attempts = recipe(problem)
+    return attempts, _most_evident(problem, attempts)
+
+
+def _certified(problem: SampleProblem, attempts: list[Attempt], best: Attempt) -> Outcome:
+    """The outcome of attempts, with its lower bounds."""
     bound = max(attempt.bound for attempt in attempts)
     objective = problem.objective
     penalties = np.full(objective.shape[0], objective.alpha)
@@ -121,7 +164,9 @@ def _explained(problem: SampleProblem, panel: Panel) -> float | None:
     return ScaledClustered(problem.n_clusters, objective.roots).explained(P)
 
 
-def _from_afar(problem: SampleProblem, solver: str) -> tuple[list[Attempt], Attempt]:
+def _from_afar(
+    problem: SampleProblem, solver: str, recipe: "Recipe"
+) -> tuple[list[Attempt], Attempt]:
     """Find experts on samples brought to the host, then refine them on all samples.
 
     If there are few samples, all of them are brought to the host and nothing is left to refine.
@@ -136,7 +181,7 @@ def _from_afar(problem: SampleProblem, solver: str) -> tuple[list[Attempt], Atte
     is_part = problem.objective.design.shape[0] > problem.settings.subset
     if is_part:
         few = few.with_common_noise()
-    attempts = RECIPES[solver](few)
+    attempts = recipe(few)
     best = _most_evident(few, attempts)
     found = panel_of(best.solution)
     if is_part:
@@ -171,7 +216,7 @@ def _alternated(problem: SampleProblem) -> tuple[Panel, str]:
     """The best experts of several starts by alternating minimisation, and a remark."""
 
     def solve_from(number: int) -> Run[Any]:
-        W, intercept = problem.sought_experts(number)
+        W, intercept = problem.start(number, problem.sought_experts)
         solver = AlternatingMinimisation(problem.objective, W, intercept, problem.n_clusters)
         return drive(solver, problem.quiet)
 
@@ -188,7 +233,8 @@ def _pg(problem: SampleProblem) -> list[Attempt]:
         # The paper starts at zero, which is a single group; its best expert is the pooled fit.
         begin = objective.rows(problem.pooled)
         if number > 0:
-            begin = objective.rows(objective.panel(*problem.sought_experts(number - 1)))
+            found = problem.start(number - 1, problem.sought_experts)
+            begin = objective.rows(objective.panel(*found))
         settings = {**STRIDE, **problem.options}
         solver = ProjectedGradient(objective, constraint, begin, **settings)
         descended = drive(solver, problem.quiet)
@@ -220,7 +266,7 @@ def _cg(problem: SampleProblem) -> list[Attempt]:
 
 def _rc(problem: SampleProblem) -> list[Attempt]:
     def solve_from(number: int) -> Run[Any]:
-        W, intercept = problem.sought_experts(number)
+        W, intercept = problem.start(number, problem.sought_experts)
         return drive(RegressionClustering(problem.objective, W, intercept), problem.short)
 
     best, remark = _best_of(problem, solve_from, problem.settings.plain_starts)
@@ -246,13 +292,24 @@ def _em(problem: SampleProblem) -> list[Attempt]:
     return [relevant] if wish is True else [relevant, _plain_em(problem, begin, remark)]
 
 
-def _auto(problem: SampleProblem) -> list[Attempt]:
+def _is_large(problem: SampleProblem) -> bool:
+    """Whether experts are found on a part of the samples."""
     n, d = problem.objective.design.shape
-    if n * d > problem.settings.large and n > 2 * problem.settings.subset:
-        few = problem.subset().with_common_noise()
-        best = _most_evident(few, _auto(few))
-        refined = _refined(problem, panel_of(best.solution))
-        return [Attempt("am", (refined,), remark=_sought_on_part(problem, best))]
+    return bool(n * d > problem.settings.large and n > 2 * problem.settings.subset)
+
+
+def _on_part(problem: SampleProblem, recipe: "Recipe") -> list[Attempt]:
+    """Experts found on a part of the samples, then refined on all of them."""
+    few = problem.subset().with_common_noise()
+    best = _most_evident(few, recipe(few))
+    refined = _refined(problem, panel_of(best.solution))
+    return [Attempt("am", (refined,), remark=_sought_on_part(problem, best))]
+
+
+def _auto(problem: SampleProblem) -> list[Attempt]:
+    if _is_large(problem):
+        return _on_part(problem, _auto)
+    n, d = problem.objective.design.shape
     few_weights = has_few_weights(problem)
     if few_weights:
         fewer = replace(problem.settings, cooled_starts=problem.settings.starts_beside_elements)
@@ -271,7 +328,8 @@ def _auto(problem: SampleProblem) -> list[Attempt]:
     return attempts
 
 
-RECIPES: Mapping[str, Callable[[SampleProblem], list[Attempt]]] = {
+Recipe = Callable[[SampleProblem], list[Attempt]]
+RECIPES: Mapping[str, Recipe] = {
     "auto": _auto,
     "am": _am,
     "pg": _pg,
@@ -291,10 +349,38 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def _again(problem: SampleProblem) -> list[Attempt]:
+    """Mixtures from hints and a few other starts, beside short searches that know no likelihood."""
+    if _is_large(problem):
+        return _on_part(problem, _again)
+    attempts = [_plain_em(problem, *_mixed(problem))]
+    if has_few_weights(problem):
+        attempts.append(_from_few(problem, FEW_ELEMENTS))
+    elif problem.objective.quadratic:
+        attempts += _am(problem)
+    return attempts
+
+
+def _own_again(problem: SampleProblem) -> list[Attempt]:
+    """The same where every expert has noise of its own."""
+    return [_with_own_noise(problem, replace(problem.longer, quiet=True))]
+
+
+def _relevant_again(problem: SampleProblem) -> list[Attempt]:
+    """The same with the relevance prior."""
+    return [_with_relevance(problem)]
+
+
+def _from_few(problem: SampleProblem, settings: ElementalSettings) -> Attempt:
+    """Elemental starts, then alternating minimisation."""
+    begin, remark = from_elements(problem, settings)
+    return Attempt("am", (_refined(problem, begin),), remark=remark)
+
+
 def _elemental(problem: SampleProblem, mixed: Attempt) -> Attempt:
     """Elemental starts; a remark says if the mixture likelihood prefers the other attempt."""
-    begin, remark = from_elements(problem)
-    found = Attempt("am", (_refined(problem, begin),), remark=remark)
+    found = _from_few(problem, ELEMENTS)
+    remark = found.remark
     evidence = _criterion(problem, found) - _criterion(problem, mixed)
     if evidence <= problem.settings.strong_evidence:
         return found
@@ -305,10 +391,13 @@ def _elemental(problem: SampleProblem, mixed: Attempt) -> Attempt:
 def _with_relevance(problem: SampleProblem) -> Attempt:
     """Expectation and maximisation with the relevance prior."""
 
-    def solve_from(number: int) -> Run[Any]:
+    def drawn(number: int) -> tuple[Floats, Floats]:
         # By turns: the prior finds columns by itself, and a screened start may have missed some.
         turn, sought = divmod(number, 2)
-        W, intercept = (problem.sought_experts if sought else problem.experts)(turn)
+        return (problem.sought_experts if sought else problem.experts)(turn)
+
+    def solve_from(number: int) -> Run[Any]:
+        W, intercept = problem.start(number, drawn)
         solver = RelevanceEM(problem.objective, problem.noise, problem.total, W, intercept)
         return drive(solver, problem.short)
 
@@ -331,7 +420,7 @@ def _with_own_noise(problem: SampleProblem, budget: Budget) -> Attempt:
     likelihood = OwnNoise(few.objective, few.noise, few.total)
 
     def solve_from(number: int) -> Run[Any]:
-        begin = few.robust_experts(number)
+        begin = few.start(number, few.robust_experts)
         return drive(OwnNoiseEM(few.objective, likelihood, *begin), few.short)
 
     best, remark = _best_of(few, solve_from, problem.settings.robust_starts, nats=True)

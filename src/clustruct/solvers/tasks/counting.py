@@ -27,6 +27,8 @@ class CountingSettings:
     short: int = 6
     # Random groups to start from, besides those by k-means.
     random: int = 1
+    # Groups that are split in two to start from, the largest first; None for all of them.
+    splits: int | None = None
     # Nats by which the evidence must grow for one more group: odds of 20 to 1. On planted problems
     # a true group adds 6 or more, and a false one up to 2.3.
     margin: float = 3.0
@@ -51,6 +53,7 @@ class Counting:
     n_starts: random starts for each number of groups; None for the default.
     guess: variances of one group to start from.
     margin: nats by which the evidence must grow for one more group.
+    hints: groups to start from, where there are as many of them.
     """
 
     likelihood: TaskLikelihood
@@ -61,10 +64,13 @@ class Counting:
     n_starts: int | None = None
     guess: Guess | None = None
     margin: float = SETTINGS.margin
+    hints: tuple[Labels, ...] = ()
+    settings: CountingSettings = SETTINGS
 
     def runs(self) -> Iterator[Fitted]:
         """The fits with one group, two groups and so on, the last of which are no better."""
         n_tasks = self.likelihood.data.n_tasks
+        hinted = max((int(labels.max()) + 1 for labels in self.hints), default=0)
         one = best = last = self._drive(np.ones((1, n_tasks)), self.guess)
         yield one
         if not any(block.centers.size for block in one.state.blocks):
@@ -74,7 +80,7 @@ class Counting:
             yield last
             if self._pays(last, best):
                 best = last
-            elif count - best.state.n_groups >= SETTINGS.ahead:
+            elif count - best.state.n_groups >= self.settings.ahead and count > hinted:
                 return
 
     def best(self) -> Fitted:
@@ -158,7 +164,7 @@ class Counting:
 
     def _best_start(self, count: int, one: Mixed, last: Mixed) -> Fitted:
         """The most likely of several short runs, continued."""
-        short = replace(self.budget, max_iter=SETTINGS.short, quiet=True)
+        short = replace(self.budget, max_iter=self.settings.short, quiet=True)
         largest = int(last.proportions.argmax())
         spreads = [
             replace(block, spread=SETTINGS.shrink * block.spread[largest % len(block.spread)][None])
@@ -175,12 +181,14 @@ class Counting:
         return self._drive(state.shares, state.guess, form=state.form)
 
     def _labels(self, count: int, one: Mixed, last: Mixed) -> Iterator[Labels]:
-        """Groups to start from: k-means, groups split in two, and random ones."""
+        """Groups to start from: hints, k-means, groups split in two, and random ones."""
+        yield from (labels for labels in self.hints if int(labels.max()) + 1 == count)
         for rows in _positions(one):
             yield Clustered(count).project(rows).labels
         if last.n_groups > 1:
             rows, before = _positions(last)[0], last.shares.argmax(axis=0)
-            for q in range(last.n_groups):
+            largest_first = np.argsort(-np.bincount(before, minlength=last.n_groups), kind="stable")
+            for q in sorted(largest_first[: self.settings.splits]):
                 mine = np.flatnonzero(before == q)
                 if mine.size > 1:
                     labels = before.copy()
@@ -188,7 +196,7 @@ class Counting:
                     labels[mine[halves == 1]] = last.n_groups
                     yield labels
         n_tasks = one.shares.shape[1]
-        for number in range(SETTINGS.random if self.n_starts is None else self.n_starts):
+        for number in range(self.settings.random if self.n_starts is None else self.n_starts):
             key = np.random.SeedSequence(self.seed, spawn_key=(count, number))
             yield np.random.default_rng(key).permutation(np.arange(n_tasks) % count)
 

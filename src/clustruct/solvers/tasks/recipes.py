@@ -14,7 +14,7 @@ from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Clustered
 from clustruct.losses import Noise
 from clustruct.objectives.tasks.blocks import Strengths
-from clustruct.objectives.tasks.evidence import Quadratics, TaskLikelihood
+from clustruct.objectives.tasks.evidence import Form, Quadratics, TaskLikelihood
 from clustruct.objectives.tasks.objective import TaskObjective, TaskPoint
 from clustruct.relaxations.tasks import Spreads, TaskFactor, residual_bound
 from clustruct.solvers.conditional_gradient import ConditionalGradient
@@ -27,10 +27,12 @@ from clustruct.solvers.driver import (
     best_of,
     drive,
 )
+from clustruct.solvers.given import GivenGroups
 from clustruct.solvers.projected_gradient import ProjectedGradient
 from clustruct.solvers.tasks.alternation import TaskAlternation, point_of
-from clustruct.solvers.tasks.counting import Counting, Fitted
-from clustruct.solvers.tasks.mixture import Guess
+from clustruct.solvers.tasks.counting import SETTINGS as COUNTING
+from clustruct.solvers.tasks.counting import Counting, CountingSettings, Fitted
+from clustruct.solvers.tasks.mixture import Guess, hard
 
 # Steps that projected gradient tries, in units of the best one along the gradient.
 STRIDE = {"longest": 1.5, "shortest": 0.1, "shrink": 0.7}
@@ -51,6 +53,9 @@ class TaskSettings:
 
 
 SETTINGS = TaskSettings()
+# Starts of a search from groups of nearly the same problem: these and one more at least.
+SHORT_SEARCH = (2, 4)
+SHORT_COUNT, SHORT_TOL = replace(COUNTING, random=0, splits=1, ahead=1), 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,8 @@ class TaskProblem(StartedProblem[TaskObjective]):
     precision: of the fits on the way, and of the solution's.
     sources: for mixtures.
     guess: variances from which mixtures start.
+    starts: least and largest number of starts, if `n_starts` does not say it.
+    counts: starts of mixtures.
     """
 
     hints: tuple[Labels, ...] = ()
@@ -83,6 +90,8 @@ class TaskProblem(StartedProblem[TaskObjective]):
     precision: tuple[float, float] = (1e-7, 1e-12)
     sources: Sources | None = None
     guess: Guess | None = None
+    starts: tuple[int, int] = SETTINGS.starts
+    counts: CountingSettings = COUNTING
 
     @cached_property
     def together(self) -> TaskPoint:
@@ -125,6 +134,8 @@ class TaskProblem(StartedProblem[TaskObjective]):
             self.seed,
             self.n_starts,
             self.guess,
+            hints=self.hints,
+            settings=self.counts,
             **self.options,
         )
 
@@ -169,6 +180,36 @@ def solve(problem: TaskProblem, solver: str) -> Outcome:
     if solver == MIXTURE:
         return mixture_outcome(problem.counting.best())
     attempts = attempt(problem, solver)
+    return _certified(problem, attempts)
+
+
+def solve_again(problem: TaskProblem, solver: str) -> TaskPoint:
+    """The solution of a problem like one that was solved, from its hints and by a short search."""
+    if solver == MIXTURE:
+        budget = replace(problem.quiet, tol=max(problem.budget.tol, SHORT_TOL))
+        short = replace(problem, counts=SHORT_COUNT, budget=budget)
+        return point_of(short.counting.best().solution.point)
+    short = replace(problem.with_more_starts, starts=SHORT_SEARCH)
+    attempts = attempt(short, solver)
+    return point_of(min((a.solution.point for a in attempts), key=lambda point: point.value))
+
+
+def solve_given(problem: TaskProblem, labels: Labels, solver: str) -> Outcome:
+    """The best weights and centroids for given groups, by evidence for mixtures."""
+    if solver != MIXTURE:
+        run = drive(GivenGroups(problem.objective, labels, problem.n_clusters), problem.quiet)
+        return _certified(problem, [Attempt(GivenGroups.name, (run,))])
+    counting = problem.counting
+    shares = hard(labels, problem.n_clusters)
+    runs = [
+        drive(counting.solver(shares, problem.guess, form=form, known=True), problem.quiet)
+        for form in (Form.SAME, Form.OWN)
+    ]
+    return mixture_outcome(max(runs, key=lambda run: counting.evidence(run.state)))
+
+
+def _certified(problem: TaskProblem, attempts: list[Attempt]) -> Outcome:
+    """The best attempt, with its lower bounds."""
     best = min(attempts, key=lambda attempt: attempt.solution.point.value)
     point = point_of(best.solution.point)
     bounds = {
@@ -274,5 +315,5 @@ def _refined(
 def _best_of(problem: TaskProblem, solve_from: Callable[[int], Run[Any]]) -> tuple[Run[Any], str]:
     """The best of several starts, and a remark."""
     return best_of(
-        problem.search(solve_from, SETTINGS.starts, lambda value: SETTINGS.same * abs(value))
+        problem.search(solve_from, problem.starts, lambda value: SETTINGS.same * abs(value))
     )
