@@ -1,6 +1,7 @@
 """Stability: firm where groups are apart, not where there are none, for all kinds of models."""
 
-from copy import copy
+import copy
+from copy import re
 
 import numpy as np
 import pandas as pd
@@ -67,7 +68,8 @@ def results(X):
 def test_groups_that_are_apart_are_firm(results, kind):
     found = results[kind]
     assert found.firm.all()
-    assert found.in_words.startswith(f"All {found.groups.size} groups are firm")
+    every = "Both" if found.groups.size == 2 else f"All {found.groups.size}"
+    assert found.in_words.startswith(f"{every} groups are firm")
     assert found.labels.shape == (8, found.model_labels.size)
     consensus = found.consensus_labels[:, None] == found.consensus_labels
     same = found.model_labels[:, None] == found.model_labels
@@ -244,7 +246,7 @@ def test_a_grid_search_of_scikit_learn(X):
     [
         ({"scheme": "jackknife"}, "scheme='jackknife'"),
         ({"search": "never"}, "search='never'"),
-        ({"n_resamples": 1}, "n_resamples == 1"),
+        ({"n_resamples": 1}, "n_resamples must be at least 2"),
         ({"tasks": np.zeros(N)}, "groups features"),
     ],
 )
@@ -268,6 +270,29 @@ def test_absent_levels_have_no_part_in_intervals():
     assert np.isfinite(found.values.resampled).all()  # level b is there
 
 
-def test_a_second_item_needs_a_first(results):
-    with pytest.raises(ValueError, match="j=1 was given without i"):
-        results["features"].co_membership(j=1)
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ((None, 1), "j=1 was given without i"),
+        ((0, 99), "j=99 is the number of no feature"),
+        ((-1,), "i=-1 is the number of no feature"),
+        (("height",), "i='height' is the name of no feature"),
+    ],
+)
+def test_items_that_are_not_there_are_named(results, items, message):
+    with pytest.raises(ValueError, match=message):
+        results["features"].co_membership(*items)
+
+
+def test_items_may_be_named(results):
+    found = results["features"]
+    assert found.co_membership(found.names[3], found.names[8]) == found.co_membership(3, 8)
+
+
+def test_it_is_shown_as_its_words_and_a_table_of_groups(results):
+    found = results["features"]
+    text = repr(found)
+    assert " ".join(text.partition("\n\n")[0].split()) == found.in_words
+    assert text.count("\n") < 20
+    for label, firmness in zip(found.groups, found.group_firmness, strict=True):
+        assert re.search(rf"^ +{label} .* {firmness:.2f} ", text, re.MULTILINE)

@@ -1,6 +1,7 @@
 """What resampling says of the groups of a model."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from clustruct._docs import documented_fields
 from clustruct._typing import Floats, Labels
 from clustruct.results.intervals import GroupIntervals, GroupValues, bootstrap_interval
-from clustruct.results.tables import plural
+from clustruct.results.tables import ShownAsTable, plural, some_of
 
 # Share of the resamples in which an item stays with its group, from which on it is firm.
 FIRM = 0.8
@@ -25,8 +26,8 @@ THINGS = {"features": "feature", "samples": "sample", "tasks": "task"}
 
 
 @documented_fields
-@dataclass(frozen=True, eq=False)
-class StabilityResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class StabilityResult(ShownAsTable):
     """How often the groups of a model come again when samples are drawn anew.
 
     See Also
@@ -84,7 +85,7 @@ class StabilityResult:
     ] = float("nan")
     fitted: Annotated[
         Any, "Model and samples, for `consensus_model`; None in model files and pickles."
-    ] = field(default=None, repr=False)
+    ] = None
 
     @property
     def n_resamples(self) -> int:
@@ -116,7 +117,8 @@ class StabilityResult:
         if n_groups == 1:
             return "There is one group, and nothing to tell apart."
         if n_firm == n_groups:
-            verdict = f"All {n_groups} groups are firm: they come again {often}."
+            every = "Both" if n_groups == 2 else f"All {n_groups}"
+            verdict = f"{every} groups are firm: they come again {often}."
         elif n_firm:
             firm = "is firm: it comes" if n_firm == 1 else "are firm: they come"
             verdict = f"{n_firm} of {n_groups} groups {firm} again {often}."
@@ -151,15 +153,27 @@ class StabilityResult:
         also = "; one more wavers" if more == 1 else also
         return [f"Some change sides: {', '.join(shown)} of the resamples{also}."]
 
-    def co_membership(self, i: int | None = None, j: int | None = None) -> float | Floats:
+    def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
+        header = ["group", "size", "firmness", "cohesion", "mixing", "members"]
+        rows: list[Sequence[object]] = []
+        for row, label in enumerate(self.groups.tolist()):
+            items = np.flatnonzero(self.model_labels == label)
+            numbers = self.group_firmness[row], self.cohesion[row], self.mixing[row]
+            members = "" if self.names is None else some_of(self.names[i] for i in items)
+            rows.append([label, items.size, *(f"{value:.2f}" for value in numbers), members])
+        return self.in_words, header, rows
+
+    def co_membership(
+        self, i: int | str | None = None, j: int | str | None = None
+    ) -> float | Floats:
         """How often two items are in one group.
 
         Parameters
         ----------
-        i : int, default=None
-            Number of an item; None for the matrix of all pairs.
-        j : int, default=None
-            Number of another item; None for the co-membership of `i` with all items.
+        i : int or str, default=None
+            Number or name of an item; None for the matrix of all pairs.
+        j : int or str, default=None
+            Number or name of another item; None for the co-membership of `i` with all items.
 
         Returns
         -------
@@ -172,7 +186,8 @@ class StabilityResult:
                 "clustruct.stability again for co-membership."
             )
         if i is None and j is not None:
-            raise ValueError(f"j={j} was given without i. Give both, i alone, or neither.")
+            raise ValueError(f"j={j!r} was given without i. Give both, i alone, or neither.")
+        i, j = self._number_of(i, "i"), self._number_of(j, "j")
         labels, there = self.labels, self.labels != ABSENT
         if i is None:
             m = labels.shape[1]
@@ -193,6 +208,22 @@ class StabilityResult:
         with np.errstate(invalid="ignore"):
             shares = together / both
         return shares if j is None else float(shares[j])
+
+    def _number_of(self, item: int | str | None, argument: str) -> int | None:
+        """The number of an item that is given by number or name."""
+        if isinstance(item, str):
+            if self.names is None or item not in self.names:
+                raise ValueError(
+                    f"{argument}={item!r} is the name of no {THINGS[self.kind]}. Give one of "
+                    "`names`, or a number."
+                )
+            return self.names.index(item)
+        if item is not None and not 0 <= item < self.firmness.size:
+            raise ValueError(
+                f"{argument}={item} is the number of no {THINGS[self.kind]}. Give one from 0 to "
+                f"{self.firmness.size - 1}."
+            )
+        return item
 
     def consensus_model(self) -> Any:
         """The model refitted on the groups that the resamples agree on.

@@ -50,8 +50,8 @@ def _row(row: Sequence[object]) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
-class GroupTable(list[Group]):
-    """A list of groups that is shown as a table, in notebooks and as text."""
+class ShownAsTable:
+    """A result that is shown as a table, in notebooks and as text."""
 
     @abstractmethod
     def _table(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
@@ -67,7 +67,12 @@ class GroupTable(list[Group]):
             half = MOST_ROWS // 2
             left_out = [*["..."] * (len(header) - 1), f"{len(cells) - 2 * half} more"]
             cells = [*cells[:half], left_out, *cells[-half:]]
-        return "\n".join([title, "", *plain_table(header, cells, _width())]).rstrip()
+        lines = textwrap.wrap(title, _width(), break_long_words=False)
+        return "\n".join([*lines, "", *plain_table(header, cells, _width())]).rstrip()
+
+
+class GroupTable(ShownAsTable, list[Group]):
+    """A list of groups that is shown as a table."""
 
 
 class ClassTable(GroupTable[Group]):

@@ -1,12 +1,12 @@
 """Would the groups come again: a model is refitted to resamples of its samples."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 
+from clustruct._arguments import as_count
 from clustruct._typing import Floats, Labels
 from clustruct.inspection import feature_names, outputs_of
 from clustruct.results.intervals import GroupValues
@@ -92,10 +92,10 @@ def stability(
         raise ValueError(f"scheme={scheme!r} is not known. Choose 'subsample' or 'bootstrap'.")
     if search not in (ANEW, KEPT):
         raise ValueError(f"search={search!r} is not known. Choose 'anew' or 'kept'.")
-    n_resamples = check_scalar(n_resamples, "n_resamples", Integral, min_val=2)
+    n_resamples = as_count(n_resamples, "n_resamples", 2)
     fitted = Fitted.of(model, X, y, tasks, sample_weight, offset, search == ANEW)
     seed = int(check_random_state(random_state).randint(2**31))
-    parts = draw_parts(scheme, int(n_resamples), fitted.strata, fitted.kept, seed)
+    parts = draw_parts(scheme, n_resamples, fitted.strata, fitted.kept, seed)
     reference = fitted.groups
     refits = list(fitted.refits(parts, n_jobs))
     labels = np.stack([refit.labels for refit in refits])
