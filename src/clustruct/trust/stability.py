@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state, check_scalar
 
 from clustruct._typing import Floats, Labels
+from clustruct.estimators.features.relativities import effect_ends
 from clustruct.inspection import feature_names, outputs_of
 from clustruct.results.intervals import GroupValues
 from clustruct.results.stability import ABSENT, StabilityResult
@@ -97,6 +98,7 @@ def stability(
     counts = range(max(2, int(sizes.min()) - FEWER), int(sizes.max()) + 1)
     agreed = consensus(labels, counts, seed)
     groups: Labels = np.unique(reference.labels)
+    weights = _weights(fitted, refits) if scheme == BOOTSTRAP else None
     result = StabilityResult(
         kind=fitted.kind,
         scheme=scheme,
@@ -113,7 +115,8 @@ def stability(
         consensus_scores=agreed.scores,
         labels=labels,
         values=_values(model, fitted, refits, found) if scheme == BOOTSTRAP else None,
-        weights=_weights(fitted, refits) if scheme == BOOTSTRAP else None,
+        weights=weights,
+        effects=_effects(fitted, weights),
     )
     fitted.estimator.stability_ = result.summary()
     return result
@@ -133,6 +136,13 @@ def _weights(fitted: Fitted, refits: list[Refit]) -> Floats | None:
     return np.stack(
         [np.where(refit.labels[:, None] == ABSENT, np.nan, refit.weights) for refit in refits]
     )
+
+
+def _effects(fitted: Fitted, weights: Floats | None) -> dict[str, Floats] | None:
+    """Intervals for the effects of levels, for models of factors with one output."""
+    if weights is None or weights.shape[2] > 1 or fitted.estimator.factors_ is None:
+        return None
+    return effect_ends(fitted.estimator.factors_, weights[:, :, 0])
 
 
 def _values(model: Any, fitted: Fitted, refits: list[Refit], found: Agreement) -> GroupValues:
