@@ -36,7 +36,7 @@ def p_values(n_problems, gap=0.0, first=0):
 
 
 def test_p_values_are_uniform_where_nothing_differs():
-    found = p_values(60)
+    found = p_values(40)
     assert kstest(found, "uniform").pvalue > 0.01
     # A plain test on the rows that the groups were found on calls nearly all of them different.
     assert (found < 0.05).mean() < 0.15
@@ -50,7 +50,7 @@ def test_p_values_are_uniform_over_many_problems():
 
 
 def test_power_where_groups_are_apart():
-    assert (p_values(12, gap=8.0) < 0.05).mean() > 0.8
+    assert (p_values(8, gap=8.0) < 0.05).mean() > 0.8
 
 
 def test_a_group_is_told_by_rows_that_did_not_find_it(monkeypatch):
@@ -140,8 +140,8 @@ def test_neighbours():
 
 
 def test_a_search_chooses_on_one_half():
-    X, y, tasks = planted(0, gap=30.0)
-    search = cs.TaskClusterRegressorCV([1, 2]).fit(X, y, tasks=tasks)
+    X, y, tasks = planted(0, gap=30.0, n_rows=16, n_tasks=4)
+    search = cs.TaskClusterRegressorCV([1, 2], cv=3).fit(X, y, tasks=tasks)
     (test,) = cs.compare_groups(search, X, y, tasks=tasks, random_state=0)
     assert test.p_value < 1e-6
 
