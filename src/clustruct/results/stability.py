@@ -71,16 +71,16 @@ class StabilityResult:
     values: Annotated[
         GroupValues | None, "Values of the groups in each resample, of the bootstrap."
     ] = None
-    weights: Annotated[
-        Floats | None,
-        "Weights of all features in each resample of the bootstrap, shape (n_resamples, "
-        "n_features, n_outputs).",
-    ] = None
     effects: Annotated[
         dict[str, Floats] | None,
         "For models of factors with one output, by the bootstrap: ends of 90 % intervals for the "
         "weight of each level less that of the level with the most exposure (``'most'``), and less "
         "the mean (``'mean'``); for the weights of numbers as they are. Shape (n_features, 2).",
+    ] = None
+    weights: Annotated[
+        Floats | None,
+        "Weights of all features in each resample of the bootstrap, shape (n_resamples, "
+        "n_features, n_outputs).",
     ] = None
 
     @property

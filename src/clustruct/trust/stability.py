@@ -98,7 +98,6 @@ def stability(
     counts = range(max(2, int(sizes.min()) - FEWER), int(sizes.max()) + 1)
     agreed = consensus(labels, counts, seed)
     groups: Labels = np.unique(reference.labels)
-    weights = _weights(fitted, refits) if scheme == BOOTSTRAP else None
     result = StabilityResult(
         kind=fitted.kind,
         scheme=scheme,
@@ -114,9 +113,9 @@ def stability(
         consensus_labels=agreed.labels,
         consensus_scores=agreed.scores,
         labels=labels,
+        effects=_effects(fitted, refits) if scheme == BOOTSTRAP else None,
         values=_values(model, fitted, refits, found) if scheme == BOOTSTRAP else None,
-        weights=weights,
-        effects=_effects(fitted, weights),
+        weights=_weights(fitted, refits) if scheme == BOOTSTRAP else None,
     )
     fitted.estimator.stability_ = result.summary()
     return result
@@ -138,8 +137,9 @@ def _weights(fitted: Fitted, refits: list[Refit]) -> Floats | None:
     )
 
 
-def _effects(fitted: Fitted, weights: Floats | None) -> dict[str, Floats] | None:
+def _effects(fitted: Fitted, refits: list[Refit]) -> dict[str, Floats] | None:
     """Intervals for the effects of levels, for models of factors with one output."""
+    weights = _weights(fitted, refits)
     if weights is None or weights.shape[2] > 1 or fitted.estimator.factors_ is None:
         return None
     return effect_ends(fitted.estimator.factors_, weights[:, :, 0])
