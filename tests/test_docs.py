@@ -81,6 +81,15 @@ def test_code_runs(page, tmp_path, monkeypatch):
     run_page(page, cs=cs, X=data.X, y=data.y, model=model, n_numeric=2)
 
 
+def test_code_of_prediction_intervals_runs():
+    pytest.importorskip("crepes")
+    pytest.importorskip("mapie")
+    found = run_page("prediction_intervals")
+    y, new = found["y"], found["new"]
+    low, high = found["intervals"][:, :, 0].T
+    assert np.mean((low <= y[new]) & (y[new] <= high)) == pytest.approx(0.9, abs=0.06)
+
+
 @pytest.mark.slow
 def test_code_of_tariffs_runs():
     folder = Path(os.environ.get("CLUSTRUCT_DATA", "."))

@@ -63,6 +63,21 @@ def test_one_factor_without_ridge_is_solved_exactly():
         assert found == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.parametrize("limits", [{"price": 0.02}, {"n_clusters": 3}, {"n_clusters": [3]}])
+def test_one_factor_does_not_depend_on_descents_at_other_prices(limits, monkeypatch):
+    for seed, kind in enumerate([Nominal(), Ordinal(), Cyclic(), Monotone()]):
+        objective, factors, _ = problem(60, [8], alpha=0.05, seed=seed, kinds=[kind])
+        found = []
+        for alone in (True, False):
+            with monkeypatch.context() as patched:
+                if not alone:
+                    patched.setattr(descent, "_is_exact", lambda model: False)
+                run = fit_factors(objective, constraint(objective, factors, **limits), BUDGET)
+            found.append(run.solution)
+        np.testing.assert_array_equal(found[0].labels, found[1].labels)
+        np.testing.assert_allclose(found[0].point.W, found[1].point.W, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(1.0), LogisticLoss()])
 def test_values_are_the_best_for_the_groups(loss):
     objective, factors, _ = problem(300, [5, 7, 4], loss=loss, numeric=2)

@@ -51,7 +51,7 @@ def test_split_p_values_are_uniform_where_nothing_differs():
 
 
 def test_split_finds_what_differs():
-    assert np.median(split_p_values(1.0, 9)) < 1e-6
+    assert np.median(split_p_values(1.0, 9)) < 1e-4  # of Student's t, with 40 rows
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -58,7 +58,7 @@ def test_truncation_against_all_partitions(seed):
     bounds = truncation(found, contrast.difference, contrast.std_error)
     # The third group is what is left, so that these are the same partitions.
     outside = exact_truncation(x, errors, contrast, labels, 3)
-    reach = abs(contrast.difference) + 8 * contrast.std_error
+    reach = np.hypot(contrast.difference, 8 * contrast.std_error)  # farther out is no mass
     t = np.linspace(-reach, reach, 997)[:, None]
     inside = ((bounds[:, 0] <= t) & (t <= bounds[:, 1])).any(axis=1)
     np.testing.assert_array_equal(inside, ~((outside[:, 0] < t) & (t < outside[:, 1])).any(axis=1))

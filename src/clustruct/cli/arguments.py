@@ -243,6 +243,12 @@ def _add_search(parser: Parser) -> None:
         "fits, 100 for a verdict",
     )
     search.add_argument(
+        "--bootstrap",
+        action="store_true",
+        help="with --stability: draw as many rows as there are with replacement instead of halves, "
+        "which gives intervals for values of groups and for relativities",
+    )
+    search.add_argument(
         "--clusters",
         type=clusters,
         metavar="auto|5|2:15",

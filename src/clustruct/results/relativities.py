@@ -62,8 +62,13 @@ class Relativity:
     ] = None
     observed_mean: Annotated[float | None, "Observed for each unit of exposure."] = None
     fitted_mean: Annotated[float | None, "Fitted for each unit of exposure."] = None
-    lower: Annotated[float | None, "Lower end of an interval of the relativity, if any."] = None
-    upper: Annotated[float | None, "Upper end of an interval of the relativity, if any."] = None
+    lower: Annotated[
+        float | None,
+        "Lower end of an interval of 90 % of the relativity, which carries the uncertainty of the "
+        "grouping; None unless `stability` was run with ``scheme='bootstrap'``, and for reference "
+        "levels other than those with the most exposure.",
+    ] = None
+    upper: Annotated[float | None, "Upper end, likewise."] = None
 
 
 # Columns that text and notebooks have no room for.

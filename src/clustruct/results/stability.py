@@ -22,6 +22,8 @@ NAMED = 3
 # The label of an item that a resample does not have, such as a level without rows.
 ABSENT = -2
 
+# What resamples are, by the scheme they are drawn by.
+DRAWN = {"subsample": "halves of the samples", "bootstrap": "bootstrap resamples"}
 THINGS = {"features": "feature", "samples": "sample", "tasks": "task"}
 
 
@@ -73,6 +75,12 @@ class StabilityResult(ShownAsTable):
     values: Annotated[
         GroupValues | None, "Values of the groups in each resample, of the bootstrap."
     ] = None
+    effects: Annotated[
+        dict[str, Floats] | None,
+        "For models of factors with one output, by the bootstrap: ends of 90 % intervals for the "
+        "weight of each level less that of the level with the most exposure (``'most'``), and less "
+        "the mean (``'mean'``); for the weights of numbers as they are. Shape (n_features, 2).",
+    ] = None
     weights: Annotated[
         Floats | None,
         "Weights of all features in each resample of the bootstrap, shape (n_resamples, "
@@ -111,9 +119,8 @@ class StabilityResult(ShownAsTable):
     @property
     def in_words(self) -> str:
         """The verdict in a sentence or two."""
-        drawn = {"subsample": "halves of the samples", "bootstrap": "bootstrap resamples"}
         n_firm, n_groups = int(self.firm.sum()), self.groups.size
-        often = f"in at least {100 * FIRM:.0f} % of {self.n_resamples} {drawn[self.scheme]}"
+        often = f"in at least {100 * FIRM:.0f} % of {self.n_resamples} {DRAWN[self.scheme]}"
         if n_groups == 1:
             return "There is one group, and nothing to tell apart."
         if n_firm == n_groups:

@@ -431,8 +431,22 @@ def largest_price(model: FactorModel) -> float:
     return found
 
 
+def _is_exact(model: FactorModel) -> bool:
+    """Whether one sweep finds the best groups for the mean of the targets, wherever it begins.
+
+    A sweep takes the effect of a factor out and solves what is left exactly: with one factor, no
+    numbers and squared loss that is always the same problem.
+    """
+    return len(model.factors) == 1 and not model.numeric.size and model.response.loss.quadratic
+
+
 def _halvings(model: FactorModel, last: float) -> Floats:
-    """Prices from the largest one down to `last`, each half of the one before."""
+    """Prices from the largest one down to `last`, each half of the one before.
+
+    There are none where the descents at these prices would not change where the last one ends.
+    """
+    if _is_exact(model):
+        return np.empty(0)
     first = largest_price(model)
     prices: Floats = first * 0.5 ** np.arange(1.0, SETTINGS.n_prices)
     return prices[prices > last]
@@ -456,6 +470,8 @@ def _shares(model: FactorModel, total: int, descend: Any, quiet: Budget) -> Labe
     least, best = np.inf, most
     for _ in range(SETTINGS.n_shares):
         shares = cheapest_shares(model.costs(1 + total - len(model.factors)), total)
+        if _is_exact(model):
+            return shares
         value = descend(0.0, shares, quiet).state.objective
         if not value < least:
             break

@@ -7,23 +7,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtrc
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial.distance import pdist, squareform
 from sklearn.utils import check_array, check_random_state
 
 from clustruct._typing import Floats, Labels
+from clustruct.arrays import to_host
 from clustruct.design import FactorDesign
 from clustruct.estimators.features.resamples import labels_of
 from clustruct.estimators.intake import validate, weigh
 from clustruct.estimators.search.engine import SearchFace
+from clustruct.estimators.tasks import layouts
 from clustruct.grouping.projections import kmeans_1d
 from clustruct.inspection import feature_names
 from clustruct.losses import loss_of
 from clustruct.results.differences import GroupDifference, GroupDifferences, holm
 from clustruct.results.tables import some_of
-from clustruct.trust.given import told_by_others
-from clustruct.trust.parts import SUBSAMPLE, draw_parts
+from clustruct.trust.parts import SUBSAMPLE, Counts, draw_parts
 from clustruct.trust.refits import Fitted
 from clustruct.trust.selective import selective_p_value
+from clustruct.trust.told import TaskRows, told_of_features
 
 METHODS = ("auto", "selective", "split")
 
@@ -110,13 +113,14 @@ def compare_groups(
     X: Any,
     y: ArrayLike,
     *,
+    tasks: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
     method: str = "auto",
     pairs: str = "neighbours",
     random_state: int | np.random.RandomState | None = None,
 ) -> GroupDifferences:
-    """Test whether groups of features, or of levels of a factor, have different weights.
+    """Test whether groups of features, levels of a factor or tasks have different weights.
 
     Groups are made so that their weights differ, and a plain test of that proves nothing. Two ways
     account for it:
@@ -126,18 +130,28 @@ def compare_groups(
         normal, and p-values are conditional on the model finding the two groups: see
         `compare_groups_1d`. All samples serve for both.
     ``"split"``
-        For all models of features. An unfitted copy of the model, a search included, finds groups
-        on one half of the samples; the other half tells whether their values differ, by a Wald test
-        with robust standard errors. The groups are those of the first half.
+        For all models of features and tasks. An unfitted copy of the model, a search included,
+        finds groups on one half of the samples (of each task); the other half tells whether their
+        values differ, with standard errors that hold if the noise is not the same everywhere. The
+        groups are those of the first half. Two groups of tasks are compared along the difference of
+        their centroids; what is shown is the difference of their scores (root mean square), which
+        is positive if the halves agree. Where the second half has too few samples to tell, the
+        p-value is NaN.
+
+    There is no such test for groups of samples: a sample is given to an expert by its own target,
+    so that experts differ on any samples. `SampleClusterRegressorCV` tells whether several experts
+    predict better than one.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted model of features, or a pipeline or search that ends in one.
+        A fitted model of features or tasks, or a pipeline or search that ends in one.
     X : array-like of shape (n_samples, n_features)
         The samples that it was fitted to.
-    y : array-like of shape (n_samples,)
+    y : array-like
         Their targets.
+    tasks : array-like of shape (n_samples,), default=None
+        The task of each sample, as in `fit`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples, as in `fit`.
     offset : array-like of shape (n_samples,), default=None
@@ -145,7 +159,8 @@ def compare_groups(
     method : {"auto", "selective", "split"}, default="auto"
         ``"auto"`` is ``"selective"`` where that can be had.
     pairs : {"neighbours", "all"}, default="neighbours"
-        Which groups are compared, inside of each factor.
+        Which groups are compared, inside of each factor. Neighbours among groups of tasks are those
+        that the shortest tree between the centroids joins.
     random_state : int, RandomState instance or None, default=None
         Seed of the halves.
 
@@ -165,11 +180,14 @@ def compare_groups(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known. Choose one of {', '.join(METHODS)}.")
-    fitted = Fitted.of(model, X, y, None, sample_weight, offset)
-    if fitted.kind != "features":
+    fitted = Fitted.of(model, X, y, tasks, sample_weight, offset)
+    if fitted.kind == "samples":
         raise ValueError(
-            f"compare_groups is for groups of features, and {type(fitted.estimator).__name__} "
-            f"groups {fitted.kind}. See clustruct.stability for these."
+            f"compare_groups is for groups of features or tasks, and "
+            f"{type(fitted.estimator).__name__} groups samples by their own targets, so that its "
+            "experts differ on any samples. Use SampleClusterRegressorCV or "
+            "SampleClusterClassifierCV with 1 among n_clusters: they tell whether several experts "
+            "predict better than one."
         )
     complaint = _not_selective(fitted)
     if method == "selective" and complaint is not None:
@@ -220,6 +238,8 @@ def _selective(
 def _not_selective(fitted: Fitted) -> str | None:
     """Why selective inference cannot be had for a model; None if it can."""
     model = fitted.estimator
+    if fitted.kind == "tasks":
+        return "is for models of features."
     if isinstance(model, SearchFace):
         return "needs a number of groups or a price that was not chosen on the same samples."
     factors = model.factors_
@@ -257,12 +277,18 @@ def _selective_levels(fitted: Fitted, which: str) -> Iterator[Pair]:
 
 def _split(fitted: Fitted, which: str, seed: int) -> Iterator[Pair]:
     """Tests on one half of the samples, of the groups that are found on the other one."""
-    finding, telling = draw_parts(SUBSAMPLE, 2, fitted.strata, fitted.kept, seed)
-    found = fitted.fitted_to(finding)
-    values, influences = told_by_others(
-        found, fitted.X, fitted.y, fitted.weighed(telling), fitted.given.get("offset")
+    by_tasks = fitted.kind == "tasks"
+    finding, telling = draw_parts(
+        SUBSAMPLE, 2, _task_codes(fitted) if by_tasks else fitted.strata, fitted.kept, seed
     )
-    names = feature_names(found)
+    telling = telling * (finding == 0)  # the only sample of a class or task is in both
+    found = fitted.fitted_to(finding)
+    yield from (_split_tasks if by_tasks else _split_features)(fitted, found, telling, which)
+
+
+def _split_features(fitted: Fitted, found: Any, telling: Counts, which: str) -> Iterator[Pair]:
+    """Tests of groups of features, or of levels."""
+    told, names = told_of_features(found, fitted, telling), feature_names(found)
     blocks = np.zeros(found.labels_.size) if found.factors_ is None else found.factors_.blocks
     for block in np.unique(blocks):
         mine = np.unique(found.labels_[(blocks == block) & (found.labels_ >= 0)])
@@ -270,18 +296,39 @@ def _split(fitted: Fitted, which: str, seed: int) -> Iterator[Pair]:
             continue
         for a, b in _pairs(mine.tolist(), which):  # labels are in the order of the values
             members = some_of(names[found.labels_ == a]), some_of(names[found.labels_ == b])
-            moved = influences[:, a] - influences[:, b]
-            yield Pair((a, b), members, *_wald(values[a] - values[b], moved))
+            contrast = np.zeros(len(told.values))
+            contrast[[a, b]] = 1.0, -1.0
+            yield Pair((a, b), members, *told.test(contrast))
 
 
-def _wald(difference: Floats, influences: Floats) -> tuple[float, float, float]:
-    """A difference (K,), its standard error and p-value, by the influences (n, K) of samples.
+def _split_tasks(fitted: Fitted, found: Any, telling: Counts, which: str) -> Iterator[Pair]:
+    """Tests of groups of tasks, along the difference of their centroids."""
+    rows, names = TaskRows.of(fitted), found.tasks_.astype(str)
+    for a, b in _pairs_of_centroids(found, rows, which):
+        members = some_of(names[found.labels_ == a]), some_of(names[found.labels_ == b])
+        yield Pair((a, b), members, *rows.told(found, a, b, telling))
 
-    For several outputs the largest difference is shown, and the test is of all.
+
+def _pairs_of_centroids(found: Any, rows: TaskRows, which: str) -> list[tuple[int, int]]:
+    """The groups of tasks to compare: all, or those next to each other in the shortest tree.
+
+    On a line that tree joins neighbours. Distances are those of the scores of the rows.
     """
-    covariance = influences.T @ influences
-    errors = np.sqrt(np.diag(covariance))
-    k = int(np.argmax(np.abs(difference)))
-    statistic = float(difference @ np.linalg.pinv(covariance, hermitian=True) @ difference)
-    rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    return float(difference[k]), float(errors[k]), float(chdtrc(rank, statistic))
+    pairs = list(_pairs(range(found.n_clusters_), which))
+    if which == "all" or len(pairs) < 2:
+        return pairs
+    scores = rows.design.scores(to_host(found.centroids_).T) + to_host(found.centroid_intercepts_)
+    apart = np.maximum(pdist(scores.T), np.finfo(np.float64).tiny)  # no edge has length zero
+    tree = np.transpose(minimum_spanning_tree(squareform(apart)).nonzero()).tolist()
+    return sorted((min(a, b), max(a, b)) for a, b in tree)
+
+
+def _task_codes(fitted: Fitted) -> Labels:
+    """The number of each sample's task.
+
+    Classes are not halved: with as many of each in both, one half would tell of the other.
+    """
+    if "tasks" not in fitted.given:
+        return np.zeros(fitted.kept.size, dtype=np.intp)
+    ids = layouts.as_ids(fitted.given["tasks"], fitted.kept.size)
+    return layouts.known_codes(ids, layouts.sorted_names(ids))

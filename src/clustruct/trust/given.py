@@ -15,30 +15,13 @@ from copy import copy
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from sklearn.base import clone
 
 from clustruct._typing import Floats
 from clustruct.arrays import to_host
 from clustruct.design import LocalDesign, as_design, load
 from clustruct.estimators import intake
 from clustruct.estimators.offsets import attach_offset
-from clustruct.estimators.search.engine import SearchFace
 from clustruct.objectives.linear import Response
-
-# Parameters of a model without groups, for inputs that are sums over groups.
-UNGROUPED = {
-    "n_clusters": None,
-    "n_nonzero": None,
-    "price": None,
-    "blocks": None,
-    "constraint": None,
-    "categorical_features": None,
-    "factors": None,
-    "alpha": 0.0,
-    "prove": False,
-    "init": "auto",
-    "verbose": 0,
-}
 
 
 class Sureness(NamedTuple):
@@ -63,26 +46,6 @@ def of_features(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Su
         none = np.zeros((1, values.shape[1]))
         found = Sureness(*(np.vstack([none, each]) for each in found))
     return found
-
-
-def told_by_others(
-    estimator: Any, X: Any, y: Any, weights: Any, offset: Any
-) -> tuple[Floats, Floats]:
-    """Values of the groups of a model as other samples tell them, and the influences of these.
-
-    Shapes: (Q, K), and (n, Q, K) for the samples of positive weight.
-    """
-    inputs = np.asarray(load(estimator.transform(X)), dtype=np.float64)
-    searched = isinstance(estimator, SearchFace)
-    model: Any = cast(Any, estimator)._as_plain() if searched else clone(estimator)
-    asked = model.get_params(deep=False)
-    model.set_params(**{name: value for name, value in UNGROUPED.items() if name in asked})
-    model.fit(inputs, y, weights, offset)
-    values = np.vstack([model._weights, model._offset])
-    ridge = np.zeros(values.shape[0])
-    influences = _of_rows(model, inputs, y, weights, offset, values, ridge)
-    shape = influences.shape[0], -1, values.shape[1]
-    return model._weights, influences.reshape(shape)[:, : inputs.shape[1]]
 
 
 def of_samples(estimator: Any, X: Any, y: Any, weights: Any, offset: Any) -> Sureness:
@@ -119,13 +82,20 @@ def _of_rows(
     estimator: Any, inputs: Floats, y: Any, weights: Any, offset: Any, values: Floats, ridge: Floats
 ) -> Floats:
     """Influences of samples on values and intercepts that are linear in some inputs."""
+    inputs, response = response_of(estimator, inputs, y, weights, offset)
+    return influences_of(inputs, response, inputs @ values, ridge)
+
+
+def response_of(
+    estimator: Any, inputs: Floats, y: Any, weights: Any, offset: Any
+) -> tuple[Floats, Response]:
+    """Inputs of the samples of positive weight, with a column for the intercept; and the rest."""
     design = as_design(inputs)
     targets = design.attach(y, "y", lambda y, n: np.asarray(load(y)))
     samples = intake.weigh(design, targets, weights, attach_offset(design, offset))
-    response = copy(estimator)._respond(samples)
     ones = np.full(samples.design.shape[0], float(estimator.fit_intercept))
     inputs = np.column_stack([cast(LocalDesign, samples.design).matrix(), ones])
-    return influences_of(inputs, response, inputs @ values, ridge)
+    return inputs, copy(estimator)._respond(samples)
 
 
 def influences_of(inputs: Floats, response: Response, scores: Floats, ridge: Floats) -> Floats:

@@ -25,8 +25,8 @@ from scipy.special import log_ndtr, logsumexp
 
 from clustruct._typing import Floats, Labels
 
-# Points of the grid for each standard error; standard errors beyond zero and beyond the difference
-# that was seen; and the most points in all.
+# Points of the grid for each standard error, and the most points in all. The grid ends where the
+# density is exp(-FAR^2 / 2) = 1e-14 of that at the difference that was seen.
 STEPS, FAR, MOST_POINTS = 25, 8.0, 4000
 # Bisections of a step.
 N_HALVINGS = 40
@@ -79,7 +79,7 @@ def _is_group(labels: Labels, members: NDArray[np.bool_]) -> bool:
 
 def truncation(found: Callable[[float], bool], seen: float, std_error: float) -> Floats:
     """The intervals (k, 2) in which the groups are found again, as far as they matter."""
-    reach = abs(seen) + FAR * std_error
+    reach = float(np.hypot(seen, FAR * std_error))
     n_points = int(min(2.0 * STEPS * reach / std_error, MOST_POINTS)) | 1
     grid = np.union1d(np.linspace(-reach, reach, n_points), [seen])
     inside = np.array([t == seen or found(t) for t in grid])

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from clustruct._arguments import as_count
 from clustruct._typing import Floats, Labels
+from clustruct.estimators.features.relativities import effect_ends
 from clustruct.inspection import feature_names, outputs_of
 from clustruct.results.intervals import GroupValues
 from clustruct.results.stability import ABSENT, StabilityResult
@@ -120,6 +121,7 @@ def stability(
         consensus_scores=agreed.scores,
         threshold=threshold(labels, seed),
         labels=labels,
+        effects=_effects(fitted, refits) if scheme == BOOTSTRAP else None,
         values=_values(model, fitted, refits, found) if scheme == BOOTSTRAP else None,
         weights=_weights(fitted, refits) if scheme == BOOTSTRAP else None,
         fitted=fitted,
@@ -142,6 +144,14 @@ def _weights(fitted: Fitted, refits: list[Refit]) -> Floats | None:
     return np.stack(
         [np.where(refit.labels[:, None] == ABSENT, np.nan, refit.weights) for refit in refits]
     )
+
+
+def _effects(fitted: Fitted, refits: list[Refit]) -> dict[str, Floats] | None:
+    """Intervals for the effects of levels, for models of factors with one output."""
+    weights = _weights(fitted, refits)
+    if weights is None or weights.shape[2] > 1 or fitted.estimator.factors_ is None:
+        return None
+    return effect_ends(fitted.estimator.factors_, weights[:, :, 0])
 
 
 def _values(model: Any, fitted: Fitted, refits: list[Refit], found: Agreement) -> GroupValues:

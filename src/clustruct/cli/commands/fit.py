@@ -50,14 +50,18 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
         _print_problem(problem, console)
     for remark in problem.remarks:
         console.note(f"clustruct: {remark}")
+    if args.bootstrap and args.stability is None:
+        raise BadUsage("--bootstrap goes with --stability N only. Give both, or leave it out.")
     use = "tasks" if args.tasks else args.use
     named = ("clusters", "nonzero", "alpha", "loss", "seed", "best", "price")
     given = {name: getattr(args, name) for name in named}
     settings = Settings(use, parameters=_loss_parameters(args), **given)
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
+    from clustruct.trust.parts import BOOTSTRAP, SUBSAMPLE
 
-    trained = train(problem, settings, console, scratch, args.test_size, args.stability)
+    scheme = BOOTSTRAP if args.bootstrap else SUBSAMPLE
+    trained = train(problem, settings, console, scratch, args.test_size, args.stability, scheme)
     _write(args, problem, trained, console)
     if args.json:
         console.say(as_json(_values(args, problem, trained)))

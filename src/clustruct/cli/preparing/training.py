@@ -31,6 +31,8 @@ from clustruct.cli.reading.tables import sparse_names
 from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import Comparison, compare
 from clustruct.reporting.comparing.samples import MOST_ROWS, Data
+from clustruct.results.stability import DRAWN
+from clustruct.trust.parts import SUBSAMPLE
 from clustruct.trust.stability import stability
 
 FEWEST_ROWS = 10
@@ -61,10 +63,12 @@ def train(
     scratch: Scratch,
     test_size: float,
     n_resamples: int | None = None,
+    scheme: str = SUBSAMPLE,
 ) -> Trained:
     """Hold rows out, prepare columns, fit the model and compare it with others.
 
-    With a number of resamples, see whether its groups come again on as many halves of the rows.
+    With a number of resamples, see whether its groups come again on as many halves of the rows, or
+    bootstrap resamples.
 
     What is made of a large table is kept in `scratch`, for as long as the model is used.
     """
@@ -86,13 +90,14 @@ def train(
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
     if n_resamples is not None:
         given = _given(problem, fitted)
-        with console.progress(f"refitting to {n_resamples} halves of the rows"):
+        with console.progress(f"refitting to {n_resamples} {DRAWN[scheme]}"):
             stability(
                 estimator,
                 ready.matrix,
                 given.y,
                 **given.routed_to_fit(),
                 n_resamples=n_resamples,
+                scheme=scheme,
                 random_state=seed,
             )
     before = [] if ready.steps is None else [("columns", ready.steps)]

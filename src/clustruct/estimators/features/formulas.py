@@ -7,6 +7,7 @@ so that a level that is not known has the effect 0.
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -101,6 +102,11 @@ def before_scaling(model: Any, slope: Floats, shift: Floats | None = None) -> An
     W[numeric] *= slope[:, None]
     changed._weights = W
     changed._set_linear(W, changed._offset)
+    if model.stability_ is not None and model.stability_.effects is not None:
+        effects = {name: np.array(ends) for name, ends in model.stability_.effects.items()}
+        for ends in effects.values():
+            ends[numeric] = np.sort(ends[numeric] * slope[:, None], axis=1)
+        changed.stability_ = replace(model.stability_, effects=effects)
     return changed
 
 

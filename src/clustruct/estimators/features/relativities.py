@@ -9,6 +9,9 @@ and effects ``e_fl = w_fl - sum_m p_fm w_fm``, the score of a row of levels ``l_
 
 for any reference effects ``r_f``. The first bracket is the base value, the differences are
 relativities; for a log link or for odds the exponentials of these.
+
+Intervals are percentiles over resamples of ``w_fl - w_fr``, with the reference ``r`` of the same
+resample: what moves both, such as the intercept, has no part in them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +29,12 @@ from clustruct.estimators.intake import Samples, place_matrix, validate, weigh
 from clustruct.estimators.offsets import attach_offset
 from clustruct.losses import loss_of
 from clustruct.results import Relativities, Relativity
+from clustruct.results.intervals import bootstrap_interval
 from clustruct.results.relativities import PER_UNIT, UNKNOWN
 
-MEAN = "mean"
+MEAN, MOST = "mean", "most"
+# Nominal coverage of intervals.
+LEVEL = 0.9
 
 
 class Scale(NamedTuple):
@@ -88,6 +94,7 @@ def relativities_of(
     references = _check_reference(columns, reference)
     scale, rows, base = scale_of(model), [], float(model._offset[0])
     chosen: dict[str, Any] = {}
+    ends = _ends(model, columns, references)
     *levels, numeric = columns.slices
     for factor, mine, at_levels in zip(columns.factors, sums, levels, strict=True):
         weights, labels = model._weights[at_levels, 0], model.labels_[at_levels].tolist()
@@ -97,8 +104,8 @@ def relativities_of(
         if place is not None:
             chosen[factor.name] = factor.levels[place]
         base += at
-        rows += _level_rows(factor, weights - mean, at - mean, labels, mine, scale)
-    rows += _numeric_rows(columns, model, numeric.start, sums[0], scale)
+        rows += _level_rows(factor, weights - mean, at - mean, labels, mine, scale, ends[at_levels])
+    rows += _numeric_rows(columns, model, numeric.start, sums[0], scale, ends)
     return Relativities(
         rows,
         base=float(scale.back(base)),
@@ -252,6 +259,7 @@ def _level_rows(
     labels: Sequence[int],
     sums: Sums,
     scale: Scale,
+    ends: Floats,
 ) -> list[Relativity]:
     """One row for each level, and one for unknown ones where there are any."""
     levels: list[Any] = [*factor.levels]
@@ -259,6 +267,7 @@ def _level_rows(
     counted = sums.exposure is not None and sums.exposure.size > len(levels)
     if counted and sums.exposure[-1] > 0.0:  # type: ignore[index]
         levels, groups, effects = [*levels, UNKNOWN], [*groups, None], np.append(effects, 0.0)
+        ends = np.vstack([ends, [np.nan, np.nan]])
     relative = scale.back(effects - reference)
     return [
         Relativity(
@@ -269,13 +278,14 @@ def _level_rows(
             effect=float(effects[q]),
             relativity=float(relative[q]),
             **sums.row(q),
+            **_interval(ends[q], scale),
         )
         for q, (level, group) in enumerate(zip(levels, groups, strict=True))
     ]
 
 
 def _numeric_rows(
-    columns: FactorColumns, model: Any, first: int, sums: Sums, scale: Scale
+    columns: FactorColumns, model: Any, first: int, sums: Sums, scale: Scale, ends: Floats
 ) -> list[Relativity]:
     """One row for each numeric column, with the sums over all rows."""
     total = Sums(*(None if mine is None else mine.sum(keepdims=True) for mine in sums)).row(0)
@@ -288,6 +298,67 @@ def _numeric_rows(
             effect=float(model._weights[j, 0]),
             relativity=float(scale.back(model._weights[j, 0])),
             **total,
+            **_interval(ends[j], scale),
         )
         for j, place in enumerate(columns.numeric, start=first)
     ]
+
+
+# ---- Intervals
+
+
+def effect_ends(columns: FactorColumns, weights: Floats) -> dict[str, Floats]:
+    """Ends of intervals for the effects of levels, by the weights (B, d) in each resample.
+
+    They are less the effect of the usual reference, or less the mean, of the same resample. Weights
+    of levels that a resample lacks are NaN.
+    """
+    return {
+        name: np.column_stack(
+            bootstrap_interval(
+                _relative(columns, weights, _check_reference(columns, reference)),
+                np.zeros(weights.shape[1]),
+                LEVEL,
+                None,
+            )
+        )
+        for name, reference in ((MOST, None), (MEAN, MEAN))
+    }
+
+
+def _relative(
+    columns: FactorColumns, weights: Floats, references: Mapping[str, int | None]
+) -> Floats:
+    """Weights (B, d) of levels less that of their reference; those of numbers as they are."""
+    relative = np.array(weights)
+    for factor, mine in zip(columns.factors, columns.slices, strict=False):
+        own, place = weights[:, mine], references[factor.name]
+        if place is None:
+            importance = np.where(np.isnan(own), 0.0, _importance(factor))
+            at = (np.nan_to_num(own) * importance).sum(axis=1) / importance.sum(axis=1)
+        else:
+            at = own[:, place]
+        relative[:, mine] -= at[:, None]
+    return relative
+
+
+def _ends(model: Any, columns: FactorColumns, references: Mapping[str, int | None]) -> Floats:
+    """Ends (d, 2) of intervals of the effects less the references; NaN where none are known."""
+    known = None if model.stability_ is None else model.stability_.effects
+    ends = np.full((columns.n_weights, 2), np.nan)
+    if known is None:
+        return ends
+    *levels, numeric = columns.slices
+    ends[numeric] = known[MOST][numeric]
+    usual = _check_reference(columns, None)
+    for factor, mine in zip(columns.factors, levels, strict=True):
+        place = references[factor.name]
+        if place in (None, usual[factor.name]):
+            ends[mine] = known[MEAN if place is None else MOST][mine]
+    return ends
+
+
+def _interval(ends: Floats, scale: Scale) -> dict[str, float | None]:
+    """The ends of an interval on the scale of relativities, None where they are not known."""
+    lower, upper = (None if np.isnan(end) else float(scale.back(end)) for end in ends)
+    return {"lower": lower, "upper": upper}
