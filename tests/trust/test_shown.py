@@ -88,3 +88,15 @@ def test_the_command_line(samples, tmp_path, capsys):
     with pytest.raises(SystemExit):
         cli.main([*fit, "--stability", "1"])
     assert "no number of at least 2" in capsys.readouterr().err
+
+
+def test_the_command_line_may_keep_what_was_chosen(samples, tmp_path, capsys):
+    X, y = samples
+    table = tmp_path / "table.csv"
+    pd.DataFrame(X, columns=list("abcdef")).assign(y=y).to_csv(table, index=False)
+    fit = ["fit", str(table), "--target", "y", "--clusters", "1:4", "--test-size", "0", "--json"]
+    assert cli.main([*fit, "--stability", "8", "--keep-choice"]) == 0
+    model = json.loads(capsys.readouterr().out)["model"]
+    assert set(model["stability"]["n_clusters"]) == {model["chosen"]["n_clusters"]}
+    assert cli.main([*fit, "--keep-choice"]) == 2
+    assert "--keep-choice goes with --stability" in capsys.readouterr().err

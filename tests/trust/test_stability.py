@@ -1,7 +1,7 @@
 """Stability: firm where groups are apart, not where there are none, for all kinds of models."""
 
-import copy
-from copy import re
+import re
+from copy import copy
 
 import numpy as np
 import pandas as pd

@@ -240,13 +240,19 @@ def _add_search(parser: Parser) -> None:
         type=resamples,
         metavar="N",
         help="refit to N halves of the rows, and tell whether the groups come again: as long as N "
-        "fits, 100 for a verdict",
+        "fits, choosing included; 100 for a verdict",
     )
     search.add_argument(
         "--bootstrap",
         action="store_true",
         help="with --stability: draw as many rows as there are with replacement instead of halves, "
         "which gives intervals for values of groups and for relativities",
+    )
+    search.add_argument(
+        "--keep-choice",
+        action="store_true",
+        help="with --stability: refit with the number of groups and the strengths that were "
+        "chosen; much quicker, but says nothing about these",
     )
     search.add_argument(
         "--clusters",

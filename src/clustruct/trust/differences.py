@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 from sklearn.utils import check_array, check_random_state
 
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Counts, Floats, Labels
 from clustruct.arrays import to_host
 from clustruct.design import FactorDesign
 from clustruct.estimators.features.resamples import labels_of
@@ -23,7 +23,7 @@ from clustruct.inspection import feature_names
 from clustruct.losses import loss_of
 from clustruct.results.differences import GroupDifference, GroupDifferences, holm
 from clustruct.results.tables import some_of
-from clustruct.trust.parts import SUBSAMPLE, Counts, draw_parts
+from clustruct.trust.parts import SUBSAMPLE, draw_parts
 from clustruct.trust.refits import Fitted
 from clustruct.trust.selective import selective_p_value
 from clustruct.trust.told import TaskRows, told_of_features

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr
 from sklearn.base import clone, is_classifier
 
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Counts, Floats, Labels
 from clustruct.arrays import to_host
 from clustruct.design import LocalDesign, load
 from clustruct.estimators.features.models import FeatureClusterClassifier, FeatureClusterRegressor
@@ -41,7 +41,6 @@ from clustruct.losses import loss_of
 from clustruct.objectives.linear import Response
 from clustruct.objectives.tasks.data import TaskTargets
 from clustruct.trust.given import influences_of, response_of
-from clustruct.trust.parts import Counts
 from clustruct.trust.refits import Fitted
 
 # Parameters of a model without groups, for inputs that are sums over groups.

@@ -50,23 +50,35 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
         _print_problem(problem, console)
     for remark in problem.remarks:
         console.note(f"clustruct: {remark}")
-    if args.bootstrap and args.stability is None:
-        raise BadUsage("--bootstrap goes with --stability N only. Give both, or leave it out.")
+    resampling = _resampling(args)
     use = "tasks" if args.tasks else args.use
     named = ("clusters", "nonzero", "alpha", "loss", "seed", "best", "price")
     given = {name: getattr(args, name) for name in named}
     settings = Settings(use, parameters=_loss_parameters(args), **given)
     # The mathematics is loaded when the data are good.
     from clustruct.cli.preparing.training import train
-    from clustruct.trust.parts import BOOTSTRAP, SUBSAMPLE
 
-    scheme = BOOTSTRAP if args.bootstrap else SUBSAMPLE
-    trained = train(problem, settings, console, scratch, args.test_size, args.stability, scheme)
+    trained = train(problem, settings, console, scratch, args.test_size, resampling)
     _write(args, problem, trained, console)
     if args.json:
         console.say(as_json(_values(args, problem, trained)))
     else:
         _print_trained(args, trained, console)
+
+
+def _resampling(args: argparse.Namespace) -> dict[str, Any] | None:
+    """How to see whether the groups come again, by the names that `stability` knows."""
+    if args.stability is None:
+        for name in ("bootstrap", "keep_choice"):
+            if getattr(args, name):
+                option = f"--{name.replace('_', '-')}"
+                raise BadUsage(f"{option} goes with --stability N only. Give both, or neither.")
+        return None
+    return {
+        "n_resamples": args.stability,
+        "scheme": "bootstrap" if args.bootstrap else "subsample",
+        "search": "kept" if args.keep_choice else "anew",
+    }
 
 
 def _loss_parameters(args: argparse.Namespace) -> dict[str, float]:

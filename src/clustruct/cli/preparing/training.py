@@ -32,7 +32,6 @@ from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import Comparison, compare
 from clustruct.reporting.comparing.samples import MOST_ROWS, Data
 from clustruct.results.stability import DRAWN
-from clustruct.trust.parts import SUBSAMPLE
 from clustruct.trust.stability import stability
 
 FEWEST_ROWS = 10
@@ -62,13 +61,11 @@ def train(
     console: Console,
     scratch: Scratch,
     test_size: float,
-    n_resamples: int | None = None,
-    scheme: str = SUBSAMPLE,
+    resampling: Mapping[str, Any] | None = None,
 ) -> Trained:
     """Hold rows out, prepare columns, fit the model and compare it with others.
 
-    With a number of resamples, see whether its groups come again on as many halves of the rows, or
-    bootstrap resamples.
+    With `resampling`, arguments of `stability`, see whether its groups come again.
 
     What is made of a large table is kept in `scratch`, for as long as the model is used.
     """
@@ -88,18 +85,12 @@ def train(
     estimator, directions = _fit(problem, settings, console, fitted, ready)
     if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
-    if n_resamples is not None:
+    if resampling is not None:
         given = _given(problem, fitted)
-        with console.progress(f"refitting to {n_resamples} {DRAWN[scheme]}"):
-            stability(
-                estimator,
-                ready.matrix,
-                given.y,
-                **given.routed_to_fit(),
-                n_resamples=n_resamples,
-                scheme=scheme,
-                random_state=seed,
-            )
+        text = f"refitting to {resampling['n_resamples']} {DRAWN[resampling['scheme']]}"
+        with console.progress(text):
+            routed = given.routed_to_fit()
+            stability(estimator, ready.matrix, given.y, **routed, **resampling, random_state=seed)
     before = [] if ready.steps is None else [("columns", ready.steps)]
     model = Pipeline([*before, ("model", estimator)])
     comparison = None
