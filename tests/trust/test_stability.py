@@ -296,3 +296,12 @@ def test_it_is_shown_as_its_words_and_a_table_of_groups(results):
     assert text.count("\n") < 20
     for label, firmness in zip(found.groups, found.group_firmness, strict=True):
         assert re.search(rf"^ +{label} .* {firmness:.2f} ", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("use", [cs.stability, cs.compare_groups])
+def test_tasks_that_are_missing_are_asked_for(use):
+    rng = np.random.default_rng(0)
+    X, y, tasks = rng.normal(size=(40, 2)), np.arange(40) % 2, np.repeat(np.arange(4), 10)
+    model = cs.TaskClusterClassifier(2, random_state=0).fit(X, y, tasks=tasks)
+    with pytest.raises(ValueError, match="tasks is missing"):
+        use(model, X, y)
