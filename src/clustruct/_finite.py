@@ -73,8 +73,8 @@ def refuse_offset(column: int, least: float, largest: float) -> NoReturn:
     raise ValueError(
         f"X lies far from zero for its spread: column {column} has values from {least!r} to "
         f"{largest!r}, about {size / (largest - least):.0e} times as far from zero as from each "
-        "other, and double precision leaves too few digits to tell them apart. Subtract the mean "
-        "of each column first, for example with StandardScaler."
+        "other, and its precision leaves too few digits to tell them apart. Subtract the mean of "
+        "each column first, for example with StandardScaler."
     )
 
 
