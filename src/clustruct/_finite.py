@@ -90,11 +90,11 @@ def require_squares(y: NDArray[Any], name: str = "y") -> None:
 
 
 def without_warnings(function: Function) -> Function:
-    """Silence NumPy's warnings of overflow, which ends in an error that says more."""
+    """Silence NumPy's warnings of overflow and zeros, which end in an error that says more."""
 
     @wraps(function)
     def silent(*args: Any, **kwargs: Any) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return function(*args, **kwargs)
 
     return cast("Function", silent)

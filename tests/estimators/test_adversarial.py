@@ -116,13 +116,13 @@ CASES = {
     "small labels": Case(labels=np.array([-128, 0, 127], dtype=np.int8)),
     "separable": Case(X=100.0 * np.sign(Y)[:, None] * np.ones(D), y=Y),
 }
-# The cases that the default run has, one of each kind; the others take longer than they add.
-DEFAULT = (
-    "constant column", "all columns constant", "duplicated columns", "offset 1e+15", "scale 1e-300",
-    "scale 1e+153", "one entry of 1e300", "two rows", "five rows", "equal targets",
-    "targets of 1e+307", "targets about 1e15", "weights over 30 decades", "one weight",
-    "offsets of 1e308", "ridge of 1e-300", "uint64", "huge labels",
+# What the default run has, one of each kind; the others take longer than they add.
+DEFAULT_CASES = (
+    "constant column", "duplicated columns", "offset 1e+15", "scale 1e+153", "one entry of 1e300",
+    "five rows", "targets of 1e+307", "targets about 1e15", "weights over 30 decades",
+    "offsets of 1e308", "uint64",
 )  # fmt: skip
+DEFAULT_MODELS = ("features", "features, huber", "samples", "tasks", "features, classes")
 # Words of messages: an argument, and what to do about it.
 ARGUMENTS = re.compile(
     r"\b(X|y|sample_weight|offset|alphas?|alpha_\w+|n_clusters|cv|tasks|solver|n_samples)\b"
@@ -184,6 +184,7 @@ def fit(name, case):
     model = MODELS[name](**parameters(name, case))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The least populated class")
         try:
             return model.fit(x, y, **more), (x, y, more)
         except ValueError as error:
@@ -261,19 +262,19 @@ def check(name, label):
     return None
 
 
-@pytest.mark.parametrize("label", DEFAULT)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("label", DEFAULT_CASES)
+@pytest.mark.parametrize("name", DEFAULT_MODELS)
 def test_fits_are_right_or_refused(name, label):
     check(name, label)
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if "tasks, class search" not in name])
+def test_plain_samples_are_fitted(name):
+    assert check(name, "plain") is None
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("label", [label for label in CASES if label not in DEFAULT])
+@pytest.mark.parametrize("label", CASES)
 @pytest.mark.parametrize("name", MODELS)
 def test_more_fits_are_right_or_refused(name, label):
     check(name, label)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_plain_samples_are_fitted(name):
-    assert check(name, "plain") is None
