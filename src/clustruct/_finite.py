@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,17 @@ def finite_moments(means: Floats, variances: Floats) -> tuple[Floats, Floats]:
     return means, variances
 
 
+def refuse_offset(column: int, least: float, largest: float) -> NoReturn:
+    """Raise an error for a column that varies too little beside its size."""
+    size = max(abs(least), abs(largest))
+    raise ValueError(
+        f"X lies far from zero for its spread: column {column} has values from {least!r} to "
+        f"{largest!r}, about {size / (largest - least):.0e} times as far from zero as from each "
+        "other, and its precision leaves too few digits to tell them apart. Subtract the mean of "
+        "each column first, for example with StandardScaler."
+    )
+
+
 def require_squares(y: NDArray[Any], name: str = "y") -> None:
     """Raise an error if numbers, NaN ignored, are too large or too small to be squared."""
     size = float(np.fmax.reduce(np.abs(y), axis=None, initial=0.0))
@@ -79,11 +90,11 @@ def require_squares(y: NDArray[Any], name: str = "y") -> None:
 
 
 def without_warnings(function: Function) -> Function:
-    """Silence NumPy's warnings of overflow, which ends in an error that says more."""
+    """Silence NumPy's warnings of overflow and zeros, which end in an error that says more."""
 
     @wraps(function)
     def silent(*args: Any, **kwargs: Any) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return function(*args, **kwargs)
 
     return cast("Function", silent)

@@ -2,10 +2,13 @@
 
 import warnings
 
+import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 import clustruct as cs
 from tests.losses.targets import answers
@@ -109,3 +112,124 @@ def test_fits_are_finite_or_say_what_to_do(name, scale_x, alpha):
 def test_the_error_names_the_columns():
     with pytest.raises(ValueError, match=r"in 1 of 6 columns; the first of them has index 2"):
         fit("features, huber", scale_x=np.array([1, 1, 1e200, 1, 1, 1]))
+
+
+# ---- Columns far from zero for their spread.
+
+FORMS = {
+    "dense": np.asarray,
+    "csr": sparse.csr_matrix,
+    "csc": sparse.csc_matrix,
+    "frame": pd.DataFrame,
+    "dask": lambda x: da.from_array(x, chunks=(10, D)),
+}
+FAR = r"column 2 has values from 99.*Subtract the mean"
+
+
+def with_offset(offset):
+    far = X.copy()
+    far[:, 2] += offset
+    return far
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["features", "features, huber", "samples", "tasks"])
+def test_columns_whose_digits_an_offset_takes_are_refused(name, form):
+    make, _ = MODELS[name]
+    more = {"tasks": TASKS} if name == "tasks" else {}
+    with pytest.raises(ValueError, match=FAR):
+        make(1e-2).fit(FORMS[form](with_offset(1e12)), Y, **more)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr", "dask"])
+def test_constant_columns_and_small_offsets_are_not_refused(form):
+    constant = X.copy()
+    constant[:, 2] = 1e15
+    for x in (constant, with_offset(1e6)):
+        model = cs.FeatureClusterRegressor(2, loss="huber", random_state=0).fit(FORMS[form](x), Y)
+        assert np.isfinite(model.objective_)
+
+
+def test_offsets_change_nothing_until_they_are_refused():
+    for name in ("features", "features, huber", "features, classes", "samples, classes", "tasks"):
+        make, classes = MODELS[name]
+        y = np.digitize(Y, [-1.0, 1.0]) if classes else Y
+        more = {"tasks": TASKS} if name.startswith("tasks") else {}
+        plain, moved = (
+            make(1e-2).set_params(random_state=0).fit(x, y, **more).objective_
+            for x in (X, with_offset(1e6))
+        )
+        assert moved == pytest.approx(plain, rel=1e-5)
+
+
+def test_an_offset_of_one_block_is_no_offset_of_the_column():
+    # The first block hardly varies; the others do.
+    steps = np.repeat(np.arange(N // 10), 10)[:, None]
+    x = X * 1e-9 + 1e3 + steps * 1e3
+    model = cs.FeatureClusterRegressor(2, loss="huber", random_state=0)
+    assert np.isfinite(model.fit(FORMS["dask"](x), Y).objective_)
+
+
+def test_single_precision_keeps_fewer_digits():
+    with pytest.raises(ValueError, match="Subtract the mean"):
+        cs.SampleClusterRegressor(2).fit(with_offset(1e6).astype(np.float32), Y)
+
+
+def test_targets_far_from_zero_need_sums_of_squares():
+    with pytest.raises(ValueError, match=r"y lies far from zero.* Subtract the mean of y"):
+        cs.FeatureClusterRegressor(2, loss="huber").fit(X, Y + 1e13)
+    model = cs.FeatureClusterRegressor(2, random_state=0).fit(X, Y + 1e10)
+    plain = cs.FeatureClusterRegressor(2, random_state=0).fit(X, Y)
+    assert model.objective_ == pytest.approx(plain.objective_, rel=1e-3)
+
+
+def test_objectives_without_intercept_equal_what_the_weights_give():
+    # Sums of squares about zero had lost four of its digits.
+    x = X + 1e6
+    for make in (cs.FeatureClusterRegressor, cs.FeatureClusterRegressorCV):
+        model = make(2, fit_intercept=False, random_state=0).fit(x, Y)
+        alpha = getattr(model, "alpha_", None) or model.alpha
+        value = (
+            0.5 * np.square(Y - x @ model.coef_).mean() + 0.5 * alpha * np.square(model.coef_).sum()
+        )
+        assert model.objective_ == pytest.approx(value, rel=1e-7)
+
+
+# ---- Weights.
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.full(N, 1e306), "too large to be added up.*Divide all weights"),
+        (np.full(N, 5e-324), "too small to be added up.*Divide all weights"),
+        (np.r_[np.ones(N - 1), 1e-305], "too far apart.*Set weights that are negligible"),
+    ],
+)
+def test_weights_out_of_range(weights, message):
+    for make in (cs.FeatureClusterRegressor, cs.SampleClusterRegressor, cs.TaskClusterRegressor):
+        more = {"tasks": TASKS} if make is cs.TaskClusterRegressor else {}
+        with pytest.raises(ValueError, match=message):
+            make(2).fit(X, Y, sample_weight=weights, **more)
+
+
+# ---- Few rows in a search.
+
+
+def test_folds_of_few_samples_of_each_class():
+    y = np.array(["a", "b", "c", "d", "e", "e"])
+    search = cs.FeatureClusterClassifierCV((1, 2), cv=5)
+    with pytest.raises(ValueError, match=r"cv=5 folds need as many samples.*Give cv at most 2"):
+        search.fit(X[:6], y)
+    with pytest.raises(ValueError, match=r"cv=7 folds cannot be made of n_samples=6"):
+        search.set_params(cv=7).fit(X[:6], y)
+    with pytest.raises(ValueError, match=r"cv=5 folds need as many samples"):
+        search.set_params(cv=StratifiedKFold(5)).fit(X[:6], y)
+
+
+def test_errors_of_splitters_are_told_with_the_remedy():
+    search = cs.FeatureClusterRegressorCV((1, 2), cv=GroupKFold(5))
+    with pytest.raises(ValueError, match=r"cv=GroupKFold.* cannot divide 6 samples.*Give fewer"):
+        search.fit(X[:6], Y[:6], groups=[0, 0, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match=r"'groups'.*Give fewer folds, other groups"):
+        search.fit(X[:6], Y[:6])

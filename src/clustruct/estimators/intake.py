@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_consistent_length, compute_sample_w
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, validate_data
 
-from clustruct._finite import require_squares
+from clustruct._finite import refuse_offset, require_squares
 from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Beside, Design, Rows, apply, average, load, place
@@ -26,6 +26,12 @@ from clustruct.objectives.linear import Response
 
 # Times that each class is shown to scikit-learn, which takes values that all differ for numbers.
 SHOWN = 3
+# How many times its range a column of single precision may lie from zero: three digits are left.
+FARTHEST_SINGLE = 1e4
+# The same for targets of losses that are fitted step by step.
+FARTHEST_TARGETS = 1e10
+# Sums of weights up to this size are finite, and a weight over this one is not yet zero.
+HEAVIEST = 1e300
 
 
 class Samples(NamedTuple):
@@ -57,8 +63,14 @@ def validate(model: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Design,
 
 
 def place_matrix(model: Any, X: Any, *, reset: bool = False) -> Design:
-    """Validate a matrix and return its design."""
-    return place(X, _validator(model, reset))
+    """Validate a matrix and return its design; one to fit must not be far off for its spread."""
+    design = place(X, _validator(model, reset))
+    if reset:
+        single = design.single and not design.streamed  # pieces only may be
+        farthest = FARTHEST_SINGLE if single else model._farthest()
+        for column, least, largest in design.far_columns(farthest):
+            refuse_offset(column, least, largest)
+    return design
 
 
 def _validator(model: Any, reset: bool) -> Callable[..., Any]:
@@ -186,13 +198,18 @@ def check_weights(design: Design, sample_weight: Any) -> tuple[Rows, float]:
     """Validated weights of the rows, and their sum."""
     given = design.attach(sample_weight, "sample_weight", _weights_on_host)
     weights = design.map(lambda w: np.asarray(w, dtype=np.float64), given)
-    total, least, largest = design.fold(
-        lambda w: (float(w.sum()), float(w.min()), float(w.max())),
+    total, least, lightest, largest = design.fold(
+        lambda w: (float(w.sum()), float(w.min()), _lightest(w), float(w.max())),
         weights,
-        combine=lambda a, b: (a[0] + b[0], min(a[1], b[1]), max(a[2], b[2])),
+        combine=lambda a, b: (a[0] + b[0], min(a[1], b[1]), min(a[2], b[2]), max(a[3], b[3])),
     )
-    _require_weights(least, largest)
+    _require_weights(least, lightest, largest)
     return weights, total
+
+
+def _lightest(weights: Floats) -> float:
+    """The least positive weight; infinite if there is none."""
+    return float(weights.min(initial=np.inf, where=weights > 0.0))
 
 
 def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
@@ -208,18 +225,28 @@ def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
             f"sample_weight has shape {weights.shape}, but X has {n_samples} samples. Give one "
             "weight for each."
         )
-    _require_weights(weights.min(), weights.max())
+    _require_weights(weights.min(), _lightest(weights), weights.max())
     return weights
 
 
-def _require_weights(least: float, largest: float) -> None:
-    """Complain of weights that are negative, not finite or all zero."""
+def _require_weights(least: float, lightest: float, largest: float) -> None:
+    """Complain of weights that are negative, not finite, all zero, or out of range."""
     if not (least >= 0.0 and largest < np.inf):
         raise ValueError(
             "sample_weight holds negative or non-finite numbers. Give weights of at least 0."
         )
     if largest == 0.0:
         raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
+    if not HEAVIEST**-1 <= largest <= HEAVIEST:
+        raise ValueError(
+            f"sample_weight holds numbers too {'large' if largest > 1.0 else 'small'} to be added "
+            f"up in double precision: the largest is {largest:.3g}. Divide all weights by it."
+        )
+    if lightest < largest / HEAVIEST:
+        raise ValueError(
+            f"sample_weight holds numbers too far apart for double precision: {lightest:.3g} and "
+            f"{largest:.3g}. Set weights that are negligible beside the others to zero."
+        )
 
 
 def mean_over_samples(values: Rows, sample_weight: Any) -> float:
@@ -238,11 +265,29 @@ def number_response(samples: Samples, loss: Loss, *, fit_intercept: bool) -> Res
     around = target
     if samples.offset is not None and loss.has_identity_link:
         around = design.map(lambda y, o: y - o.reshape(y.shape[0], -1), target, samples.offset)
+    if loss.has_identity_link and not loss.quadratic:
+        _require_near(design, around)
     loss = loss.with_targets(around, samples.shares, design.fold)
     n_outputs = 1 if len(shape) == 1 else shape[1]
     target, loss = with_offsets(design, target, loss, n_outputs, samples.offset)
     place = design.place
     return Response(place(target), loss, n_outputs, place(samples.shares), fit_intercept)
+
+
+def _require_near(design: Design, targets: Rows) -> None:
+    """Complain of targets that a loss without sums of squares cannot tell apart."""
+    least, largest = design.fold(
+        lambda y: (float(y.min()), float(y.max())),
+        targets,
+        combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    )
+    size, apart = max(abs(least), abs(largest)), largest - least
+    if size > FARTHEST_TARGETS * (apart if apart > 0.0 else 1.0):
+        raise ValueError(
+            f"y lies far from zero for its spread: it has values from {least!r} to {largest!r}, "
+            "and double precision leaves too few digits to tell them apart. Subtract the mean of "
+            "y first."
+        )
 
 
 def class_response(

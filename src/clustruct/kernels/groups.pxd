@@ -1,1 +1,2 @@
-from clustruct.kernels.intervals cimport N_MOMENTS, interval_cost, moments_at
+from clustruct.kernels.intervals cimport (
+    N_MOMENTS, interval_cost, interval_mean, moments_at, own_moments)

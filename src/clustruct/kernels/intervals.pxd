@@ -5,6 +5,13 @@ cdef void moments_at(
     double[::1] values, double[::1] weights, double origin, double[:, ::1] table,
     Py_ssize_t block, long long[::1] positions, double[:, ::1] out) noexcept nogil
 
+cdef void own_moments(
+    double[::1] values, double[::1] weights, double about, Py_ssize_t first, Py_ssize_t last,
+    double[:, ::1] out) noexcept nogil
+
+cdef double interval_mean(
+    double[:, ::1] table, Py_ssize_t i, Py_ssize_t j, double origin) noexcept nogil
+
 cdef double interval_cost(double[:, ::1] table, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 cdef void layer_minima(

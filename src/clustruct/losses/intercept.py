@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clustruct._finite import require_finite
 from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace
 
@@ -99,6 +100,7 @@ def best_intercept(
     intercept, value = start, mean_at(start)
     for _ in range(MAX_NEWTON_STEPS):
         gradient, sizes, hessian = fold(sums, *rows)
+        require_finite(hessian, "the curvature of the loss", "best intercept")
         noise = INTERCEPT_TOLERANCE * sizes.max()
         if np.abs(gradient).max() <= noise:
             break

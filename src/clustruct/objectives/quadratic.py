@@ -29,6 +29,8 @@ GRAM_ALWAYS, GRAM_IF_TALL = 300, 2000
 LEAST_SHARE = 1e-4
 # Sums about a centre this many deviations from zero have lost as many digits already.
 FARTHEST = 1e4
+# Sums of squares about zero of columns this many ranges from it have lost six digits.
+FARTHEST_RANGES = 1e3
 # Weights whose sum is this near to one are those of all rows.
 SAME_TOTAL = 1e-9
 # The fields of `Moments` that are sums over rows, besides their weight.
@@ -386,6 +388,14 @@ def gram_pays(n_samples: int, n_features: int, n_parts: int = 1) -> bool:
     """Whether Gram matrices, one for each part of the rows, are cheaper than products with X."""
     tall = n_features * n_parts <= n_samples
     return n_features <= GRAM_ALWAYS or (n_features <= GRAM_IF_TALL and tall)
+
+
+def sums_tell(design: Design, fit_intercept: bool) -> bool:
+    """Whether sums of squares keep the digits of scores.
+
+    About means they do; about zero they lose twice as many as columns lie ranges from it.
+    """
+    return fit_intercept or next(design.far_columns(FARTHEST_RANGES), None) is None
 
 
 def inverse_roots(diagonal: Floats) -> Floats:

@@ -28,6 +28,7 @@ from clustruct.objectives.quadratic import (
     moments_of_parts,
     objective_of,
     remaining_objective,
+    sums_tell,
 )
 from clustruct.solvers.driver import Solution
 
@@ -161,9 +162,14 @@ class LocalSamples:
         design, response, everyone = self.design, self.response, np.arange(self.y.shape[0])
         whole = None
         n_fitted = min(fold.train.size for fold in folds)
-        if _sums_suffice(plan.model, response, n_fitted, design.shape[1]) and all(
-            np.array_equal(np.sort(np.concatenate([fold.train, fold.test])), everyone)
-            for fold in folds
+        suffice = _sums_suffice(plan.model, response, n_fitted, design.shape[1])
+        if (
+            suffice
+            and sums_tell(design, response.fit_intercept)
+            and all(
+                np.array_equal(np.sort(np.concatenate([fold.train, fold.test])), everyone)
+                for fold in folds
+            )
         ):
             x_means, y_means = np.zeros(design.shape[1]), np.zeros(response.n_outputs)
             if response.fit_intercept:

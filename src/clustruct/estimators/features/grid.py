@@ -33,7 +33,12 @@ from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.features.streamed import feature_objective
 from clustruct.objectives.linear import Point, Response
-from clustruct.objectives.quadratic import QuadraticObjective, gram_pays, quadratic_objective
+from clustruct.objectives.quadratic import (
+    QuadraticObjective,
+    gram_pays,
+    quadratic_objective,
+    sums_tell,
+)
 from clustruct.results.scores import Price
 from clustruct.solvers.driver import Budget
 from clustruct.solvers.factors import FactorModel, largest_price, with_strengths
@@ -231,7 +236,8 @@ def choose_objective(design: Design, response: Response, alpha: float) -> Object
     if design.has_levels:
         return FactorObjective(cast(FactorDesign, design), response, float(alpha))
     n, d = design.shape
-    if response.loss.quadratic and gram_pays(n, d):
+    quadratic = response.loss.quadratic and gram_pays(n, d)
+    if quadratic and sums_tell(design, response.fit_intercept):
         return quadratic_objective(design, response, np.full(d, float(alpha)))
     return feature_objective(design, response, float(alpha))
 

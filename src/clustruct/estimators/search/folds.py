@@ -51,7 +51,7 @@ def make_folds(
         cv = splitter(int(cv))
     given = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
     mine = None if groups is None else np.asarray(groups)[kept]
-    pairs = check_cv(cv).split(np.zeros((n, 1)), y, mine)
+    pairs: Iterable[Any] = _split(check_cv(cv), y, mine)
     if given:
         pairs = _renumbered(pairs, kept)
     folds, sizes = [], []
@@ -65,6 +65,25 @@ def make_folds(
             "positive weight) to fit or to score on. Give other folds."
         )
     return Folds(folds, float(np.mean([test / train for train, test in sizes])))
+
+
+def _split(splitter: Any, y: NDArray[Any], groups: NDArray[Any] | None) -> list[Any]:
+    """Pairs of indices of the folds; an error of the splitter is told with the remedy."""
+    if isinstance(splitter, StratifiedKFold):
+        classes, counts = np.unique(y, return_counts=True)
+        if (most := int(counts.max())) < splitter.n_splits:
+            raise ValueError(
+                f"cv={splitter.n_splits} folds need as many samples (of positive weight) of some "
+                f"class, but y has at most {most} of any of its {classes.size} classes. Give cv at "
+                f"most {max(2, most)}, or more samples."
+            )
+    try:
+        return list(splitter.split(np.zeros((y.shape[0], 1)), y, groups))
+    except ValueError as error:
+        raise ValueError(
+            f"cv={splitter!r:.80} cannot divide {y.shape[0]} samples (of positive weight): "
+            f"{error} Give fewer folds, other groups, or more samples."
+        ) from error
 
 
 def in_order_or_shuffled(

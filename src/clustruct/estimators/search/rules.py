@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clustruct._finite import require_finite
 from clustruct._typing import Floats
 from clustruct.results.paired import fewest, standard_errors
 
@@ -36,6 +37,7 @@ class Rule:
             return fewest(scores, sizes, self.n_errors, self.ratio, self.share)
         means = scores.mean(axis=1)
         best = int(means.argmax())
+        require_finite(float(means[best]), "the best score", "search")
         error = float(standard_errors(scores[best]))
         slack = {"best": 0.0, "one_se": error, "fewest": self.slack or 0.0}[self.name]
         return int(np.flatnonzero(means >= means[best] - slack)[0])

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
+from clustruct._finite import require_finite, without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, like, take, to_host
 from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, load
@@ -113,6 +113,7 @@ class TaskCluster(ClusterModel):
     use_inputs: bool = False
     huber_delta: float = 1.35
 
+    _centres: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {
         "alpha_mean": PRICE,
         "alpha_between": PRICE,
@@ -228,6 +229,7 @@ class TaskCluster(ClusterModel):
         within = unit / np.median(point.proportions @ point.spread[:, :d])
         intercept = unit / (point.proportions @ point.spread)[-1] if self.fit_intercept else 0.0
         numbers = float(mean), float(between), float(within), float(intercept)
+        require_finite(np.array(numbers), "a strength", "evidence of tasks")
         return Prices(0.0, *numbers, learned=True, inputs=prices.inputs, margin=prices.margin)
 
     def _require_mixture(self, prepared: Prepared) -> None:
