@@ -7,11 +7,13 @@ only with ``--debug``. Each command has a module of its own in `commands`, and i
 """
 
 import argparse
+import errno
 import io
 import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -25,22 +27,41 @@ BAD_DATA = 1
 BAD_USAGE = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141  # what shells report for a program that a closed pipe has ended
+# Faults that no check foresaw, by the names of their classes, and what to do about them.
+_ARITHMETIC = (
+    "the numbers of the table are beyond what can be computed with",
+    "Look for columns, weights or targets with extreme values: divide them by their size, or leave "
+    "columns out by --drop. --debug shows where it happened.",
+)
+REMEDIES = {
+    "MemoryError": (
+        "memory ran out",
+        "Give --out-of-core yes, use fewer columns (--columns, --drop) or rows, or free memory.",
+    ),
+    "RecursionError": (
+        "the data are nested too deeply",
+        "Give a table whose values are numbers and text.",
+    ),
+    "ArithmeticError": _ARITHMETIC,
+    "LinAlgError": _ARITHMETIC,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status."""
-    args = parser().parse_args(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every sign
+    """Run a command and return its exit status; whatever happens, it ends with a message."""
+    args = argparse.Namespace(debug=False, name="")
     try:
+        args = parser().parse_args(argv)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal may not know every sign
         with warnings.catch_warnings():
             if not args.debug:
                 warnings.showwarning = _warn
             run(args, Console())
         if sys.stdout is not None:
-            sys.stdout.flush()  # so that a closed pipe shows up here
+            sys.stdout.flush()  # so that a closed pipe or a full disk shows up here
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return PIPE_CLOSED
     except KeyboardInterrupt:
         note("clustruct: interrupted; no file was left half-written")
@@ -51,12 +72,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if args.debug:
             raise
-        if isinstance(error, (ValueError, OSError, ImportError)):
-            note(f"clustruct: error: {error}")
-        else:  # no user can have caused it
-            note(f"clustruct: unexpected {type(error).__name__}: {error} (--debug shows where)")
+        note(f"clustruct: {_complaint(error)}")
+        if isinstance(error, OSError):
+            _drop_output()
         return BAD_DATA
     return 0
+
+
+def _complaint(error: Exception) -> str:
+    """What went wrong, and what to do about it."""
+    said = f"{type(error).__name__}: {error}".removesuffix(": ")
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return (
+            f"error: {error}. No room is left where it writes; files that were there are as they "
+            "were. Make room, or name another folder (--out, and TMPDIR for temporary files)."
+        )
+    for kind in type(error).__mro__:
+        if kind.__name__ in REMEDIES:
+            reason, remedy = REMEDIES[kind.__name__]
+            return f"error: {reason} ({said}). {remedy}"
+    if isinstance(error, ValueError | OSError | ImportError):
+        return f"error: {error}"
+    return (
+        f"unexpected {said} (--debug shows where). This is a fault of clustruct: please report it, "
+        "with the command and what --debug shows."
+    )
+
+
+def _drop_output() -> None:
+    """Write what is left in standard output to nowhere, or Python complains at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        try:
+            sys.stdout.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run(args: argparse.Namespace, console: Console) -> None:

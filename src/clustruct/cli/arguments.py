@@ -19,6 +19,7 @@ from clustruct.cli.options import (
     price,
     resamples,
     share,
+    size,
     strength,
     whole,
 )
@@ -107,6 +108,13 @@ def _add_table(parser: Parser) -> None:
         default="auto",
         help="read the table, of any format but libsvm, piece by piece (default: auto, where it "
         "does not fit into memory)",
+    )
+    parser.add_argument(
+        "--max-size",
+        type=size,
+        metavar="SIZE",
+        help="most bytes that a compressed, Parquet or Arrow file may unpack to, such as 500M or "
+        "20G (default: 4G, or 100 times the file if that is more)",
     )
 
 
