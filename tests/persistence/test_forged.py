@@ -28,6 +28,7 @@ def files(tmp_path_factory):
         "factors": cs.FeatureClusterRegressor(6).fit(FRAME, FEATURES.y),
         "experts": cs.SampleClusterRegressor(2, gate=True, **one).fit(EXPERTS.X, EXPERTS.y),
         "expert classes": cs.SampleClusterClassifier(2, **one).fit(CLASSES.X, CLASSES.y),
+        "counts": cs.SampleClusterRegressorCV((1, 2), **one).fit(EXPERTS.X, EXPERTS.y),
         "tasks": cs.TaskClusterRegressor(2, random_state=0).fit(*TASKS.columns()),
         "pipeline": make_pipeline(StandardScaler(), cs.FeatureClusterRegressor(2)).fit(
             FEATURES.X, FEATURES.y
@@ -158,6 +159,10 @@ INSIDE = [
     ("experts", nested("_gate", "classifier"), "coef_", array(np.zeros((1, 2)))),
     ("factors", nested("factors_", "factors", 0), "shares", array(["a"] * 5)),
     ("factors", nested("factors_", "factors", 0), "place", plain(9)),
+    ("factors", nested("factors_", "factors", 0), "levels", plain({"tuple": [[], 1, 2, 3, 4]})),
+    ("counts", nested("selection_"), "values", array(["a", "b"])),
+    ("counts", nested("selection_"), "n_clusters", array(np.zeros((2, 1), int))),
+    ("counts", nested("selection_"), "best", plain(7)),
     ("tasks", nested("_frame"), "means", plain([0.0])),
     ("pipeline", nested("steps", 0, 1), "scale_", plain([1, 2])),
     ("pipeline", nested("steps", 0, 1), "mean_", array(np.zeros(2))),

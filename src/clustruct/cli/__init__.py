@@ -72,15 +72,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if args.debug:
             raise
-        note(f"clustruct: {_complaint(error)}")
+        note(f"clustruct: {_complaint(error, getattr(args, 'model', None))}")
         if isinstance(error, OSError):
             _drop_output()
         return BAD_DATA
     return 0
 
 
-def _complaint(error: Exception) -> str:
-    """What went wrong, and what to do about it."""
+def _complaint(error: Exception, model: str | None) -> str:
+    """What went wrong, and what to do about it; `model` is the model file that was used."""
     said = f"{type(error).__name__}: {error}".removesuffix(": ")
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return (
@@ -93,6 +93,11 @@ def _complaint(error: Exception) -> str:
             return f"error: {reason} ({said}). {remedy}"
     if isinstance(error, ValueError | OSError | ImportError):
         return f"error: {error}"
+    if model is not None and isinstance(error, AttributeError | LookupError | TypeError):
+        return (
+            f"error: {model} holds a model that does not work ({said}; --debug shows where). Get "
+            "an undamaged copy, or fit it again by `clustruct fit --out`."
+        )
     return (
         f"unexpected {said} (--debug shows where). This is a fault of clustruct: please report it, "
         "with the command and what --debug shows."

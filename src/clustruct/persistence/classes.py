@@ -193,6 +193,8 @@ def _check_factors(factors: Any, n_columns: Any) -> None:
         if sorted(places) != list(range(len(factors.names))) or n_columns != len(places):
             raise ValueError("columns differ")
         for factor in factors.factors:
+            if len(set(factor.levels)) < len(factor.levels):
+                raise ValueError("a level twice")
             n_bins = len(factor.levels) - (None in factor.levels)
             good = factor.edges is None or factor.edges.shape in ((n_bins - 1,), (0,))
             known = (factor.shares, factor.exposure, factor.observed)

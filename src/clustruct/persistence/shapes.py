@@ -20,7 +20,7 @@ from clustruct.estimators.samples.gate import Gate
 from clustruct.estimators.tasks.base import TaskCluster
 from clustruct.estimators.tasks.entries import Frame
 from clustruct.losses import Loss, loss_of
-from clustruct.results.stability import StabilityResult
+from clustruct.results import Certificate, CountSelection, StabilityResult, Status
 
 # What the first word of an entry stands for: kinds of NumPy's types of arrays and numbers.
 _KINDS = {"floats": "f", "integers": "iu", "values": "biufUMmO", "names": "UO"}
@@ -83,6 +83,17 @@ _ATTRIBUTES: dict[type, dict[str, str]] = {
         "spread_intercepts_": "?floats q",
     },
 }
+# Objects that estimators may hold.
+_OBJECTS = {
+    "stability_": StabilityResult,
+    "selection_": CountSelection,
+    "certificate_": Certificate,
+    "status_": Status,
+    "trace_": tuple,
+    "best_params_": dict,
+    "_loss_of_fit": Loss,
+    "_frame": Frame,
+}
 _LAYOUTS = ("single", "rows", "columns", "classes")
 
 
@@ -108,8 +119,7 @@ def _check_model(model: ClusterModel, state: Mapping[str, Any], entries: Mapping
         # One weight for each feature, or for each level and numeric column.
         factors = model.factors_
         lengths["w"] = int(state["n_features_in_"] if factors is None else factors.n_weights)
-    for name, entry in entries.items():
-        _check_entry(name, state.get(name), entry, lengths)
+    _check_entries(state, entries, lengths)
     least = -1 if isinstance(model, FeatureCluster) else 0
     labels = np.asarray(state["labels_"])
     if labels.size and not (least <= labels.min() and labels.max() < lengths["q"]):
@@ -120,13 +130,23 @@ def _check_model(model: ClusterModel, state: Mapping[str, Any], entries: Mapping
         raise ValueError(f"it has {lengths['k']} outputs instead of {n_outputs}")
     if not is_classifier(model) and not isinstance(model, TaskCluster) and "_single" not in state:
         raise ValueError("it does not say whether it has one output")
-    _check_types(state, {"stability_": StabilityResult, "_loss_of_fit": Loss, "_frame": Frame})
+    _check_types(state, _OBJECTS)
     if isinstance(model, SampleCluster):
         _check_gate(state["_gate"], lengths["q"])
     if isinstance(model, TaskCluster) and state["_layout"] not in _LAYOUTS:
         raise ValueError(f"its layout is {state['_layout']!r:.40}")
     if (found := state.get("stability_")) is not None:
         _check_stability(found)
+    if (selection := state.get("selection_")) is not None:
+        _check_selection(selection)
+
+
+def _check_entries(
+    state: Mapping[str, Any], entries: Mapping[str, str], lengths: dict[str, int]
+) -> None:
+    """Check attributes one after the other."""
+    for name, entry in entries.items():
+        _check_entry(name, state.get(name), entry, lengths)
 
 
 def _check_entry(name: str, value: Any, entry: str, lengths: dict[str, int]) -> None:
@@ -182,8 +202,7 @@ def _check_gate(gate: Any, n_experts: int) -> None:
         return
     if not isinstance(gate, Gate):
         raise ValueError(f"its gate is a {type(gate).__name__}")
-    _check_entry("log_shares", gate.log_shares, "floats q", {"q": n_experts})
-    _check_entry("sharpness", gate.sharpness, "float", {})
+    _check_entries(vars(gate), {"log_shares": "floats q", "sharpness": "float"}, {"q": n_experts})
     if gate.classifier is not None:
         known = np.asarray(gate.classifier.classes_)
         if known.dtype.kind not in "iu" or not set(known.tolist()) <= set(range(n_experts)):
@@ -192,24 +211,37 @@ def _check_gate(gate: Any, n_experts: int) -> None:
 
 def _check_stability(found: StabilityResult) -> None:
     lengths: dict[str, int] = {}
-    for name, entry in {
+    entries = {
         "groups": "integers g",
         "group_firmness": "floats g",
         "model_labels": "integers i",
         "firmness": "floats i",
         "together": "floats g,g",
         "consensus_labels": "integers i",
-    }.items():
-        _check_entry(name, getattr(found, name), entry, lengths)
+    }
+    _check_entries(vars(found), entries, lengths)
     if found.values is not None:
-        for name, entry in {
+        of_values = {
             "resampled": "floats b,r,v",
             "estimates": "floats r,v",
             "std_errors": "floats r,v",
-        }.items():
-            _check_entry(name, getattr(found.values, name), entry, lengths)
+        }
+        _check_entries(vars(found.values), of_values, lengths)
         if lengths["r"] < lengths["g"]:
             raise ValueError("its stability has values of fewer groups than there are")
+
+
+def _check_selection(found: CountSelection) -> None:
+    entries = {
+        "n_clusters": "integers g",
+        "values": "floats g",
+        "standard_errors": "floats g",
+        "losses": "floats g",
+        "fold_values": "?floats g,f",
+    }
+    _check_entries(vars(found), entries, {})
+    if found.best not in found.n_clusters:
+        raise ValueError("its selection chose a number that was not tried")
 
 
 # ---- Transformers of scikit-learn, and results
@@ -251,10 +283,8 @@ def check_foreign(model: Any) -> None:
         return
 
     def check() -> None:
-        lengths: dict[str, int] = {}
-        _check_entry("n_features_in_", state["n_features_in_"], "integer d", lengths)
-        for name, entry in {"feature_names_in_": "?names d", **entries}.items():
-            _check_entry(name, state.get(name), entry, lengths)
+        first = {"n_features_in_": "integer d", "feature_names_in_": "?names d"}
+        _check_entries(state, {**first, **entries}, {})
 
     _checked(model, check)
 
@@ -298,4 +328,9 @@ def _is_a(value: Any, hint: Any) -> bool:
         return isinstance(value, int | np.integer)
     if kind is bool:
         return isinstance(value, bool | np.bool_)
+    if kind is np.ndarray:
+        # The arguments of an annotation of arrays are their shape and their type of numbers.
+        (number,) = get_args(get_args(hint)[1]) or (Any,)
+        kinds = {np.float64: "f", np.intp: "iu"}.get(number, "")
+        return isinstance(value, np.ndarray) and (not kinds or value.dtype.kind in kinds)
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
