@@ -412,3 +412,22 @@ def test_an_interrupted_fit_leaves_the_cluster_usable(tmp_path):
         print(client.submit(sum, [1, 2]).result(), model().fit(pieces(X), y).n_clusters_)
     """)
     assert run_on_cluster(tmp_path, body).split() == ["interrupted", "3", "2"]
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_restarts_is_told_and_the_next_fit_is_the_same(tmp_path):
+    pytest.importorskip("distributed")
+    body = textwrap.dedent("""\
+        first = model().fit(pieces(X), y)
+        restarting = threading.Timer(0.3, client.restart, kwargs={"timeout": 120})
+        restarting.start()
+        try:
+            while True:
+                model().fit(pieces(X), y)
+        except RuntimeError as error:
+            print("The Dask cluster was restarted" in str(error), "Fit again" in str(error))
+        restarting.join()
+        client.wait_for_workers(2)
+        print((model().fit(pieces(X), y).coef_ == first.coef_).all())
+    """)
+    assert run_on_cluster(tmp_path, body).split() == ["True", "True", "True"]

@@ -1,19 +1,21 @@
 """The command line: parse, call, print; no mathematics.
 
 Every command prints tables for people or, with ``--json``, one JSON object for programs. It exits
-with 0, with 1 on bad data, with 2 on bad usage, with 130 when interrupted, and shows a traceback
-only with ``--debug``. Each command has a module of its own in `commands`, and its options are in
-`arguments`.
+with 0, with 1 on bad data, with 2 on bad usage, with 130 when interrupted, with 128 and the number
+of the signal when told to end, and shows a traceback only with ``--debug``. Each command has a
+module of its own in `commands`, and its options are in `arguments`.
 """
 
 import argparse
 import errno
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +28,7 @@ __all__ = ["main", "parser"]
 BAD_DATA = 1
 BAD_USAGE = 2
 INTERRUPTED = 130
+ENDED = 128  # and the number of the signal
 PIPE_CLOSED = 141  # what shells report for a program that a closed pipe has ended
 # Faults that no check foresaw, by the names of their classes, and what to do about them.
 _ARITHMETIC = (
@@ -54,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser().parse_args(argv)
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal may not know every sign
-        with warnings.catch_warnings():
+        with _ending_cleanly(), warnings.catch_warnings():
             if not args.debug:
                 warnings.showwarning = _warn
             run(args, Console())
@@ -66,6 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         note("clustruct: interrupted; no file was left half-written")
         return INTERRUPTED
+    except Ended as error:
+        note(f"clustruct: ended by {error.signal.name}; no file was left half-written")
+        return ENDED + error.signal
     except BadUsage as error:
         note(f"clustruct: {error}\nclustruct {args.name} --help says more.")
         return BAD_USAGE
@@ -77,6 +83,33 @@ def main(argv: Sequence[str] | None = None) -> int:
             _drop_output()
         return BAD_DATA
     return 0
+
+
+class Ended(BaseException):
+    """A signal that asks the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = signal.Signals(number)
+
+
+@contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """Let signals that ask for the end clean up first, where nobody else has a use for them."""
+
+    def end(number: int, frame: object) -> None:
+        raise Ended(number)
+
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    free = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in free:
+            signal.signal(number, end)
+        yield
+    finally:
+        for number in free:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _complaint(error: Exception, model: str | None) -> str:

@@ -292,7 +292,10 @@ def check_foreign(model: Any) -> None:
 def _check_steps(model: Any, state: Mapping[str, Any]) -> None:
     """Steps of a pipeline or of columns are names and transformers; the last one may predict."""
     for name in _STEPS[type(model).__name__]:
-        for step in state.get(name, ()):
+        steps = state.get(name, [])
+        if not isinstance(steps, list | tuple) or (name == "steps" and not steps):
+            raise ValueError(f"{name} is a {type(steps).__name__}, or empty")
+        for step in steps:
             title, transformer, *_ = step
             known = transformer is None or isinstance(transformer, str)
             if not isinstance(title, str) or not (known or hasattr(transformer, "get_params")):

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -160,14 +160,15 @@ def _copied(stream: Any, label: str = "", most: float = math.inf) -> IO[bytes]:
     copy = tempfile.SpooledTemporaryFile(max_size=COPY_BYTES)  # noqa: SIM115 (is handed on)
     size = 0
     try:
-        while block := stream.read(START):
-            size += len(block)
-            check_size(label, size, most)
-            with telling_full_disk():
+        with telling_full_disk():
+            while block := stream.read(START):
+                size += len(block)
+                check_size(label, size, most)
                 copy.write(block)
-        copy.seek(0)
+            copy.seek(0)
     except BaseException:
-        copy.close()
+        with suppress(OSError):  # of what was still to be written
+            copy.close()
         raise
     return cast(IO[bytes], copy)
 
