@@ -19,6 +19,7 @@ from clustruct.cli.writing import write_table
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("uncaged")
 
 N = 400
 WAYS = ("no", "yes")

@@ -16,6 +16,7 @@ from clustruct.cli.reading.stored import ColumnarTable, find_table
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("uncaged")
 
 N = 1100
 WAYS = ("no", "yes")

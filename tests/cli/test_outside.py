@@ -169,6 +169,12 @@ def test_notes_of_pandas_that_are_none(tmp_path, ending):
             read(path)
 
 
+def test_messages_name_the_file_and_not_its_copy(parquet):
+    packed = parquet.with_suffix(".parquet.gz")
+    packed.write_bytes(PACKERS[".gz"](parquet.read_bytes()[:-100]))
+    assert read_or_refused(packed)
+
+
 def test_invalid_arrays_are_refused(tmp_path):
     """Codes beyond the categories ended the process, or gave other rows' text."""
     path = tmp_path / "t.arrow"
@@ -177,6 +183,23 @@ def test_invalid_arrays_are_refused(tmp_path):
         writer.write_batch(pa.record_batch({"k": codes}))
     with pytest.raises(ValueError, match=r"t\.arrow cannot be read as Arrow: .*Get an undamaged"):
         read(path)
+
+
+def test_damaged_arrays_are_read_or_refused(tmp_path):
+    """Some headers ended as TokenError."""
+    path = tmp_path / "X.npy"
+    np.save(path, np.arange(12.0).reshape(6, 2))
+    data, draw, n_refused = path.read_bytes(), random.Random(0), 0
+    for _ in range(150):
+        other = bytearray(data)
+        for _ in range(2):
+            other[draw.randrange(128)] = draw.randrange(256)
+        path.write_bytes(other)
+        try:
+            find_table(str(path), None).load()
+        except ValueError as error:
+            n_refused += "X.npy" in str(error)
+    assert n_refused > 100
 
 
 # ---- Damage and bombs
@@ -313,7 +336,8 @@ def test_no_command_prints_what_a_terminal_would_obey(clustruct, flats, tmp_path
     new.to_csv(table, index=False)
     predict = clustruct("predict", model, table, "--out", tmp_path / "p.csv")
     wrong = clustruct("fit", table, "--target", HOSTILE)
-    for _, out, err in (fit, predict, wrong):
+    usage = clustruct("fit", table, f"--{HOSTILE}")
+    for _, out, err in (fit, predict, wrong, usage):
         assert not set("\x1b\x07\x9b\u202e\r") & set(out + err)
     assert fit[0] == predict[0] == 0
     assert r"\x1b[31mred" in fit[1]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clustruct import __version__
+from clustruct.cli.messages import printable
 from clustruct.cli.options import (
     clusters,
     non_negative,
@@ -25,7 +26,13 @@ from clustruct.cli.options import (
 )
 from clustruct.cli.reading.streams import FORMATS
 
-Parser = argparse.ArgumentParser
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are printed as all else, also about names of hostile files."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(printable(message), file)
+
 
 COLUMNS: dict[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "COL"}
 METAVARS = {

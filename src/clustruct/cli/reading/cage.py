@@ -61,7 +61,8 @@ class Cage:
     def parts(self, first: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
         """Some columns of some parts."""
         with self._reading:  # so that threads take turns with one child
-            yield from list(self._tables("parts", first, stop, list(columns)))
+            tables = list(self._tables("parts", first, stop, list(columns)))
+        return iter(tables)
 
     def pieces(self, columns: Sequence[str], n_bytes: int) -> Iterator[Any]:
         """Some columns of all rows, in tables of about so many bytes."""

@@ -7,7 +7,7 @@ the file, and tables are checked throughout before they are handed on.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class ParquetFiles:
         """The file, its metadata and the number of each row group that has rows, in order."""
         groups = []
         for file in self._files:
-            with naming(file, "Parquet"):
+            with self._naming(file):
                 metadata = self._metadata[file]
                 groups += [
                     (file, metadata, number)
@@ -51,7 +51,7 @@ class ParquetFiles:
 
         found = {}
         for file in self._files:
-            with naming(file, "Parquet"):
+            with self._naming(file):
                 found[file] = pq.read_metadata(file)
         return found
 
@@ -62,7 +62,7 @@ class ParquetFiles:
 
         schema = None
         for file in self._files:
-            with naming(file, "Parquet"):
+            with self._naming(file):
                 found = self._metadata[file].schema.to_arrow_schema()
                 schema = schema or found
                 missing = [name for name in _names(schema) if name not in _names(found)]
@@ -71,9 +71,13 @@ class ParquetFiles:
                     f"{file} has no column {listed(map(repr, missing))}, which "
                     f"{self._files[0]} has. Give files with the same columns."
                 )
-            with naming(file, "Parquet"):
+            with self._naming(file):
                 schema = pa.unify_schemas([schema, found], promote_options="permissive")
         return schema
+
+    def _naming(self, file: str) -> AbstractContextManager[None]:
+        """Name one of several files, or the table, of which there may be a copy only."""
+        return naming(file if len(self._files) > 1 else self._name, "Parquet")
 
     def describe(self) -> dict[str, Any]:
         """Columns, those of them that are text, rows of the row groups, and size in memory."""
@@ -104,7 +108,7 @@ class ParquetFiles:
         schema = self._chosen(columns)
         for place in numbers:
             file, metadata, number = self._groups[place]
-            with naming(file, "Parquet"):
+            with self._naming(file):
                 with pq.ParquetFile(file, metadata=metadata, pre_buffer=True) as opened:
                     table = opened.read_row_group(number, list(columns))
                 table = table.select(list(columns)).cast(schema)
@@ -125,7 +129,7 @@ class ParquetFiles:
             height = n_bytes * _n_rows(group) // max(1, _stored_bytes(group, columns))
             height = max(1, min(MOST_ROWS, height))
             with (
-                naming(file, "Parquet"),
+                self._naming(file),
                 pq.ParquetFile(
                     file, metadata=metadata, buffer_size=BUFFER_BYTES, pre_buffer=False
                 ) as opened,

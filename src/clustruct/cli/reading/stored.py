@@ -231,8 +231,9 @@ def _mapped(name: str) -> Any:
         array = np.load(name, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise FileNotFoundError(f"{name} does not exist. Mend the name.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"{name} cannot be read as NumPy's: {error}. Get a good copy.") from error
+    except Exception as error:  # headers are parsed as Python, and may raise what that raises
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{name} cannot be read as NumPy's: {reason}. Get a good copy.") from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         raise ValueError(f"{name} holds no array of numbers. Save one with numpy.save.")
     return array
