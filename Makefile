@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint format typecheck bench docs clean distclean browser
+.PHONY: help demo test test-slow golden lint format typecheck bench docs clean distclean browser
 
 help:
 	@echo 'make demo       fit features, samples and tasks to tables, with reports'
@@ -19,6 +19,7 @@ help:
 	@echo 'make lint       check style and format'
 	@echo 'make format     fix style and format automatically'
 	@echo 'make typecheck  check types'
+	@echo 'make golden     write model files of this version, which later ones have to read'
 	@echo 'make bench      measure speed against other packages'
 	@echo 'make docs       build the documentation, docs/_build/html/index.html'
 	@echo 'make clean      remove build products;  make distclean: also the environment'
@@ -45,6 +46,9 @@ format: $(VENV)/.dev
 
 typecheck: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/mypy
+
+golden: $(VENV)/.dev $(VENV)/.kernels
+	$(BIN)/python -m tests.persistence.golden
 
 bench: $(VENV)/.bench $(VENV)/.kernels
 	$(BIN)/python benchmarks/run.py $(ARGS)

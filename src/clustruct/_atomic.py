@@ -26,22 +26,32 @@ def replacing(path: PathLike) -> Iterator[Path]:
             f"{target.parent}, the folder of {target.name}, does not exist. "
             "Make it first, or name another."
         )
+    partial = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=SUFFIX, dir=target.parent)
-    except OSError as error:
-        raise type(error)(
-            f"{target} cannot be written: {error.strerror or error}. Name a file in another folder."
-        ) from error
-    partial = Path(name)
-    try:
-        os.close(handle)
+        partial = _new_file(target)
         partial.chmod(_usual_mode(target))
         yield partial
         with partial.open("rb") as stream:
             os.fsync(stream.fileno())  # a crash cannot leave the name without the content
         partial.replace(target)
     finally:
-        partial.unlink(missing_ok=True)
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+
+
+def _new_file(target: Path) -> Path:
+    """An empty file beside the target, with a name of its own."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=SUFFIX, dir=target.parent)
+    except OSError as error:
+        reason = f"{target} cannot be written: {error.strerror or error}"
+        raise type(error)(f"{reason}. Name a file in another folder.") from error
+    try:
+        os.close(handle)
+    except BaseException:  # such as Ctrl-C, which may come now
+        os.unlink(name)
+        raise
+    return Path(name)
 
 
 def _usual_mode(target: Path) -> int:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from clustruct import cli
+from clustruct.cli.reading.columnar import READERS
 
 
 @pytest.fixture(autouse=True)
@@ -12,6 +13,26 @@ def quick_rivals(monkeypatch):
     """Rivals take longer than all else; the journeys and the tests of reports have all of them."""
     monkeypatch.setattr("clustruct.reporting.comparing.rivals.MOST_BOOSTED", 0)
     monkeypatch.setattr("clustruct.reporting.comparing.rivals.EXPONENTS", np.array([-1.0, -3.0]))
+
+
+class _Uncaged:
+    """The reader of files, in this process: it takes the place of a `Cage`."""
+
+    def __init__(self, format_, name, files, max_size):
+        self._reader = READERS[format_](name, [str(file) for file in files], max_size)
+
+    def __getattr__(self, name):
+        return getattr(self._reader, name)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def uncaged(monkeypatch):
+    """Read Parquet and Arrow files in this process, which is quicker; others test the cage."""
+    for module in ("stored", "tables"):
+        monkeypatch.setattr(f"clustruct.cli.reading.{module}.Cage", _Uncaged)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import clustruct as cs
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("uncaged")
 
 N = 600
 

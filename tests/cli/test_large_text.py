@@ -12,10 +12,11 @@ from sklearn.pipeline import Pipeline
 import clustruct as cs
 from clustruct.cli.preparing.words import fit_words
 from clustruct.cli.reading.scratch import Scratch
-from clustruct.cli.reading.stored import ParquetTable
+from clustruct.cli.reading.stored import ColumnarTable, find_table
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("uncaged")
 
 N = 1100
 WAYS = ("no", "yes")
@@ -137,20 +138,20 @@ def test_samples_and_tasks_are_those_of_memory(use, fitted_both_ways, file, revi
 
 
 def test_text_is_never_in_memory_as_a_whole(clustruct, file, tmp_path, monkeypatch):
-    read, heights = ParquetTable.column, []
+    read, heights = ColumnarTable.column, []
 
     def column(table, name):
         assert name not in ("review", "title")
         return read(table, name)
 
-    def watched(table, columns, n_bytes, batches=ParquetTable.batches):
+    def watched(table, columns, n_bytes, batches=ColumnarTable.batches):
         for frame in batches(table, columns, n_bytes):
             if "review" in columns:
                 heights.append(len(frame))
             yield frame
 
-    monkeypatch.setattr(ParquetTable, "column", column)
-    monkeypatch.setattr(ParquetTable, "batches", watched)
+    monkeypatch.setattr(ColumnarTable, "column", column)
+    monkeypatch.setattr(ColumnarTable, "batches", watched)
     out = tmp_path / "model.clustruct"
     fit = ("fit", file, *MIXED, "--clusters", "8", *QUICK, "--out", out, "--out-of-core", "yes")
     status, _, err = clustruct(*fit)
@@ -276,7 +277,7 @@ def test_long_texts_do_not_fit_into_memory(clustruct, tmp_path, monkeypatch):
     frame["y"] = np.arange(200) % 5 + 0.5
     path = tmp_path / "long.parquet"
     frame.to_parquet(path, use_dictionary=False)
-    table = ParquetTable(str(path), [path])
+    table = find_table(str(path), None)
     assert 2e6 < table.bytes_in_memory() < 2.1e6  # as text and as objects
     monkeypatch.setattr("clustruct.cli.preparing.opening.free_bytes", lambda: 2e6)
     args = ("fit", path, "--target", "y", "--regression", "--clusters", "2", *QUICK)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 import clustruct as package
@@ -107,10 +108,38 @@ def broken(error):
 
 
 def test_unexpected_error_is_named(clustruct, monkeypatch, flats_csv):
-    monkeypatch.setattr(training, "train", broken(ZeroDivisionError("oh")))
+    monkeypatch.setattr(training, "train", broken(KeyError("oh")))
     status, _, err = clustruct("fit", flats_csv, "--target", "rent", "--json")
     assert status == 1
-    assert err == "clustruct: unexpected ZeroDivisionError: oh (--debug shows where)\n"
+    (line,) = err.splitlines()
+    assert line.startswith("clustruct: unexpected KeyError: 'oh' (--debug shows where)")
+    assert "please report it" in line
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (MemoryError("1 TB"), "memory ran out (MemoryError: 1 TB). Give --out-of-core yes"),
+        (RecursionError("deep"), "nested too deeply (RecursionError: deep). Give a table"),
+        (ZeroDivisionError("oh"), "extreme values"),
+        (OverflowError("oh"), "extreme values"),
+        (np.linalg.LinAlgError("no convergence"), "(LinAlgError: no convergence). Look for"),
+        (OSError(28, "No space left on device"), "Make room, or name another folder"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_faults_that_no_check_foresaw_have_a_remedy(
+    complaint_of, monkeypatch, flats_csv, error, remedy
+):
+    monkeypatch.setattr(training, "train", broken(error))
+    assert remedy in complaint_of("fit", flats_csv, "--target", "rent", "--json")
+
+
+def test_names_that_the_system_refuses_are_told(clustruct, flats_csv):
+    for args in (["predict", "m", "x", "--out", "a" * 300], ["fit", "x" * 300, "--target", "y"]):
+        status, _, err = clustruct(*args)
+        assert status in (1, 2)
+        assert "File name too long" in err
 
 
 def test_interrupted(clustruct, monkeypatch, flats_csv, tmp_path):

@@ -1,12 +1,15 @@
 """``clustruct predict``, ``report`` and ``data``."""
 
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import clustruct as cs
+from clustruct.persistence.model_files import read_model_file, save
+from tests.persistence.test_refused import rebuilt
 
 
 @pytest.fixture
@@ -227,3 +230,36 @@ def test_demo_tells_its_commands(clustruct, monkeypatch, tmp_path):
     status, out, _ = clustruct("demo", "--out", tmp_path / "d")
     assert "$ clustruct fit" in out
     assert out.rstrip().endswith("diabetes.html")
+
+
+FORGED_NOTES = [
+    ("columns", 3),
+    ("columns", {"dict": [["size", 1]]}),
+    ("tasks", 7),
+    ("base", "one"),
+    ("styles", {"dict": [["size", None]]}),
+    ("offset", {"dict": [["name", "size"]]}),
+    ("offset", 3),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*was written with scikit-learn")
+def test_forged_notes_are_refused(complaint_of, model, flats_csv):
+    with zipfile.ZipFile(model) as source:
+        members = {name: source.read(name) for name in source.namelist() if name != "manifest.json"}
+    for place, value in FORGED_NOTES:
+        content = json.loads(members["model.json"])
+        pairs = [pair for pair in content["notes"]["dict"] if pair[0] != place]
+        content["notes"]["dict"] = [*pairs, [place, value]]
+        rebuilt(model, {**members, "model.json": json.dumps(content).encode()})
+        said = complaint_of("predict", model, flats_csv)
+        assert "not what the command line needs to know" in said, place
+
+
+def test_models_that_do_not_work_are_named(complaint_of, model, flats_csv):
+    found = read_model_file(model)
+    del found.model[0]._transformer_to_input_indices  # which scikit-learn needs
+    save(found.model, model, notes=found.notes)
+    said = complaint_of("predict", model, flats_csv)
+    assert "model.clustruct holds a model that does not work (AttributeError" in said
+    assert "fit it again" in said

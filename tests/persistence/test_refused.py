@@ -352,9 +352,7 @@ def test_groups_that_compiled_code_could_not_bear(path, labels):
         state["labels_"] = {"array": "arrays/99.npy"}
 
     altered(path, change)
-    with pytest.raises(
-        ValueError, match="groups of a FeatureClusterRegressor in it are impossible"
-    ):
+    with pytest.raises(ValueError, match="a FeatureClusterRegressor in it is impossible: labels_"):
         cs.load(path)
 
 
@@ -375,7 +373,7 @@ def test_factors_that_compiled_code_could_not_bear(tmp_path, change):
         FACTOR_CHANGES[change](columns["factors"]["tuple"][0]["object"][1])
 
     altered(path, alter)
-    with pytest.raises(ValueError, match="factors of a model in it are impossible"):
+    with pytest.raises(ValueError, match=r"factors of a model in it are impossible|has levels=3"):
         cs.load(path)
 
 

@@ -1,9 +1,10 @@
-"""Model files that were written before the modules of the package were moved and renamed.
+"""Model files that earlier versions have written: they load and answer as they did.
 
-`written_before` holds one file for each kind of model, written by version 0.1.0.dev0, and the
-predictions of that version. The files must load, and predict the same to the last bits.
+`written_before` holds files from before the modules of the package were moved and renamed, and
+`golden` a folder for each release, written by ``make golden``.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import clustruct as cs
 from clustruct.cli import main
 from clustruct.persistence import classes
+from tests.persistence import golden
 
 FOLDER = Path(__file__).parent / "written_before"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.clustruct"))
@@ -41,6 +43,42 @@ def test_model_of_a_table_predicts_what_it_did(tmp_path, capsys):
     assert main([str(argument) for argument in arguments]) == 0
     said = np.loadtxt(FOLDER / f"{TABLE}_predictions.csv", skiprows=1)
     np.testing.assert_allclose(np.loadtxt(out, skiprows=1), said, rtol=1e-13)
+
+
+GOLDEN = [(path.parent.name, path.stem) for path in sorted(golden.FOLDER.glob("*/*.clustruct"))]
+
+
+def assert_same(found, said, exact):
+    """Whether answers are the same: to the last bit, or but for the rounding of other libraries."""
+    if isinstance(said, dict):
+        assert list(found) == list(said)
+        found, said = list(found.values()), list(said.values())
+    if exact or not np.asarray(said, dtype=object).size:
+        assert found == said
+    elif np.asarray(said).dtype.kind == "f":
+        np.testing.assert_allclose(found, said, rtol=1e-13, atol=1e-13)
+    else:
+        assert found == said
+
+
+@pytest.mark.filterwarnings("ignore:.*was written with scikit-learn")
+@pytest.mark.parametrize(("release", "name"), GOLDEN)
+def test_golden_file_answers_as_it_did(release, name):
+    content = json.loads((golden.FOLDER / release / golden.ANSWERS).read_text(encoding="utf-8"))
+    entry = content["models"][name]
+    model = cs.load(golden.FOLDER / release / f"{name}.clustruct")
+    found = golden.answers_of(model, golden.decoded(entry["X"]))
+    assert set(found) >= set(entry["answers"])  # later versions may answer more
+    exact = content["environment"] == golden.environment()
+    for question, said in entry["answers"].items():
+        assert_same(found[question], said, exact)
+
+
+def test_every_release_has_golden_files():
+    """A version that is no development version is a release."""
+    versions = {release for release, _ in GOLDEN}
+    assert versions
+    assert ".dev" in cs.__version__ or cs.__version__ in versions, "run `make golden`"
 
 
 def test_every_use_of_the_library_is_there():

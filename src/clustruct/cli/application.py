@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from clustruct._typing import Floats
 from clustruct.cli.console import Console
@@ -19,7 +20,8 @@ from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import Source, format_of
 from clustruct.cli.reading.tables import pandas, read_sparse, sparse_names
 from clustruct.inspection import factors_of, prepared
-from clustruct.persistence.model_files import read_model_file
+from clustruct.persistence.model_files import ModelFile, read_model_file
+from clustruct.persistence.shapes import check_record
 from clustruct.results.relativities import shown_level
 
 
@@ -81,15 +83,32 @@ def load_model(path: str) -> Saved:
         what = "is a folder" if Path(path).is_dir() else "does not exist"
         raise ValueError(f"{path} {what}. Name a model file that `clustruct fit --out` wrote.")
     found = read_model_file(path)
-    names = {"target", "kind", "columns", "missing", "tasks", "base"}
-    if set(found.notes) - {"styles", "offset"} != names:  # which older files do not have
+    try:
+        return _saved(path, found)
+    except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} holds a model, but not what the command line needs to know of its table. Use "
             "clustruct.load in Python, or fit it with `clustruct fit --out`."
-        )
-    offset = found.notes.pop("offset", None)
+        ) from error
+
+
+def _saved(path: str, found: ModelFile) -> Saved:
+    """What a model file holds, if `clustruct fit` wrote it; it may come from anywhere."""
+    notes = dict(found.notes)
+    offset = notes.pop("offset", None)
+    names = {"target", "kind", "columns", "missing", "tasks", "base"}
+    if set(notes) - {"styles"} != names:  # which older files do not have
+        raise ValueError("other notes")
+    check_record(Saved, notes)
+    texts = [*notes["columns"].items(), *notes.get("styles", {}).items()]
+    if not all(isinstance(text, str) for pair in texts for text in pair):
+        raise ValueError("no names")
+    if not isinstance(found.model, Pipeline) or len(found.model) < 1:
+        raise ValueError("no pipeline")
+    if offset is not None:
+        check_record(OffsetColumn, offset)
     column = None if offset is None else OffsetColumn(**offset)
-    return Saved(path, found.model, **found.notes, offset=column)
+    return Saved(path, found.model, **notes, offset=column)
 
 
 def read_some(saved: Saved, args: argparse.Namespace, console: Console, most: int) -> Batch:

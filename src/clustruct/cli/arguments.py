@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clustruct import __version__
+from clustruct.cli.messages import printable
 from clustruct.cli.options import (
     clusters,
     non_negative,
@@ -19,12 +20,19 @@ from clustruct.cli.options import (
     price,
     resamples,
     share,
+    size,
     strength,
     whole,
 )
 from clustruct.cli.reading.streams import FORMATS
 
-Parser = argparse.ArgumentParser
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are printed as all else, also about names of hostile files."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(printable(message), file)
+
 
 COLUMNS: dict[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "COL"}
 METAVARS = {
@@ -107,6 +115,13 @@ def _add_table(parser: Parser) -> None:
         default="auto",
         help="read the table, of any format but libsvm, piece by piece (default: auto, where it "
         "does not fit into memory)",
+    )
+    parser.add_argument(
+        "--max-size",
+        type=size,
+        metavar="SIZE",
+        help="most bytes that a compressed, Parquet or Arrow file may unpack to, such as 500M or "
+        "20G (default: 4G, or 100 times the file if that is more)",
     )
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from clustruct._extras import load_extra
-from clustruct.cli.messages import note
+from clustruct.cli.messages import in_one_line, note, printable
 
 # Columns of text that a table fills: the terminal's within these limits, or so many without one.
 NARROWEST, WIDEST, NO_TERMINAL = 60, 120, 100
@@ -34,8 +34,12 @@ class Console:
         self._errors = Screens(stderr=True, **plain)
 
     def say(self, text: str = "") -> None:
-        """Print a line as it is."""
-        print(text, file=self._out)
+        """Print text, with characters that a terminal would obey written as in Python."""
+        print(printable(text), file=self._out)
+
+    def data(self, text: str) -> None:
+        """Print lines of a table as they are, for programs; on a terminal, as `say` does."""
+        print(printable(text) if self._screen.is_terminal else text, file=self._out)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
         """Print a table, the last column wrapped and left-aligned, the others right-aligned."""
@@ -44,10 +48,10 @@ class Console:
 
         table = Table(box=box.SIMPLE_HEAD)
         for name in header[:-1]:
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column(header[-1])
+            table.add_column(in_one_line(name), justify="right", no_wrap=True)
+        table.add_column(in_one_line(header[-1]))
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*map(in_one_line, row))
         if title:
             self.say(title)
         self._screen.print(table)

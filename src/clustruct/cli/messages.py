@@ -3,8 +3,10 @@
 import difflib
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 
@@ -13,9 +15,28 @@ class BadUsage(ValueError):
 
 
 def note(text: str) -> None:
-    """Print a line to standard error, unless that is closed."""
+    """Print a line to standard error, unless that is closed or full."""
     if sys.stderr is not None:
-        print(text, file=sys.stderr)
+        with suppress(OSError):
+            print(printable(text), file=sys.stderr)
+
+
+# Characters that a terminal obeys instead of showing them, or that reorder or hide what stands
+# beside them: controls but for tab and the end of a line, marks of direction, surrogates.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    """Text of which a terminal shows every character: others are written as in Python."""
+    return _OBEYED.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def in_one_line(text: object) -> str:
+    """The same on one line."""
+    return printable(str(text)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def as_json(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from pathlib import Path
 
 
@@ -81,6 +82,15 @@ def share(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no share: give a number below 1, such as 0.2"
         )
+    return number
+
+
+def size(text: str) -> int:
+    """Bytes: a number, or one that ends in K, M, G or T for powers of 1024."""
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([KMGT]?)B?", text.strip().upper())
+    number = 0 if found is None else int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: give bytes, such as 500M or 20G")
     return number
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from clustruct.estimators.features.base import FeatureCluster
+from clustruct.persistence.shapes import check_fitted, check_foreign, check_record
 from clustruct.results.scores import ScoreTable
 
 _OWN = {
@@ -145,13 +146,17 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
         added = {name: value for name, value in defaults if value is not dataclasses.MISSING}
     state = {**state, **{name: value for name, value in added.items() if name not in state}}
     _check_state(kind, state, names if fields is None else fields, is_record=fields is not None)
+    if fields is not None:
+        check_record(kind, state)
     if issubclass(kind, tuple):
         return tuple.__new__(kind, state.values())
     made: Any = (dict if issubclass(kind, dict) else object).__new__(kind)
     for name, value in state.items():
         object.__setattr__(made, name, value)  # also works for frozen dataclasses
-    if isinstance(made, FeatureCluster):
-        _check_groups(made)
+    if isinstance(made, FeatureCluster) and made.factors_ is not None:
+        _check_factors(made.factors_, state.get("n_features_in_"))
+    check_fitted(made)
+    check_foreign(made)
     if isinstance(made, ScoreTable):
         _fill_scores(made)
     if "vocabulary_" in state:
@@ -181,35 +186,21 @@ def _check_state(
             )
 
 
-def _check_groups(model: FeatureCluster) -> None:
-    """Check the groups of the features, which compiled code uses without checks."""
-    labels = getattr(model, "labels_", None)
-    if labels is None:
-        return
-    counts = getattr(model, "n_features_in_", None), getattr(model, "n_clusters_", None)
-    if model.factors_ is not None:
-        counts = _n_weights(model.factors_), counts[1]
-    if (
-        not isinstance(labels, np.ndarray)
-        or labels.dtype != np.intp
-        or not all(type(count) is int for count in counts)
-        or labels.shape != counts[:1]
-        or not all(-1 <= label < counts[1] for label in (labels.min(), labels.max()))
-    ):
-        raise ValueError(f"the groups of a {type(model).__name__} in it are impossible")
-
-
-def _n_weights(factors: Any) -> int:
-    """Levels and numeric columns of factors, if these fit together."""
+def _check_factors(factors: Any, n_columns: Any) -> None:
+    """Check that the factors of a model fit together, and to its columns."""
     try:
+        places = [*(factor.place for factor in factors.factors), *factors.numeric]
+        if sorted(places) != list(range(len(factors.names))) or n_columns != len(places):
+            raise ValueError("columns differ")
         for factor in factors.factors:
+            if len(set(factor.levels)) < len(factor.levels):
+                raise ValueError("a level twice")
             n_bins = len(factor.levels) - (None in factor.levels)
             good = factor.edges is None or factor.edges.shape in ((n_bins - 1,), (0,))
             known = (factor.shares, factor.exposure, factor.observed)
-            shapes = {each.shape for each in known if each is not None}
-            if not good or shapes != {(len(factor.levels),)}:
+            shapes = {(each.dtype.kind, each.shape) for each in known if each is not None}
+            if not good or shapes != {("f", (len(factor.levels),))}:
                 raise ValueError("shapes differ")
-        return int(factors.n_weights)
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError("the factors of a model in it are impossible") from error
 

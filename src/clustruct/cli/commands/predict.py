@@ -1,7 +1,7 @@
 """``clustruct predict``: predictions of a saved model."""
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from clustruct.cli.application import Batch, Saved, load_model, read_batches
@@ -10,6 +10,9 @@ from clustruct.cli.messages import as_json
 from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.tables import pandas
 from clustruct.cli.writing import write_pieces
+
+# Rows that are made text at a time.
+PRINTED_ROWS = 1 << 16
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
@@ -26,8 +29,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
         elif args.json:
             values = [value for frame in frames for value in frame.to_dict(orient="records")]
         else:
-            for number, frame in enumerate(frames):
-                console.say(frame.to_csv(index=False, header=not number).rstrip("\n"))
+            for number, frame in enumerate(_slices(frames)):
+                console.data(frame.to_csv(index=False, header=not number).rstrip("\n"))
     scores = tally.scores()
     if args.json:
         content = {"rows": tally.n_rows, "out": args.out, "scores": scores, "predictions": values}
@@ -38,6 +41,13 @@ def run(args: argparse.Namespace, console: Console) -> None:
     if scores:
         told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
         console.note(f"clustruct: {tally.source} has the targets, too: {told}.")
+
+
+def _slices(frames: Iterable[Any]) -> Iterator[Any]:
+    """Frames of limited height: the text of a table takes more memory than the table."""
+    for frame in frames:
+        for first in range(0, len(frame), PRINTED_ROWS):
+            yield frame.iloc[first : first + PRINTED_ROWS]
 
 
 def _predictions(saved: Saved, batch: Batch) -> Any:

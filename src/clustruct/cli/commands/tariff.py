@@ -11,7 +11,7 @@ from clustruct._typing import Floats
 from clustruct.cli.application import Saved, load_model
 from clustruct.cli.console import Console
 from clustruct.cli.factor_tables import factor_sentences, grouped, tariff_table
-from clustruct.cli.messages import BadUsage, as_json, did_you_mean
+from clustruct.cli.messages import BadUsage, as_json, did_you_mean, in_one_line
 from clustruct.cli.reading.tables import pandas
 from clustruct.estimators.columns.transformers import MissingFlag
 from clustruct.estimators.features.formulas import before_scaling
@@ -159,11 +159,12 @@ def _require_numbers(saved: Saved) -> None:
 
 def _fill_remark(saved: Saved, mark: str) -> str:
     """Lines at the top of a formula on numbers that were missing in the fit; mostly none."""
-    found = []
+    found: list[str] = []
     for _, step, names in saved.model[0].transformers_:
         filler = getattr(step, "named_steps", {}).get("simpleimputer")
         if filler is not None:
-            found += [f"{n} {v:.6g}" for n, v in zip(names, filler.statistics_, strict=True)]
+            filled = zip(map(in_one_line, names), filler.statistics_, strict=True)
+            found += [f"{name} {value:.6g}" for name, value in filled]
     if not found:
         return ""
     return f"{mark} Fill missing numbers before, as the fit did: {', '.join(found)}.\n"

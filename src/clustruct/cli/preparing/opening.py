@@ -17,8 +17,10 @@ from clustruct._extras import missing_extra
 from clustruct._typing import Indices
 from clustruct.cli.console import Console
 from clustruct.cli.preparing.columns import Column, as_kind
+from clustruct.cli.reading.columnar import NUMBER_BYTES
 from clustruct.cli.reading.conversion import as_parquet
-from clustruct.cli.reading.scratch import Scratch, free_bytes, size_in_words
+from clustruct.cli.reading.memory import free_bytes
+from clustruct.cli.reading.scratch import Scratch, size_in_words
 from clustruct.cli.reading.stored import StoredTable, find_table
 from clustruct.cli.reading.streams import Source, open_source
 from clustruct.cli.reading.tables import pandas, read_table
@@ -57,16 +59,16 @@ def open_data(
     called with the name of a table that is read out of core, before work is done on it.
     """
     wanted = getattr(args, "out_of_core", "no")
-    table = find_table(args.data, args.format, target)
+    table = find_table(args.data, args.format, target, args.max_size)
     why = "" if table is None else takes_pieces(table.bytes_in_memory(), wanted)
     if table is not None and (why or not table.is_stream):
         if why:
             _announce(args.data, f"piece by piece: {why}", console, check)
         yield _opened(table, in_pieces=bool(why))
         return
-    with open_source(args.data, args.format) as source:
+    with open_source(args.data, args.format, args.max_size) as source:
         if table is None and not (source.format == "svm" and wanted == "auto"):
-            why = takes_pieces(TIMES_THE_FILE * source.n_bytes, wanted)
+            why = takes_pieces(_bytes_in_memory(source), wanted)
         if not why:
             load = partial(read_table, source, as_text, args.encoding)
             is_sparse = source.format == "svm"
@@ -75,6 +77,13 @@ def open_data(
         _announce(source.name, f"from a copy that is written first: {why}", console, check)
         table = as_parquet(source, as_text, args.encoding, scratch)
     yield _opened(table, in_pieces=True)
+
+
+def _bytes_in_memory(source: Source) -> float:
+    """Estimate the size of a data frame: by the length of the file, and of its fields if short."""
+    fields = sum(source.start.count(sign) for sign in (b",", b";", b"\t", b"|", b"\n"))
+    times = NUMBER_BYTES * fields / max(1, len(source.start))
+    return source.n_bytes * max(TIMES_THE_FILE, times if source.format in ("csv", "tsv") else 0.0)
 
 
 def _opened(table: StoredTable, in_pieces: bool) -> Opened:

@@ -1,15 +1,17 @@
 """Tables that can only be read from beginning to end, copied so that parts of them can be read."""
 
-import shutil
+import math
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from clustruct.cli.messages import BadUsage
+from clustruct.cli.reading.columnar import ParquetFiles
 from clustruct.cli.reading.scratch import Scratch
-from clustruct.cli.reading.stored import ParquetTable
+from clustruct.cli.reading.stored import ColumnarTable
 from clustruct.cli.reading.streams import Source
-from clustruct.cli.reading.tables import codes_in, pandas, read_lines
+from clustruct.cli.reading.tables import CAGED, caged_tables, codes_in, pandas, read_lines
 
 # Bytes that are read at a time.
 PIECE_BYTES = 1 << 26
@@ -17,7 +19,7 @@ PIECE_BYTES = 1 << 26
 
 def as_parquet(
     source: Source, as_text: Collection[str], encoding: str, scratch: Scratch
-) -> ParquetTable:
+) -> ColumnarTable:
     """Copy a table to Parquet files in a temporary folder.
 
     Columns have the types that they have when the whole table is read. The columns `as_text` and
@@ -30,10 +32,7 @@ def as_parquet(
         )
     pandas()
     with scratch.writing() as folder:
-        if source.format == "parquet":
-            with (folder / "table.parquet").open("wb") as stream:
-                shutil.copyfileobj(source.stream, stream)
-        elif source.format == "arrow":
+        if source.format in CAGED:
             _copy_arrow(source, folder)
         else:
             known = dict.fromkeys([*as_text, *codes_in(source, encoding)], "string")
@@ -43,25 +42,19 @@ def as_parquet(
                 known |= conflict
                 source.stream.seek(0)
         files = sorted(folder.glob("*.parquet"))
-    return ParquetTable(source.name, files, source.format_name)
+    reader = ParquetFiles(source.name, list(map(str, files)), max_size=math.inf)
+    return ColumnarTable(source.name, reader, source.format_name)
 
 
 def _copy_arrow(source: Source, folder: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import dataset
+    """Copy an Arrow file, or a Parquet file that was packed as a whole."""
+    import pyarrow.parquet as pq
 
-    try:
-        reader = pa.ipc.open_file(source.stream)
-        batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-        # Threads would change the order of the rows.
-        dataset.write_dataset(
-            batches, folder, schema=reader.schema, format="parquet", use_threads=False
-        )
-    except (OSError, pa.ArrowException) as error:
-        raise ValueError(
-            f"{source.name} cannot be read as Arrow: {str(error).splitlines()[0]}. "
-            "Get an undamaged copy."
-        ) from error
+    tables = caged_tables(source)
+    first = next(tables)
+    with pq.ParquetWriter(folder / "table.parquet", first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
 
 
 def _write_pieces(

@@ -63,8 +63,6 @@ class _Text:
             more = self._reader.read(n_bytes)
         except UnicodeDecodeError as error:
             raise ValueError(f"{self._name} is not text in utf-8. Mend the file.") from error
-        except EOFError as error:
-            raise ValueError(f"{self._name} ends too early. Get an undamaged copy.") from error
         self._text, self.place = self._text[self.place :] + more, 0
         return bool(more)
 

@@ -1,31 +1,18 @@
-"""Free memory, and a temporary place for what is made of a large table."""
+"""A temporary place for what is made of a large table."""
 
-import errno
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.sparse import load_npz, save_npz
+
+from clustruct.cli.reading.memory import free_bytes
+from clustruct.cli.reading.streams import telling_full_disk
 
 # The part of the memory, free in the beginning, that is filled before a file is written.
 PART_OF_MEMORY = 0.5
-
-
-def free_bytes() -> float:
-    """Free memory; infinite where it is not known."""
-    if find_spec("psutil") is not None:
-        import psutil
-
-        return float(psutil.virtual_memory().available)
-    names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
-    if "SC_AVPHYS_PAGES" in names:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return np.inf
 
 
 def size_in_words(n_bytes: float) -> str:
@@ -76,12 +63,5 @@ class Scratch:
         """The folder, to write a file in; a full disk is told."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="clustruct-")
-        try:
+        with telling_full_disk():
             yield Path(self._folder.name)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            raise OSError(
-                f"no room is left in {tempfile.gettempdir()} for what is made of the table. Name a "
-                "folder with more room in the environment variable TMPDIR."
-            ) from error

@@ -1,14 +1,16 @@
 """From the name of a file to its bytes: unpacked, and seen to be what the name says."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
-import shutil
+import math
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -56,12 +58,15 @@ OTHER_MAGIC = {
     b"\x80\x04": "a pickle",
     b"\x80\x05": "a pickle",
 }
+# What the libraries raise for content that is damaged.
+_DAMAGE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 STDIN = "-"
 START = 1 << 16
 # What cannot be read twice is copied: to memory up to this size, else to a file.
 COPY_BYTES = 1 << 26
-# How much longer content is than what it is packed into, about.
-PACKED_TIMES = 4.0
+# What a file may unpack to: so many bytes, or so many times its own size if that is more. Tables
+# are rarely packed to less than a thirtieth, and files that are made to do harm to a thousandth.
+MOST_UNPACKED, MOST_TIMES = 4 << 30, 100.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,9 @@ class Source:
     format: str  # one of `FORMATS`
     stream: IO[bytes]  # the content, unpacked; it can be read from the start again
     start: bytes  # the first bytes of it
-    n_bytes: float = 0.0  # length of the content; about, where it is packed
+    n_bytes: int = 0  # length of the content
+    n_raw: int = 0  # length of the file
+    max_size: float | None = None  # what it may unpack to, if an option says so
 
     @property
     def format_name(self) -> str:
@@ -89,8 +96,13 @@ def format_of(name: str) -> str | None:
 
 
 @contextmanager
-def open_source(name: str, wanted: str | None = None) -> Iterator[Source]:
-    """Open a file, or standard input for ``-``; with `wanted`, it is of that format."""
+def open_source(
+    name: str, wanted: str | None = None, max_size: float | None = None
+) -> Iterator[Source]:
+    """Open a file, or standard input for ``-``; with `wanted`, it is of that format.
+
+    What is compressed is unpacked to a copy, at most `max_size` bytes of it (`size_limit`).
+    """
     known = wanted or format_of(name)
     if name == STDIN and known is None:
         raise BadUsage(
@@ -98,13 +110,32 @@ def open_source(name: str, wanted: str | None = None) -> Iterator[Source]:
         )
     label = "standard input" if name == STDIN else name
     with _raw(name) as raw:
-        n_bytes = float(raw.seek(0, io.SEEK_END))
+        n_raw = raw.seek(0, io.SEEK_END)
         raw.seek(0)
-        with _unpacked(raw, label) as stream:
-            n_bytes *= 1.0 if stream is raw else PACKED_TIMES
-            start = _start(stream, label)
+        with _unpacked(raw, label, size_limit(n_raw, max_size)) as stream:
+            n_bytes = stream.seek(0, io.SEEK_END)
+            stream.seek(0)
+            start = stream.read(START)
+            stream.seek(0)
+            if not start.strip():
+                raise ValueError(f"{label} is empty. Name a file with a table in it.")
             found = _agreed(known, start, label, name != STDIN)
-            yield Source(label, found, stream, start, n_bytes)
+            yield Source(label, found, stream, start, n_bytes, n_raw, max_size)
+
+
+def size_limit(n_raw: int, max_size: float | None = None) -> float:
+    """Bytes that a file of `n_raw` bytes may unpack to; `max_size` if that is given."""
+    return max(MOST_UNPACKED, MOST_TIMES * n_raw) if max_size is None else max_size
+
+
+def check_size(name: str, size: float, most: float) -> None:
+    """Refuse content that takes more bytes than are allowed."""
+    if size > most:
+        raise ValueError(
+            f"{name} holds at least {size:,.0f} bytes when it is unpacked, and {most:,.0f} are "
+            "allowed. If you trust where it comes from, allow more with --max-size, such "
+            "as --max-size 100G."
+        )
 
 
 def _raw(name: str) -> IO[bytes]:
@@ -124,19 +155,39 @@ def _raw(name: str) -> IO[bytes]:
     return path.open("rb")
 
 
-def _copied(stream: Any) -> IO[bytes]:
+def _copied(stream: Any, label: str = "", most: float = math.inf) -> IO[bytes]:
     """The content of a stream, from its beginning whenever it is asked for."""
     copy = tempfile.SpooledTemporaryFile(max_size=COPY_BYTES)  # noqa: SIM115 (is handed on)
+    size = 0
     try:
-        shutil.copyfileobj(stream, copy, START)
+        with telling_full_disk():
+            while block := stream.read(START):
+                size += len(block)
+                check_size(label, size, most)
+                copy.write(block)
+            copy.seek(0)
     except BaseException:
-        copy.close()
+        with suppress(OSError):  # of what was still to be written
+            copy.close()
         raise
-    copy.seek(0)
     return cast(IO[bytes], copy)
 
 
-def _unpacked(raw: IO[bytes], label: str) -> IO[bytes]:
+@contextmanager
+def telling_full_disk() -> Iterator[None]:
+    """Say what to do where the folder for temporary files is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise OSError(
+            f"no room is left in {tempfile.gettempdir()} for what is made of the table. Name a "
+            "folder with more room in the environment variable TMPDIR."
+        ) from error
+
+
+def _unpacked(raw: IO[bytes], label: str, most: float) -> IO[bytes]:
     """The content of a file that may be compressed; its first bytes tell, not its name."""
     start = raw.read(8)
     raw.seek(0)
@@ -149,38 +200,27 @@ def _unpacked(raw: IO[bytes], label: str) -> IO[bytes]:
         )
     if packing is None:
         return raw
+    try:
+        return _copied(_unpacking(raw, packing), label, most)
+    except _DAMAGE as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system, not of the content
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{label} cannot be unpacked: {reason}. Get an undamaged copy.") from error
+
+
+def _unpacking(raw: IO[bytes], packing: str) -> Any:
+    """A stream that unpacks as it is read."""
     if packing == "zstd":
-        return _zstd(raw, label)
+        pa = load_extra("pyarrow", "a file compressed by zstd", "cli")
+        return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
     openers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
-    return cast(IO[bytes], openers[packing](raw, "rb"))
+    return openers[packing](raw, "rb")
 
 
 def _begins(start: bytes, magic: dict[bytes, str]) -> str | None:
     """What a file is that begins like this; None if it is none of these."""
     return next((name for sign, name in magic.items() if start.startswith(sign)), None)
-
-
-def _zstd(raw: IO[bytes], label: str) -> IO[bytes]:
-    pa = load_extra("pyarrow", "a file compressed by zstd", "cli")
-    try:
-        return _copied(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd"))
-    except OSError as error:
-        raise ValueError(_cannot_unpack(label, error)) from error
-
-
-def _cannot_unpack(label: str, error: Exception) -> str:
-    return f"{label} cannot be unpacked: {error}. Get an undamaged copy."
-
-
-def _start(stream: IO[bytes], label: str) -> bytes:
-    try:
-        start = stream.read(START)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise ValueError(_cannot_unpack(label, error)) from error
-    stream.seek(0)
-    if not start.strip():
-        raise ValueError(f"{label} is empty. Name a file with a table in it.")
-    return start
 
 
 def _agreed(said: str | None, start: bytes, label: str, named: bool) -> str:

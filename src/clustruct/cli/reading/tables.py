@@ -3,13 +3,16 @@
 import csv
 import io
 import re
+import shutil
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +20,13 @@ from numpy.typing import NDArray
 
 from clustruct._extras import load_extra
 from clustruct.cli.messages import listed
+from clustruct.cli.reading.cage import Cage
+from clustruct.cli.reading.columnar import naming
 from clustruct.cli.reading.records import json_array, json_lines
-from clustruct.cli.reading.streams import START, Source
+from clustruct.cli.reading.streams import START, Source, size_limit
 
+# Formats that are read by another process, since damaged files can end the one that reads them.
+CAGED = ("parquet", "arrow")
 SEPARATORS = (",", ";", "\t", "|")
 MOST_COLUMNS = 10**8
 # A number with a decimal comma, between semicolons or at the ends of a line.
@@ -42,8 +49,10 @@ def read_table(source: Source, as_text: Collection[str] = (), encoding: str = "u
 
     Values of columns `as_text` stay as they are written. The encoding is that of CSV and TSV.
     """
-    if source.format in ("parquet", "arrow"):
-        frame = _named(source, _read_arrow(source))
+    if source.format in CAGED:
+        tables = list(caged_tables(source))
+        frame = as_frame(tables, source.name, source.format_name).reset_index(drop=True)
+        frame = _named(source, frame)
     else:
         as_text = [*as_text, *codes_in(source, encoding)]
         frame = next(read_lines(source, as_text, encoding), None)
@@ -132,10 +141,9 @@ def codes_in(source: Source, encoding: str) -> list[str]:
 def _may_have_codes(source: Source) -> bool:
     """Whether some field may begin with zeros before a number; most tables have none."""
     before, found = b"\n", False
-    with suppress(EOFError, OSError):  # are complained of where the table is read
-        while not found and (block := source.stream.read(START)):
-            found = MAYBE_A_CODE.search(before + block) is not None
-            before = block[-3:]
+    while not found and (block := source.stream.read(START)):
+        found = MAYBE_A_CODE.search(before + block) is not None
+        before = block[-3:]
     source.stream.seek(0)
     return found
 
@@ -150,9 +158,9 @@ def _parsed(name: str, encoding: str, n_columns: int, parse: Callable[[], Any]) 
         except UnicodeDecodeError as error:
             raise ValueError(_not_encoded(name, encoding)) from error
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            if "out of memory" in str(error):
+                raise MemoryError(f"{name} was being read") from error
             raise ValueError(_ragged(name, str(error), n_columns)) from error
-        except EOFError as error:
-            raise ValueError(f"{name} ends too early. Get an undamaged copy.") from error
 
 
 def _header(source: Source, encoding: str) -> tuple[list[str], str]:
@@ -232,22 +240,35 @@ def _read_json(source: Source, as_text: Collection[str], n_rows: int | None) -> 
         yield pandas().DataFrame(some)
 
 
-def _read_arrow(source: Source) -> Any:
-    pd = pandas()
+def caged_tables(source: Source) -> Iterator[Any]:
+    """The tables of a Parquet or Arrow file, read by another process."""
+    with _as_file(source) as path, closing(_cage(source, path)) as cage:
+        yield from cage.whole()
+
+
+def _cage(source: Source, path: Path) -> Cage:
+    return Cage(source.format, source.name, [path], size_limit(source.n_raw, source.max_size))
+
+
+@contextmanager
+def _as_file(source: Source) -> Iterator[Path]:
+    """The content as a file with a name: itself, or a copy of what was unpacked."""
+    if isinstance(source.stream, io.BufferedReader):
+        yield Path(source.name)
+        return
+    with tempfile.TemporaryDirectory(prefix="clustruct-") as folder:
+        path = Path(folder) / f"table.{source.format}"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(source.stream, copy)
+        yield path
+
+
+def as_frame(tables: list[Any], name: str, format_name: str) -> Any:
+    """Tables below each other as a frame; what pandas makes of their notes may be anything."""
     import pyarrow as pa
 
-    read = pd.read_parquet if source.format == "parquet" else pd.read_feather
-    content = source.stream
-    if not isinstance(content, io.BufferedReader):
-        content = io.BytesIO(content.read())
-    try:
-        frame = read(content)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(
-            f"{source.name} cannot be read as {source.format_name}: {str(error).splitlines()[0]}. "
-            "Get an undamaged copy."
-        ) from error
-    return frame.reset_index(drop=True)
+    with naming(name, format_name):
+        return pa.concat_tables(tables).to_pandas()
 
 
 # ---- libsvm

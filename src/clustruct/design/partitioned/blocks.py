@@ -89,6 +89,19 @@ def block_design(X: Any) -> "BlockDesign":
     return design
 
 
+# What distributed raises when a scheduler was restarted or is gone, and results with it.
+_LOST = ("CancelledError", "FutureCancelledError", "FuturesCancelledError", "CommClosedError")
+
+
+def _tell_lost(reason: Exception, error: Exception) -> None:
+    """Say that the cluster has lost its results, if that is the reason of an error."""
+    if any(kind.__name__ in _LOST for kind in type(reason).__mro__):
+        raise RuntimeError(
+            "The Dask cluster was restarted, or lost its connection, while a model was fitted "
+            f"({type(reason).__name__}: {str(reason).strip()}). Fit again when it is back."
+        ) from error
+
+
 class BlockDesign(Design):
     """A matrix in pieces of rows.
 
@@ -402,6 +415,7 @@ class BlockDesign(Design):
         try:
             return work()
         except Exception as error:
+            _tell_lost(error, error)
             self._name_failing_block(error)
             raise
 
@@ -410,6 +424,7 @@ class BlockDesign(Design):
             try:
                 compute(delay(touch, [[block]]))
             except Exception as reason:
+                _tell_lost(reason, error)
                 raise RuntimeError(
                     f"Chunk {number} of X ({self._place(number)}) could not be computed: "
                     f"{type(reason).__name__}: {reason}. Mend the source of that chunk, or leave "
