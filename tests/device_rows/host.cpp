@@ -2,19 +2,21 @@
 
 #include "host.hpp"
 
+#define IN_SHARED 3
 #include "device_rows.cu"
 
 alignas(16) Sums shared[1 << 14];  // 256 KiB, the shared memory of a block
 
-template <void (*KERNEL)(const Task *)>
+template <int IN>
 void call(const void *sent) {
-    KERNEL(static_cast<const Task *>(sent));
+    solve_rows<IN>(static_cast<const Task *>(sent), shared);
 }
 
-// `kind`: the number in the name of the kernel.
-extern "C" int run(const void *sent, int kind, int blocks, int threads, int descending) {
-    auto kernel = kind == 2 ? call<rows_2> : kind == 1 ? call<rows_1> : call<rows_0>;
-    return run_grid(kernel, sent, blocks, threads, descending, shared, sizeof(shared));
+extern "C" int run(const void *sent, int in_shared, int blocks, int threads, int descending) {
+    void (*kernels[])(const void *) = {call<0>, call<1>, call<2>, call<3>};
+    return run_grid(
+        kernels[in_shared], sent, blocks, threads, descending, shared, sizeof(shared)
+    );
 }
 
 extern "C" int board_bytes() {

@@ -33,7 +33,7 @@ class HostGpu:
 
     def __init__(self, library, *, shared=227 << 10, descending=False, processors=2):
         self.library = library
-        self.size = Limits(processors, shared, shared + 1024)
+        self.size = Limits(processors, shared, shared + 1024, 1 << 30)
         self.descending = descending
         self.launches = []
 
@@ -55,6 +55,6 @@ class HostGpu:
     def run(self, launch, words):
         sent = (ctypes.c_int64 * len(words))(*words)
         self.launches.append(launch)
-        kind = int(launch.kernel[-1])
-        ended = self.library.run(sent, kind, launch.blocks, launch.threads, self.descending)
+        defined = int(launch.source.split(maxsplit=3)[2])
+        ended = self.library.run(sent, defined, launch.blocks, launch.threads, self.descending)
         assert ended == 0, "threads of the kernel wait for each other for ever"

@@ -7,7 +7,16 @@ from clustruct.grouping.cuda import lies_on_gpu
 from clustruct.grouping.device_rows import cluster_rows
 from tests.device_rows.references import check
 
-SHAPES = [(1, 2), (128, 16), (4096, 16), (4096, 256), (11008, 16), (20000, 3), (400, 300)]
+SHAPES = [
+    (1, 2),
+    (128, 16),
+    (4096, 16),
+    (4096, 256),
+    (11008, 16),
+    (14336, 16),
+    (50000, 3),
+    (400, 300),
+]
 
 
 def on_gpu(library, values, dtype="float64"):
@@ -29,7 +38,9 @@ def test_rows_have_the_groups_of_the_host(n, n_clusters, dtype, cuda):
         weights = None if shape is None else on_gpu(cuda, rng.exponential(size=shape), "float32")
         result = cluster_rows(x, weights, n_clusters)
         assert all(lies_on_gpu(array) for array in result)
-        check(result, x, weights, n_clusters)
+        # Many equal values make partitions that cost exactly the same.
+        is_rounded = weights is None and dtype in ("float16", "bfloat16")
+        check(result, x, weights, n_clusters, same_labels=not is_rounded)
 
 
 @pytest.mark.parametrize("decades", [4.0, 12.0])

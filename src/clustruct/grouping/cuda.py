@@ -7,7 +7,6 @@ that users of either need not have the other. Neither is imported before there i
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 
 from clustruct.arrays import Array
@@ -15,22 +14,23 @@ from clustruct.arrays import Array
 # What all GPUs have.
 LEAST_SHARED = 48 << 10
 OLD_TORCH = (
-    "K-means of the rows of a tensor on a GPU needs torch 2.9 or newer, or CuPy to compile the "
-    "kernel. `pip install --upgrade torch` or `pip install cupy-cuda12x` (of your version of CUDA) "
-    "installs either."
+    "K-means of the rows of a tensor on a GPU needs CuPy, or a newer torch (2.11 will do), to "
+    "compile the kernel. `pip install --upgrade torch` or `pip install cupy-cuda13x` (of your "
+    "version of CUDA) installs either."
 )
 
 
 class Limits(NamedTuple):
-    """Multiprocessors of a GPU, and bytes of shared memory for a block and for all on one."""
+    """Multiprocessors; bytes of shared memory for a block and for all on one, and of memory."""
 
     processors: int
     block_shared: int
     shared: int
+    memory: int
 
 
 class Launch(NamedTuple):
-    """A kernel of a file, and how it is to run."""
+    """The text of a CUDA program, the name of its kernel, and how that is to run."""
 
     source: str
     kernel: str
@@ -71,12 +71,6 @@ def gpu_of(x: Array) -> Gpu:
     return TorchGpu(x) if type(x).__module__.partition(".")[0] == "torch" else CupyGpu(x)
 
 
-@cache
-def source_of(name: str) -> str:
-    """The text of a CUDA file of this folder."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
 class CupyGpu:
     """A GPU with arrays of CuPy."""
 
@@ -86,7 +80,13 @@ class CupyGpu:
 
     def limits(self) -> Limits:
         """The size of the GPU."""
-        return _limits_by_cupy(self.device)
+        known = self.device.attributes
+        return Limits(
+            known["MultiProcessorCount"],
+            known["MaxSharedMemoryPerBlockOptin"],
+            known["MaxSharedMemoryPerMultiprocessor"],
+            self.device.mem_info[1],
+        )
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Array:
         """An array of any content."""
@@ -121,6 +121,7 @@ class TorchGpu:
             known.multi_processor_count,
             getattr(known, "shared_memory_per_block_optin", LEAST_SHARED),
             getattr(known, "shared_memory_per_multiprocessor", LEAST_SHARED),
+            known.total_memory,
         )
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Array:
@@ -139,41 +140,34 @@ class TorchGpu:
         """Run a kernel on the present stream of torch."""
         sent = self.torch.tensor(words, dtype=self.torch.int64, device=self.device)
         with self.torch.cuda.device(self.device):
+            kernel: Any = None
             if hasattr(self.torch.cuda, "_compile_kernel"):
                 kernel = _compiled_by_torch(launch.source, launch.kernel, self.device.index)
+            if hasattr(kernel, "set_shared_memory_config"):
                 kernel.set_shared_memory_config(launch.shared_bytes)
                 grid, block = (launch.blocks, 1, 1), (launch.threads, 1, 1)
                 kernel(grid, block, [sent], shared_mem=launch.shared_bytes)
                 return
             try:
-                streams = import_module("cupy").cuda
+                cupy = import_module("cupy")
             except ImportError as error:
                 raise ImportError(OLD_TORCH) from error
-            stream = self.torch.cuda.current_stream().cuda_stream
-            with streams.Device(self.device.index), streams.ExternalStream(stream):
-                _run_by_cupy(launch, import_module("cupy").asarray(sent))
+            self.torch.cuda.current_stream().synchronize()
+            with cupy.cuda.Device(self.device.index):
+                _run_by_cupy(launch, cupy.asarray(sent))
+                cupy.cuda.get_current_stream().synchronize()
 
 
 @cache
 def _compiled_by_torch(source: str, kernel: str, device: int) -> Any:
     """A kernel for a GPU; one that a new enough torch has compiled."""
-    return import_module("torch").cuda._compile_kernel(source_of(source), kernel)
+    return import_module("torch").cuda._compile_kernel(source, kernel)
 
 
 @cache
 def _compiled_by_cupy(source: str) -> Any:
-    """The kernels of a file, for all GPUs."""
-    return import_module("cupy").RawModule(code=source_of(source), options=("-std=c++17",))
-
-
-def _limits_by_cupy(device: Any) -> Limits:
-    """The size of a GPU, as CuPy tells it."""
-    known = device.attributes
-    return Limits(
-        known["MultiProcessorCount"],
-        known["MaxSharedMemoryPerBlockOptin"],
-        known["MaxSharedMemoryPerMultiprocessor"],
-    )
+    """The kernels of a program, for all GPUs."""
+    return import_module("cupy").RawModule(code=source, options=("-std=c++17",))
 
 
 def _run_by_cupy(launch: Launch, sent: Array) -> None:

@@ -15,9 +15,10 @@
 // choices u <= t: the groups before and after have at least one value each.
 //
 // All sums are of double precision, and every comparison in (1) is right up to about 1e-15 of
-// R sum w |x - o|, with R the largest |x - o|; a wrong choice costs no more than that, as the Monge
-// inequality bounds what is lost by the narrower range of its neighbours as well. A row whose
-// inertia is so small that this may matter is marked: the host solves it again.
+// R^2 sum w, with R the largest |x - o|: a group of mean mu about the origin gains mu^2 times its
+// weight, of which rounding takes or adds a part of sum w. A wrong choice costs no more than that,
+// as the Monge inequality bounds what is lost by the narrower range of its neighbours as well. A row
+// whose inertia is so small that this may matter is marked: the host solves it again.
 //
 // The file needs no header: it is compiled when it is first used (`cuda.py`).
 
@@ -30,8 +31,8 @@ typedef long long i64;
 enum Kind { DOUBLE, SINGLE, HALF, BRAIN };
 enum State { SOLVED, BAD_VALUE, BAD_WEIGHT, NO_WEIGHT, DOUBTFUL };
 
-// Rows with an inertia below this part of R sum w |x - o| are marked: 64 units of rounding are then
-// more than a millionth of the inertia.
+// Rows with an inertia below this part of R^2 sum w are marked: 64 units of rounding are then more
+// than a millionth of the inertia.
 const double LEAST_INERTIA = 7e-9;
 const int LANES = 32;
 const u32 ALL = 0xffffffffu;
@@ -39,6 +40,9 @@ const u32 ALL = 0xffffffffu;
 const int HELD = 8;
 // Costs that a thread works on at the same time, to hide how long each takes.
 const int WIDE = 2;
+// Choices that a thread looks at in turn before all go on to the next tile: in long rows the threads
+// read few places at the same time, which caches hold.
+const int MOST_SHARE = 17;
 
 // What `device_rows.py` sends: 64 bits each, in this order.
 struct Task {
@@ -112,9 +116,15 @@ struct Pieces {
 struct Board {
     double w[LANES], s[LANES];
     int count[LANES];
-    Pieces pieces[LANES];
+    Pieces pieces[LANES], carried;  // of warps, and of the tile before
     int fault, n_zero;
     u64 heaviest;
+
+    // Let pieces of a warp follow those of the warps before, as far back as they go.
+    __device__ void precede(Pieces &later, int warp) const {
+        for (int v = warp - 1; v >= 0 && !later.begins; --v) later.follow(pieces[v]);
+        later.follow(carried);
+    }
 };
 
 // Arrays of a block.
@@ -123,7 +133,7 @@ struct Space {
     Sums *sums;        // (n + 1), about the origin; at first the keys to sort lie here
     double *costs;     // F of the layer before, for each t
     Index *choices;    // u of the present layer, for each t
-    double *centers, *limits, *inertias, *spreads;  // of each group
+    double *centers, *limits, *inertias;  // of each group
     int *starts, *counts;
     double *values, *weights;  // (n) sorted and scaled
     Index *ends;       // (n + 1) how many sorted values come before each distinct one
@@ -137,21 +147,21 @@ __device__ inline T *take(char *&from, i64 count) {
     return taken;
 }
 
-// Shared memory holds all arrays that the search uses (SHARED 2), all but the costs (1) or none (0):
-// known to the compiler, which has faster instructions for it.
+// Shared memory holds all arrays that the search uses (SHARED 3), all but the costs (2), the sums (1)
+// or none (0): known to the compiler, which has faster instructions for it.
 template <typename Index, int SHARED>
 __device__ Space<Index> lay_out(const Task &task, char *shared) {
     i64 n = task.n, k = task.n_clusters;
     char *scratch = task.scratch + blockIdx.x * task.scratch_bytes;
-    char *&fast = SHARED ? shared : scratch, *&costs = SHARED == 2 ? shared : scratch;
+    char *&sums = SHARED > 0 ? shared : scratch, *&fast = SHARED > 1 ? shared : scratch;
+    char *&costs = SHARED > 2 ? shared : scratch;
     Space<Index> space;
     space.centers = take<double>(fast, k);
     space.limits = take<double>(fast, k);
     space.inertias = take<double>(fast, k);
-    space.spreads = take<double>(fast, k);
     space.starts = take<int>(fast, k);
     space.counts = take<int>(fast, k);
-    space.sums = take<Sums>(fast, n + 1);
+    space.sums = take<Sums>(sums, n + 1);
     space.choices = take<Index>(fast, n + 1);
     space.costs = take<double>(costs, n + 1);
     space.values = take<double>(scratch, n);
@@ -203,7 +213,7 @@ __device__ inline float of_short_key(u32 key) {
     return __uint_as_float(key >> 31 ? key & ~(1u << 31) : ~key);
 }
 
-// 1 / x up to a unit or two in the last place, for x that is neither tiny nor huge; NaN for zero.
+// 1 / x up to a unit or two in the last place, for x that is neither tiny nor huge.
 __device__ inline double reciprocal(double x) {
 #ifdef __CUDA_ARCH__
     double r;
@@ -415,14 +425,15 @@ __device__ int add_up(const Space<Index> &space, Board &board, int count, double
     return n_before;
 }
 
-// Cost (1) of a position with the given sums for a choice.
+// Cost (1) of a position with the given sums for a choice. A group whose weight is lost in rounding
+// gains nothing, as is true up to rounding; it must not be ruled out, since that may cost more.
 __device__ inline double cost_of(Sums at, Sums before, double cost) {
     double w = at.w - before.w, s = at.s - before.s;
-    return fma(-s * s, reciprocal(w), cost);
+    return fma(-s * s, w > 0.0 ? reciprocal(w) : 0.0, cost);
 }
 
 // The best choice from first to last for a position with the given sums, shared by the threads of a
-// warp. The first one of equal choices; a group whose weight is lost in rounding is none.
+// warp. The first one of equal choices.
 __device__ inline int best_choice(
     const Sums *from, const double *costs, Sums at, int first, int last, double &least
 ) {
@@ -490,8 +501,8 @@ __device__ void search_coarsely(const Space<Index> &space, int q, int length, in
 //
 // With b_a the choice of the neighbour before t_a (0 for the first), their choices are among
 // b_a, ..., b_{a+1}. All of them in a row, the choice u for t_a has the number u + a, so that each
-// thread takes the same number of them. Pieces of positions that several threads share are put
-// together by a scan.
+// thread takes the same number of them, in tiles if there are many. Pieces of positions that several
+// threads share are put together by a scan.
 template <typename Index>
 __device__ void search_between(
     const Space<Index> &space, Board &board, int q, int length, int apart
@@ -511,68 +522,73 @@ __device__ void search_between(
             if (t < length - 1) space.choices[t] = (Index)most;
         }
     };
-    int total = bound(count) + count;
-    int share = (total + (int)blockDim.x - 1) / (int)blockDim.x | 1;  // odd: fewer bank conflicts
-    int begin = min((int)threadIdx.x * share, total), end = min(begin + share, total);
-    int a = 0;
-    for (int above = count; above - a > 1;) {
-        int middle = (a + above) / 2;
-        if (bound(middle) + middle <= begin)
-            a = middle;
-        else
-            above = middle;
-    }
-    int u = begin - a, upper = bound(a + 1), shared_a = -1;
-    Pieces pieces, head;
-    pieces.clear(u, begin == bound(a) + a);
-    head.clear(u, false);
-    Sums at[3];
-    bool is_new = true;
-    for (int f = begin; f < end; ++f) {
-        int t = apart * (4 * a + 1) - 1;
-        if (is_new) {
-#pragma unroll
-            for (int p = 0; p < 3; ++p) at[p] = space.sums[q + min(t + p * apart, length - 1)];
+    int total = bound(count) + count, threads = blockDim.x;
+    int share = min((total + threads - 1) / threads, MOST_SHARE) | 1;  // odd: fewer bank conflicts
+    for (int tile = 0; tile < total; tile += share * threads) {
+        int begin = min(tile + (int)threadIdx.x * share, total), end = min(begin + share, total);
+        int a = 0;
+        for (int above = count; above - a > 1;) {
+            int middle = (a + above) / 2;
+            if (bound(middle) + middle <= begin)
+                a = middle;
+            else
+                above = middle;
         }
-        Sums before = from[u];
-        double base = space.costs[u];
+        int u = begin - a, upper = bound(a + 1), shared_a = -1;
+        Pieces pieces, head;
+        pieces.clear(u, begin == bound(a) + a);
+        head.clear(u, false);
+        Sums at[3];
+        bool is_new = true;
+        for (int f = begin; f < end; ++f) {
+            int t = apart * (4 * a + 1) - 1;
+            if (is_new) {
 #pragma unroll
-        for (int p = 0; p < 3; ++p) {
-            double cost = cost_of(at[p], before, base);
-            if (cost < pieces.cost[p] && u <= t + p * apart) {
-                pieces.cost[p] = cost;
-                pieces.choice[p] = u;
+                for (int p = 0; p < 3; ++p) at[p] = space.sums[q + min(t + p * apart, length - 1)];
             }
-        }
-        is_new = u == upper;
-        if (is_new) {
-            if (pieces.begins) {
-                write(a, pieces);
+            Sums before = from[u];
+            double base = space.costs[u];
+#pragma unroll
+            for (int p = 0; p < 3; ++p) {
+                double cost = cost_of(at[p], before, base);
+                if (cost < pieces.cost[p] && u <= t + p * apart) {
+                    pieces.cost[p] = cost;
+                    pieces.choice[p] = u;
+                }
+            }
+            is_new = u == upper;
+            if (is_new) {
+                if (pieces.begins) {
+                    write(a, pieces);
+                } else {
+                    head = pieces;
+                    shared_a = a;
+                }
+                pieces.clear(u, true);
+                ++a;
+                if (a < count) upper = bound(a + 1);
             } else {
-                head = pieces;
-                shared_a = a;
+                ++u;
             }
-            pieces.clear(u, true);
-            ++a;
-            if (a < count) upper = bound(a + 1);
-        } else {
-            ++u;
         }
+        // From here on `pieces` is what the threads up to this one know of positions that go on.
+        for (int d = 1; d < LANES; d *= 2) {
+            Pieces left = pieces.of_lane_before(d);
+            if (lane >= d) pieces.follow(left);
+        }
+        Pieces left = pieces.of_lane_before(1);
+        if (lane == LANES - 1) board.pieces[warp] = pieces;
+        __syncthreads();
+        if (shared_a >= 0) {
+            if (lane > 0) head.follow(left);
+            board.precede(head, warp);
+            write(shared_a, head);
+        }
+        bool is_last = (int)threadIdx.x == threads - 1;
+        if (is_last) board.precede(pieces, warp);
+        __syncthreads();
+        if (is_last) board.carried = pieces;
     }
-    // From here on `pieces` is what the threads up to this one know of positions that go on.
-    for (int d = 1; d < LANES; d *= 2) {
-        Pieces left = pieces.of_lane_before(d);
-        if (lane >= d) pieces.follow(left);
-    }
-    Pieces left = pieces.of_lane_before(1);
-    if (lane == LANES - 1) board.pieces[warp] = pieces;
-    __syncthreads();
-    if (shared_a >= 0) {
-        if (lane > 0) head.follow(left);
-        for (int v = warp - 1; v >= 0 && !head.begins; --v) head.follow(board.pieces[v]);
-        write(shared_a, head);
-    }
-    __syncthreads();
 }
 
 // Choices of layer q for all positions t < length.
@@ -598,8 +614,7 @@ __device__ void finish_layer(const Space<Index> &space, int q, int length) {
             int t = top - 1 - (int)threadIdx.x - r * threads;
             if (t >= 0) {
                 Index u = space.choices[t];
-                bool heavy = at[t].w > from[u].w;
-                held[r] = heavy ? cost_of(at[t], from[u], space.costs[u]) : space.costs[u];
+                held[r] = cost_of(at[t], from[u], space.costs[u]);
                 back[t] = u;
             }
         }
@@ -665,25 +680,22 @@ __device__ void measure_groups(
         double s = space.sums[stop].s - space.sums[start].s;
         double lower = space.values[begin], upper = space.values[end - 1];
         double near = fmin(fmax(w > 0.0 ? origin + s / w : lower, lower), upper);
-        double weight = 0.0, first = 0.0, second = 0.0, spread = 0.0;
+        double weight = 0.0, first = 0.0, second = 0.0;
         for (int p = begin + lane; p < end; p += LANES) {
             double x = space.values[p], part = space.weights[p];
             weight += part;
             first += part * (x - near);
             second += part * (x - near) * (x - near);
-            spread += part * fabs(x - origin);
         }
         for (int d = LANES / 2; d > 0; d /= 2) {
             weight += __shfl_xor_sync(ALL, weight, d);
             first += __shfl_xor_sync(ALL, first, d);
             second += __shfl_xor_sync(ALL, second, d);
-            spread += __shfl_xor_sync(ALL, spread, d);
         }
         if (lane == 0) {
             double shift = weight > 0.0 ? first / weight : 0.0;
             space.centers[g] = fmin(fmax(near + shift, lower), upper);
             space.inertias[g] = fmax(second - first * shift, 0.0);
-            space.spreads[g] = spread;
         }
     }
     __syncthreads();
@@ -751,13 +763,11 @@ __device__ void solve_row(const Task &task, i64 row, const Space<Index> &space, 
     }
     measure_groups(space, count, m, n_groups, origin);
     if (threadIdx.x == 0) {
-        double inertia = 0.0, spread = 0.0;
-        for (int g = 0; g < n_groups; ++g) {
-            inertia += space.inertias[g];
-            spread += space.spreads[g];
-        }
+        double inertia = 0.0;
+        for (int g = 0; g < n_groups; ++g) inertia += space.inertias[g];
         double widest = fmax(space.values[count - 1] - origin, origin - space.values[0]);
-        bool in_doubt = m > k && k > 1 && !(inertia >= LEAST_INERTIA * widest * spread);
+        double least = LEAST_INERTIA * widest * widest * space.sums[m].w;
+        bool in_doubt = m > k && k > 1 && !(inertia >= least);
         task.states[row] = in_doubt ? DOUBTFUL : SOLVED;
         task.found[row] = n_groups;
         task.inertia[row] = scalbn(inertia, 2 * exponent + lift);
@@ -765,9 +775,20 @@ __device__ void solve_row(const Task &task, i64 row, const Space<Index> &space, 
     write_row(task, row, space, n_groups, exponent);
 }
 
+template <int SHARED>
+struct Places {
+    typedef u16 Index;
+};
+
+template <>
+struct Places<0> {
+    typedef u32 Index;  // of rows that may be too long for 16 bits
+};
+
 // The shared memory of a block: the board, then arrays.
-template <typename Index, int SHARED>
+template <int SHARED>
 __device__ void solve_rows(const Task *sent, Sums *shared) {
+    typedef typename Places<SHARED>::Index Index;
     Task task = *sent;
     Board &board = *reinterpret_cast<Board *>(shared);
     char *rest = reinterpret_cast<char *>(shared) + (sizeof(Board) + 15) / 16 * 16;
@@ -778,18 +799,8 @@ __device__ void solve_rows(const Task *sent, Sums *shared) {
     }
 }
 
-// Short, longer and long rows, by what the shared memory holds; places in the former fit 16 bits.
-extern "C" __global__ void __launch_bounds__(1024) rows_2(const Task *sent) {
+// IN_SHARED, what the shared memory holds, is defined in front of this file.
+extern "C" __global__ void __launch_bounds__(1024) rows(const Task *sent) {
     extern __shared__ Sums shared[];
-    solve_rows<u16, 2>(sent, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(1024) rows_1(const Task *sent) {
-    extern __shared__ Sums shared[];
-    solve_rows<u16, 1>(sent, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(1024) rows_0(const Task *sent) {
-    extern __shared__ Sums shared[];
-    solve_rows<u32, 0>(sent, shared);
+    solve_rows<IN_SHARED>(sent, shared);
 }

@@ -1,8 +1,8 @@
 """Exact k-means of each row of a matrix on a GPU.
 
 One block of threads solves a row at a time, from the sort to the labels (`device_rows.cu`, which
-has the equations). The matrix is read where it lies, in its own precision and layout; beside the
-result there is a work space of a fixed size.
+has the equations). The matrix is read where it lies, in its own precision and layout; the work
+space beside the result does not grow with the number of rows.
 
 What is promised: the inertia of a row exceeds the least one by at most about a millionth. Costs are
 compared in double precision, so that the excess is about 1e-15 of the second moment in practice,
@@ -10,13 +10,15 @@ and rows whose inertia is too small beside that are solved again on the host, by
 `kernels.kmeans1d`. Of partitions that are equally good up to that another may be found than there.
 """
 
+from functools import cache
+from importlib.resources import files
+
 import numpy as np
 
 from clustruct.arrays import Array, beside, cast, namespace, to_host
 from clustruct.grouping.cuda import Gpu, Launch, Limits, gpu_of
 from clustruct.kernels.kmeans1d import cluster_values
 
-SOURCE = "device_rows.cu"
 # Codes of the kernel: precisions, and what became of a row.
 KINDS = {"float64": 0, "float32": 1, "float16": 2, "bfloat16": 3}
 BAD_VALUE, BAD_WEIGHT, NO_WEIGHT, DOUBTFUL = 1, 2, 3, 4
@@ -27,10 +29,10 @@ MOST_VALUES = 1 << 30  # sums of two places fit 32 bits
 LEAST_THREADS, MOST_THREADS = 64, 1024
 # Bytes of shared memory that a block takes beside its arrays: the board of the kernel, and what the
 # system keeps.
-BOARD, KEPT = 1936, 1024
+BOARD, KEPT = 1984, 1024
 MOST_BLOCKS = 32
-# Bytes of work space for all blocks, or for one where that takes more.
-MOST_SCRATCH = 1 << 30
+# Part of the memory for the work space of all blocks; one block takes what it must.
+SCRATCH_SHARE = 16
 
 Result = tuple[Array, Array, Array, Array, Array]
 
@@ -78,7 +80,7 @@ def _launch(
 ) -> None:
     """Run the kernel."""
     n_rows, n = (int(size) for size in x.shape)
-    kernel, shared, scratch = _room(n, n_clusters, gpu.limits())
+    in_shared, shared, scratch = _room(n, n_clusters, gpu.limits())
     threads = _n_threads(n)
     blocks = min(n_rows, _n_blocks(threads, shared, scratch, gpu.limits()))
     work_space = gpu.empty((blocks * scratch,), "uint8")
@@ -94,7 +96,14 @@ def _launch(
         *(gpu.address(array) for array in (*rest, states, work_space)),
         scratch,
     )
-    gpu.run(Launch(SOURCE, kernel, blocks, threads, shared), words)
+    gpu.run(Launch(_source(in_shared), "rows", blocks, threads, shared), words)
+
+
+@cache
+def _source(in_shared: int) -> str:
+    """The kernel, for so many kinds of arrays in shared memory."""
+    text = files(__package__).joinpath("device_rows.cu").read_text(encoding="utf-8")
+    return f"#define IN_SHARED {in_shared}\n{text}"
 
 
 def _words_of(gpu: Gpu, array: Array) -> tuple[int, int, int, int]:
@@ -106,20 +115,18 @@ def _words_of(gpu: Gpu, array: Array) -> tuple[int, int, int, int]:
     return gpu.address(array), KINDS[kind], row_step[0] if row_step else 0, step
 
 
-def _room(n: int, n_clusters: int, limits: Limits) -> tuple[str, int, int]:
-    """The kernel for a row, and bytes of shared memory and of work space for a block of it."""
-    groups = [8 * n_clusters] * 4 + [4 * n_clusters] * 2
-    for in_shared, width in ((2, 2), (1, 2), (0, 4)):
-        search = [*groups, 16 * (n + 1), width * (n + 1)]
-        costs = [8 * (n + 1)]
-        slow = [8 * n, 8 * n, width * (n + 1), width * n * max(n_clusters - 2, 0)]
-        fast: list[int] = []
-        for arrays, is_fast in ((search, in_shared > 0), (costs, in_shared > 1)):
-            (fast if is_fast else slow).extend(arrays)
+def _room(n: int, n_clusters: int, limits: Limits) -> tuple[int, int, int]:
+    """How many kinds of arrays are in shared memory, and bytes of that and of work space."""
+    for in_shared, width in ((3, 2), (2, 2), (1, 2), (0, 4)):
+        sums, costs = [16 * (n + 1)], [8 * (n + 1)]
+        rest = [8 * n_clusters] * 3 + [4 * n_clusters] * 2 + [width * (n + 1)]
+        fast = [size for sizes in (sums, rest, costs)[:in_shared] for size in sizes]
+        slow = [size for sizes in (sums, rest, costs)[in_shared:] for size in sizes]
+        slow += [8 * n, 8 * n, width * (n + 1), width * n * max(n_clusters - 2, 0)]
         shared = BOARD + sum(map(_in_sixteens, fast))
         if shared <= limits.block_shared:
             break
-    return f"rows_{in_shared}", shared, sum(map(_in_sixteens, slow))
+    return in_shared, shared, sum(map(_in_sixteens, slow))
 
 
 def _in_sixteens(size: int) -> int:
@@ -136,7 +143,9 @@ def _n_threads(n: int) -> int:
 def _n_blocks(threads: int, shared: int, scratch: int, limits: Limits) -> int:
     """Blocks that run at the same time."""
     at_once = min(MOST_THREADS // threads, limits.shared // (shared + KEPT), MOST_BLOCKS)
-    return max(1, min(limits.processors * max(at_once, 1), MOST_SCRATCH // scratch))
+    return max(
+        1, min(limits.processors * max(at_once, 1), limits.memory // SCRATCH_SHARE // scratch)
+    )
 
 
 def _look_after(
