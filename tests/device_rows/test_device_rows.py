@@ -122,7 +122,7 @@ def test_weights_of_all_sizes_keep_the_promise(decades, gpu):
 
 
 def test_outliers_ties_and_weights_of_all_sizes_keep_the_promise(gpu):
-    """Half of these rows go to the host; of the others, doubles decide many by their last digits."""
+    """Some of these rows go to the host; many of the others are decided by the last digits."""
     rng = np.random.default_rng(6)
     for n_clusters in (2, 4, 6):
         x = 10.0 ** rng.uniform(-5, 0, (40, 1)) * rng.standard_normal((40, 60))

@@ -5,8 +5,8 @@ has the equations). The matrix is read where it lies, in its own precision and l
 space beside the result does not grow with the number of rows.
 
 What is promised: the inertia of a row exceeds the least one by at most about a millionth. Costs are
-compared in double precision, so that the excess is about 1e-15 of the second moment in practice,
-and rows whose inertia is too small beside that are solved again on the host, by
+compared in double precision. In ordinary rows the excess is about 1e-15; rows whose inertia is so
+small beside their width that rounding might matter are solved again on the host, by
 `kernels.kmeans1d`. Of partitions that are equally good up to that another may be found than there.
 """
 
