@@ -190,6 +190,7 @@ def test_wheel_holds_compiled_modules_and_sources(tmp_path):
     assert kernels_with(names, ".so", ".pyd") == set(NAMES)
     expected = {f"clustruct/kernels/{path.name}" for path in FOLDER.glob("*.p[yx]*")}
     assert {name for name in expected if not name.endswith(".pyd")} <= names
+    assert "clustruct/grouping/device_rows.cu" in names
     assert "clustruct/py.typed" in names
     assert "clustruct/reporting/templates/report.html" in names
     assert not kernels_with(names, ".c")
