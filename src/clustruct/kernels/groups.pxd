@@ -1,1 +1,6 @@
 from clustruct.kernels.intervals cimport N_MOMENTS, interval_cost, moments_at
+
+cdef void summarise(
+    double[::1] values, double[::1] weights, double origin, double[:, ::1] table,
+    Py_ssize_t block, long long[::1] edges, double[:, ::1] rows, double[::1] means,
+    double[::1] costs) noexcept nogil

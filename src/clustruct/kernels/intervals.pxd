@@ -5,6 +5,10 @@ cdef void moments_at(
     double[::1] values, double[::1] weights, double origin, double[:, ::1] table,
     Py_ssize_t block, long long[::1] positions, double[:, ::1] out) noexcept nogil
 
+cdef void moments_everywhere(
+    double[::1] values, double[::1] weights, double origin, Py_ssize_t block,
+    double[:, ::1] table, double[::1] mass, double[::1] first, double[::1] second) noexcept nogil
+
 cdef double interval_cost(double[:, ::1] table, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 cdef void layer_minima(
