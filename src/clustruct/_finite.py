@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,17 @@ def finite_moments(means: Floats, variances: Floats) -> tuple[Floats, Floats]:
             "X, for example with StandardScaler."
         )
     return means, variances
+
+
+def refuse_offset(column: int, least: float, largest: float) -> NoReturn:
+    """Raise an error for a column that varies too little beside its size."""
+    size = max(abs(least), abs(largest))
+    raise ValueError(
+        f"X lies far from zero for its spread: column {column} has values from {least!r} to "
+        f"{largest!r}, about {size / (largest - least):.0e} times as far from zero as from each "
+        "other, and double precision leaves too few digits to tell them apart. Subtract the mean "
+        "of each column first, for example with StandardScaler."
+    )
 
 
 def require_squares(y: NDArray[Any], name: str = "y") -> None:

@@ -155,7 +155,8 @@ def exact_means(values, weights, labels):
     """Means of the groups by label, each correctly rounded; NaN for a group of no weight."""
     sums, exponent, _ = _sums_of_groups(values, weights, labels)
     return {
-        label: math.ldexp(s / w, exponent) if w else math.nan for label, (w, s, _) in sums.items()
+        label: float(Fraction(s, w) * Fraction(2) ** exponent) if w else math.nan
+        for label, (w, s, _) in sums.items()
     }
 
 

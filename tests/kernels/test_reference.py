@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests import exact
 from tests.kernels import reference
 from tests.kernels.reference import SHAPES, WEIGHTINGS
 
@@ -110,3 +111,37 @@ def test_program_of_the_paper_agrees_with_brute_force():
         least = reference.sparse_brute_force(values)
         for n_groups in range(1, d + 1):
             assert reference.paper_program(values, n_groups, d) == least[:, n_groups].tolist()
+
+
+# ---- Rational arithmetic.
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_least_costs_equal_those_of_all_cuts(seed):
+    rng = np.random.default_rng(seed)
+    values = 1.0 + np.spacing(1.0) * rng.integers(0, 9, 7)
+    weights = None if seed % 2 else 10.0 ** rng.uniform(-30.0, 30.0, 7)
+    least = exact.least_costs(values, weights, 8)
+    order = np.argsort(values)
+    masses = reference.ones_for(values, weights)
+    for n_groups in range(1, 9):
+        assert least[n_groups - 1] == reference.brute_force(
+            values[order], masses[order], min(n_groups, 7)
+        )
+    assert least[0] == exact.total_cost(values, weights)
+    labels = rng.integers(0, 3, 7)
+    about = exact.cost_about(values, weights, labels, [1.0, 2.0, 1.5])
+    means = [exact.exact_means(values, weights, labels).get(label, 0.0) for label in range(3)]
+    least_about = reference.exact_cost_of_labels(values, weights, labels)
+    assert least_about <= exact.cost_about(values, weights, labels, means) <= about
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_least_sparse_costs_equal_those_of_all_assignments(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.choice([-1.0, 0.0, 1.0], 6) + np.spacing(1.0) * rng.integers(0, 5, 6)
+    everything = reference.sparse_brute_force(values)
+    for n_groups in (1, 2, 3):
+        least = exact.least_sparse_costs(values, n_groups, 6)
+        assert least == [everything[k, n_groups] for k in range(7)]
+    assert least[0] == exact.sum_of_squares(values)

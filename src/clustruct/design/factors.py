@@ -130,6 +130,11 @@ class FactorDesign(LocalDesign):
             np.concatenate([*means, mean]), np.concatenate([*variances, variance])
         )
 
+    def far_columns(self, ratio: float) -> Iterator[tuple[int, float, float]]:
+        """Among the numeric columns: levels have zeros."""
+        for column, least, largest in self._dense.far_columns(ratio):
+            yield int(self.offsets[-1]) + column, least, largest
+
     def gram(self, shares: Floats, means: Floats) -> Floats:
         """Weighted Gram matrix of the columns less ``means``, from tables of pairs of levels."""
         first = int(self.offsets[-1])

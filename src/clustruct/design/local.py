@@ -15,9 +15,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from clustruct._finite import finite_moments
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Floats, Indices, Labels
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.kernels.kmeans1d import cluster_values
 
@@ -34,6 +35,9 @@ CHUNK_BYTES = 1 << 23
 NEAR_BYTES = 1 << 19
 # So many columns and fewer are better multiplied by a block in that cache after the other.
 FEW_COLUMNS = 8
+# Rows that are looked at for columns which hardly vary, and the least ratio of size and range that
+# anybody asks for.
+SEEN, LEAST_RATIO = 16, 1e6
 # Where fewer rows are left out than this, leaving them out costs more than it saves.
 WORTH_TAKING = 0.7
 
@@ -175,6 +179,14 @@ class Design(Operator):
     def over(self, rows: Rows) -> "Design":
         """The design whose matrix is the given rows, ``n x Q``."""
 
+    def far_columns(self, ratio: float) -> Iterator[tuple[int, float, float]]:
+        """Columns whose largest size exceeds their range more than `ratio` times, with their range.
+
+        Constant columns are none of them. Few rows tell in most cases that there are none; others
+        take a pass.
+        """
+        return iter(())
+
     # Exact k-means of numbers of the host, made where it takes least time.
     cluster = staticmethod(cluster_values)
 
@@ -225,6 +237,23 @@ class PickingDesign(Design):
         for rows, block in self._blocks():
             product += (block - centre).T @ R[rows, :]
         return to_host(product)
+
+    def far_columns(self, ratio: float) -> Iterator[tuple[int, float, float]]:
+        """By a few rows, which are as near to each other as all of them, and then by all."""
+        index = np.unique(np.linspace(0, self.shape[0] - 1, SEEN).astype(np.intp))
+        columns = hardly_varying(self.fetch(index)[0], ratio)
+        if columns.size:
+            yield from far_among(columns, *self.ranges(columns), ratio)
+
+    def ranges(self, columns: Indices) -> tuple[Floats, Floats]:
+        """Least and largest value of some columns."""
+        least, largest = np.full(columns.size, np.inf), np.full(columns.size, -np.inf)
+        for _, block in self._blocks():
+            xp = namespace(block)
+            mine = xp.take(block, beside(columns, block), axis=1)
+            least = np.minimum(least, to_host(xp.min(mine, axis=0)))
+            largest = np.maximum(largest, to_host(xp.max(mine, axis=0)))
+        return least, largest
 
     @abstractmethod
     def rows(self, index: Labels) -> "PickingDesign":
@@ -355,6 +384,30 @@ def _gram_about(means: Floats, rows: Floats, weights: Floats) -> Floats:
     away *= np.sqrt(weights)[:, None]
     gram: Floats = away.T @ away
     return gram
+
+
+def hardly_varying(rows: Any, ratio: float) -> Indices:
+    """Columns of a few rows of the host that differ by less than ``1 / ratio`` of their size.
+
+    Columns of zeros are none of them: what is zero somewhere has no offset.
+    """
+    if sparse.issparse(rows):
+        full = np.flatnonzero(np.asarray((rows != 0).sum(axis=0)).ravel() == rows.shape[0])
+        return full[hardly_varying(rows[:, full].toarray(), ratio)]
+    least, largest = rows.min(axis=0), rows.max(axis=0)
+    size = np.maximum(np.abs(least), np.abs(largest))
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.subtract(largest, least, dtype=np.float64) < size / ratio
+    return np.flatnonzero(near)
+
+
+def far_among(
+    columns: Indices, least: Floats, largest: Floats, ratio: float
+) -> Iterator[tuple[int, float, float]]:
+    """Those of some columns that lie more than `ratio` times their range from zero."""
+    far = largest - least < np.maximum(np.abs(least), np.abs(largest)) / ratio
+    for k in np.flatnonzero(far & (least < largest)):
+        yield int(columns[k]), float(least[k]), float(largest[k])
 
 
 def one_by_one(jobs: Sequence[Callable[[], T]]) -> Iterator[T]:

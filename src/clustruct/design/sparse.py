@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from clustruct._finite import finite_moments
-from clustruct._typing import Floats, Labels
+from clustruct._typing import Floats, Indices, Labels
 from clustruct.design.local import CHUNK_BYTES, LocalDesign
 from clustruct.kernels.group_sums import sum_columns_by_column, sum_columns_by_row
 
@@ -49,6 +49,11 @@ class SparseDesign(LocalDesign):
             counts[columns] += _column_counts(block).astype(np.int32, copy=False)
         zeros = np.where(counts < self.shape[0], np.maximum(shares.sum() - stored, 0.0), 0.0)
         return finite_moments(means, variances + zeros * means**2)
+
+    def ranges(self, columns: Indices) -> tuple[Floats, Floats]:
+        """Least and largest value of some columns, zeros among them."""
+        mine = self._summed()[:, columns]
+        return mine.min(axis=0).toarray()[0], mine.max(axis=0).toarray()[0]
 
     def _lines(self) -> Iterator[tuple[Any, slice, slice]]:
         """Blocks of rows or columns in double precision with one entry a place, and where."""

@@ -17,7 +17,7 @@ from clustruct._docs import documented
 from clustruct.design import load
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.search.rules import RULES
-from clustruct.losses import NUMBER_LOSSES, Loss, kind_of
+from clustruct.losses import NUMBER_LOSSES, Loss, kind_of, loss_of
 from clustruct.results import Certificate, Iteration, StabilityResult, Status
 from clustruct.solvers.driver import Budget, Callback
 
@@ -29,6 +29,9 @@ SEARCH_CONSTRAINTS: Constraints = {
     "scoring": [str, callable, None],
     "rule": [StrOptions(set(RULES))],
 }
+# A score has lost as many digits as its columns lie ranges from zero. Second derivatives lose twice
+# as many, unless the sums that a fit works with are about the means.
+FARTHEST, FARTHEST_CENTRED = 4e6, 1e10
 
 
 @dataclass_transform()
@@ -87,6 +90,7 @@ class ClusterModel(BaseEstimator):
 
     has_offset_ = False  # of model files from before there were offsets
     stability_: ClassVar[StabilityResult | None] = None  # what `clustruct.stability` has found
+    _centres: ClassVar[bool] = False  # whether all losses are fitted about the means of columns
     _quiet = 0  # the level of `verbose` up to which iterations are not printed
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -108,6 +112,11 @@ class ClusterModel(BaseEstimator):
         each = (vars(kind).get("_constraints", {}) for kind in reversed(type(self).__mro__))
         known = {name: values for mine in each for name, values in mine.items()}
         return {name: known[name] for name in self._get_param_names()}
+
+    def _farthest(self) -> float:
+        """How many times its range a column of ``X`` may lie from zero in a fit."""
+        centred = self._centres or bool(getattr(loss_of(self), "quadratic", False))
+        return FARTHEST_CENTRED if centred and self.fit_intercept else FARTHEST
 
     def _seed(self) -> int:
         """A seed drawn from the random state."""

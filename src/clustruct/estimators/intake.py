@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_consistent_length, compute_sample_w
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, validate_data
 
-from clustruct._finite import require_squares
+from clustruct._finite import refuse_offset, require_squares
 from clustruct._typing import Floats
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.design import Beside, Design, Rows, apply, average, load, place
@@ -57,8 +57,12 @@ def validate(model: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Design,
 
 
 def place_matrix(model: Any, X: Any, *, reset: bool = False) -> Design:
-    """Validate a matrix and return its design."""
-    return place(X, _validator(model, reset))
+    """Validate a matrix and return its design; one to fit must not be far off for its spread."""
+    design = place(X, _validator(model, reset))
+    if reset:
+        for column, least, largest in design.far_columns(model._farthest()):
+            refuse_offset(column, least, largest)
+    return design
 
 
 def _validator(model: Any, reset: bool) -> Callable[..., Any]:

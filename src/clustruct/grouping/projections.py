@@ -54,10 +54,13 @@ def kmeans_1d(
     Notes
     -----
     Equal numbers always share a label. Costs are computed with twice the working precision, so an
-    offset that is large against the groups does no harm; what cannot be resolved are costs below
-    about 1e-29 of the sum of squares of all numbers. The inertia is infinite (or zero) where it is
-    beyond the range of a double, as it is for numbers near 1e300; labels and centres are right all
-    the same.
+    offset that is large against the groups does no harm. The groups cost at most 1e-13 C + 1e-30 n
+    W R^2 more than the best ones, with the least cost C, the sum W of the weights and the largest
+    size R of a number; of up to 32 distinct numbers at most 1e-13 C + 1e-16 T, where one group of
+    all would cost T, whatever their weights are. Centres are the means of their groups to one unit
+    in the last place (the weights of equal numbers are added first), and the inertia is that of the
+    labels to 13 digits. It is infinite (or zero) where it is beyond the range of a double, as it is
+    for numbers near 1e300; labels and centres are right all the same.
 
     Examples
     --------
@@ -201,6 +204,11 @@ def project_clustered(
     starts. With `n_nonzero` (matrices, or vectors with unequal weights) the start is to keep the
     largest entries and cluster them, and entries are then exchanged for others as long as the
     distance shrinks; so the point is never worse than that start.
+
+    "Exact" means the promise of `kmeans_1d`, and with `n_nonzero` that the squared distance from
+    the means of the groups found exceeds the least one by at most 1e-13 of it and of the sum of
+    squares about the mean. The entries of the point are rounded, so that where entries differ by a
+    few units in the last place `sq_distance` is that from the rounded means.
 
     The point has the floating-point type of `w`; integers give double precision.
 

@@ -1,4 +1,5 @@
-from clustruct.kernels.intervals cimport N_MOMENTS, interval_cost, moments_at
+from clustruct.kernels.intervals cimport (
+    N_MOMENTS, interval_cost, interval_mean, moments_at, own_moments)
 
 cdef void summarise(
     double[::1] values, double[::1] weights, double origin, double[:, ::1] table,

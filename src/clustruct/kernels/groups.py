@@ -5,10 +5,18 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from clustruct.kernels.intervals import N_MOMENTS, interval_cost, moments_at
+    from clustruct.kernels.intervals import (
+        N_MOMENTS,
+        interval_cost,
+        interval_mean,
+        moments_at,
+        own_moments,
+    )
 
 # A cost above this share of the running moments keeps 14 digits in pairs of doubles.
 RESOLVED = cython.declare(cython.double, 2.0**-50)
+# A mean above this share of the running first moments is right to the last digit.
+RESOLVED_MEAN = cython.declare(cython.double, 2.0**-44)
 
 
 def partition_cost(table: cython.double[:, ::1], boundaries: cython.longlong[::1]):
@@ -33,7 +41,7 @@ def group_summaries(
 ):
     """Mean and cost of each group ``[edges[q], edges[q + 1])``; none may be empty."""
     n_groups: cython.Py_ssize_t = edges.shape[0] - 1
-    rows: cython.double[:, ::1] = np.empty((n_groups + 1, N_MOMENTS))
+    rows: cython.double[:, ::1] = np.empty((n_groups + 3, N_MOMENTS))
     means, costs = np.empty(n_groups), np.empty(n_groups)
     summarise(values, weights, origin, table, block, edges, rows, means, costs)
     return means, costs
@@ -53,51 +61,34 @@ def summarise(
     means: cython.double[::1],
     costs: cython.double[::1],
 ) -> cython.void:
-    """``group_summaries`` into given arrays; ``rows`` is work space, one for each edge."""
+    """``group_summaries`` into given arrays; ``rows`` is work space, three more than groups."""
     n_groups: cython.Py_ssize_t = edges.shape[0] - 1
+    own: cython.double[:, ::1] = rows[n_groups + 1 :]
     mean: cython.double
+    first: cython.Py_ssize_t
+    last: cython.Py_ssize_t
     reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
+    own[0, :] = 0.0
     moments_at(values, weights, origin, table, block, edges, rows)
     for group in range(n_groups):
-        weight = (rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1])
-        first = (rows[group + 1, 2] - rows[group, 2]) + (rows[group + 1, 3] - rows[group, 3])
-        mean = origin + first / weight if weight > 0.0 else origin
+        first, last = edges[group], edges[group + 1] - 1
+        mean = interval_mean(rows, group, group + 1, origin)
         costs[group] = interval_cost(rows, group, group + 1)
-        # Where even pairs of doubles lose digits the values themselves have the last word.
-        if costs[group] < RESOLVED * (rows[group + 1, 4] + reach * reach * rows[group + 1, 0]):
-            mean = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
-            weight = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 0)
-            first = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 1)
-            mean += first / weight if weight > 0.0 else 0.0
-            first = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 1)
-            costs[group] = _direct_sum(values, weights, edges[group], edges[group + 1], mean, 2)
-            costs[group] -= first * (first / weight) if weight > 0.0 else 0.0
+        heavy = reach * rows[group + 1, 0]
+        weight = (rows[group + 1, 0] - rows[group, 0]) + (rows[group + 1, 1] - rows[group, 1])
+        if first == last:
             # One value costs nothing, not a rounding error.
-            if edges[group + 1] - edges[group] == 1:
-                costs[group] = 0.0
+            mean, costs[group] = values[first], 0.0
+        elif (
+            costs[group] < RESOLVED * (rows[group + 1, 4] + reach * heavy)
+            or weight * abs(mean) < RESOLVED_MEAN * heavy
+        ):
+            # Where running sums lose digits the group's own sums about its mean have the last word;
+            # the first time about a mean that may be off, the second time about theirs.
+            for _ in range(2):
+                mean = min(max(mean, values[first]), values[last])
+                own_moments(values, weights, mean, first, last + 1, own)
+                costs[group] = interval_cost(own, 0, 1)
+                mean = interval_mean(own, 0, 1, mean)
         # A mean lies between the least and the largest value, whatever rounding says.
-        means[group] = min(max(mean, values[edges[group]]), values[edges[group + 1] - 1])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _direct_sum(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    first: cython.Py_ssize_t,
-    last: cython.Py_ssize_t,
-    about: cython.double,
-    power: cython.int,
-) -> cython.double:
-    """``sum w (x - about)^power`` over the values ``[first, last)``, for a power of 0, 1 or 2."""
-    weighted: cython.bint = weights.shape[0] > 0
-    total: cython.double = 0.0
-    for i in range(first, last):
-        term = weights[i] if weighted else 1.0
-        if power > 0:
-            term *= values[i] - about
-        if power > 1:
-            term *= values[i] - about
-        total += term
-    return total
+        means[group] = min(max(mean, values[first]), values[last])

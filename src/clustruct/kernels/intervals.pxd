@@ -9,6 +9,13 @@ cdef void moments_everywhere(
     double[::1] values, double[::1] weights, double origin, Py_ssize_t block,
     double[:, ::1] table, double[::1] mass, double[::1] first, double[::1] second) noexcept nogil
 
+cdef void own_moments(
+    double[::1] values, double[::1] weights, double about, Py_ssize_t first, Py_ssize_t last,
+    double[:, ::1] out) noexcept nogil
+
+cdef double interval_mean(
+    double[:, ::1] table, Py_ssize_t i, Py_ssize_t j, double origin) noexcept nogil
+
 cdef double interval_cost(double[:, ::1] table, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 cdef void layer_minima(

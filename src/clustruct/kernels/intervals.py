@@ -290,6 +290,21 @@ def moments_everywhere(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def own_moments(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    about: cython.double,
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    out: cython.double[:, ::1],
+) -> cython.void:
+    """Write the moments of the values ``[first, last)`` alone to ``out[1]``; ``out[0]`` is zero."""
+    _advance(values, weights, about, first, last, out, 0, 1)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _add_blocks(
     values: cython.double[::1],
     block: cython.Py_ssize_t,
@@ -385,6 +400,35 @@ def interval_cost(
     t_rest: cython.double = _difference_error(table[j, 4], table[i, 4], t)
     t_rest += table[j, 5] - table[i, 5]
     return _cost_of_sums(w, w_rest, s, s_rest, t, t_rest)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def interval_mean(
+    table: cython.double[:, ::1], i: cython.Py_ssize_t, j: cython.Py_ssize_t, origin: cython.double
+) -> cython.double:
+    """``o + S1 / W`` of the interval between the positions of two rows; ``o`` without weight."""
+    w: cython.double = table[j, 0] - table[i, 0]
+    w_rest: cython.double = _difference_error(table[j, 0], table[i, 0], w)
+    w_rest += table[j, 1] - table[i, 1]
+    s: cython.double = table[j, 2] - table[i, 2]
+    s_rest: cython.double = _difference_error(table[j, 2], table[i, 2], s)
+    s_rest += table[j, 3] - table[i, 3]
+    high: cython.double = w + w_rest
+    w_rest = (w - high) + w_rest
+    w = high
+    if w <= 0.0:
+        return origin
+    high = s + s_rest
+    s_rest = (s - high) + s_rest
+    s = high
+    quotient: cython.double = s / w
+    product: cython.double = quotient * w
+    rest: cython.double = (s - product) - _product_error(quotient, w, product)
+    rest += s_rest - quotient * w_rest
+    mean: cython.double = origin + quotient
+    return mean + (rest / w - _difference_error(-origin, quotient, -mean))
 
 
 @cython.cfunc

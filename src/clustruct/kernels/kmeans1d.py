@@ -1,7 +1,8 @@
 """Exact weighted k-means of numbers (eq:kmeans in one dimension).
 
 An optimal group is an interval of the sorted values, so the problem is to cut the sorted values
-into ``Q`` intervals of least total cost. Two exact searches share the work: ``chain`` for few
+into ``Q`` intervals of least total cost. Short vectors are cut by ``vectors`` in one call, as far as
+that is sure of the result. For all others two exact searches share the work: ``chain`` for few
 groups of many values, whose effort after the sort hardly depends on ``n``, and ``penalised`` for
 the rest, whose effort does not depend on ``Q``.
 """
@@ -21,7 +22,9 @@ from clustruct.kernels.intervals import (
 )
 from clustruct.kernels.partition import label_by_threshold, with_ends
 from clustruct.kernels.penalised import best_partition
+from clustruct.kernels.rational import best_cut
 from clustruct.kernels.sorting import scale_and_merge, scale_down, scale_factors, sort_values
+from clustruct.kernels.vectors import LONGEST, cluster_vector
 
 # So few groups are worth a chain search if there are so many values for each of them.
 FEW = 15
@@ -29,6 +32,15 @@ FEW_SHARE = 32
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384
+# Running moments resolve about 2^-100 of the sum of weights times the squared distance of the
+# farthest value. Beyond this ratio of that product to the cost of one group the moments are taken
+# about the weighted median, and few values are cut in fractions: 2^-60 is left of the precision.
+LOST = 2.0**40
+# Weights down to this share of the largest are no reason to look for that.
+LIGHT = 2.0**-20
+# Costs of values with weights below this share of the largest may underflow.
+VANISHING = 2.0**-500
+FEW_FRACTIONS = 32
 
 # Sorted values, ready to be cut: the distinct ones scaled by a power of two, their weights (empty
 # for weights of one), where each occurs first (None if all are distinct), the origin and table of
@@ -44,21 +56,27 @@ def cluster_values(values, weights, n_clusters):
     the order of the centres, the centres, the number of values in each group, and the inertia,
     which is infinite if it exceeds the largest double.
     """
+    found = cluster_vector(values, weights, n_clusters) if values.shape[0] <= LONGEST else None
+    return resolve_groups(values, weights, n_clusters) if found is None else found
+
+
+def resolve_groups(values, weights, n_clusters):
+    """The same for vectors of any length, whose costs may be as close as pairs of doubles tell."""
     counted = None if weights is None or weights.all() else weights > 0
     if counted is None:
         ordered, ordered_weights = sort_values(values, weights)
     else:
         ordered, ordered_weights = sort_values(values[counted], weights[counted])
-    weight_exponent = 0
     if weights is None:
-        ordered_weights = NO_WEIGHTS
+        starts, centers, cost, exponent = cut(prepare(ordered, NO_WEIGHTS), n_clusters)
     else:
-        ordered_weights, weight_exponent = scale_down(ordered_weights, ordered_weights.max())
-    starts, centers, cost, exponent = cut(_prepare(ordered, ordered_weights), n_clusters)
-    inertia = ldexp(cost, exponent + weight_exponent)
+        starts, centers, cost, exponent = _cut_weighted(ordered, ordered_weights, n_clusters)
+    inertia = ldexp(cost, exponent)
     labels = label_by_threshold(values, ordered[starts])
     edges = with_ends(starts, ordered.shape[0])
     sizes = edges[1:] - edges[:-1]
+    # Scaled, the digits of values that are too small beside the largest may have been lost.
+    centers = np.minimum(np.maximum(centers, ordered[edges[:-1]]), ordered[edges[1:] - 1])
     if counted is not None:
         halfway = 0.5 * centers[:-1] + 0.5 * centers[1:]
         halfway = np.clip(halfway, np.nextafter(ordered[starts - 1], np.inf), ordered[starts])
@@ -67,7 +85,7 @@ def cluster_values(values, weights, n_clusters):
     return labels, centers, sizes, inertia
 
 
-def _prepare(ordered, weights):
+def prepare(ordered, weights):
     """Sorted values with their moments; empty weights stand for weights of one."""
     factor, factor_too, exponent = scale_factors(max(-ordered[0], ordered[-1]))
     values, sums, firsts = scale_and_merge(ordered, weights, factor, factor_too)
@@ -75,6 +93,34 @@ def _prepare(ordered, weights):
     origin = choose_origin(values[0], values[values.shape[0] // 2], values[-1])
     table = running_moments(values, weights, origin, BLOCK)
     return Sorted(values, weights, firsts, origin, table, exponent)
+
+
+def _cut_weighted(ordered, weights, n_clusters):
+    """The best partition of sorted values with positive weights, see `cut`."""
+    scaled, weight_exponent = scale_down(weights, weights.max())
+    prepared, lightest = prepare(ordered, scaled), scaled.min()
+    if lightest < LIGHT and _precision_lost(prepared):
+        # The sum of w (x - o)^2 is at most twice the cost about the mean if o is the median.
+        running = np.cumsum(prepared.weights)
+        median = prepared.values[np.searchsorted(running, 0.5 * running[-1])]
+        table = running_moments(prepared.values, prepared.weights, median, BLOCK)
+        prepared = prepared._replace(origin=float(median), table=table)
+    lost = lightest < VANISHING or (lightest < LIGHT and _precision_lost(prepared))
+    if lost and prepared.values.shape[0] <= FEW_FRACTIONS:
+        firsts = np.flatnonzero(np.diff(ordered, prepend=-np.inf))
+        starts, *rest = best_cut(ordered[firsts], np.add.reduceat(weights, firsts), n_clusters)
+        return firsts[starts], *rest
+    starts, centers, cost, exponent = cut(prepared, n_clusters)
+    return starts, centers, cost, exponent + weight_exponent
+
+
+def _precision_lost(prepared):
+    """Whether running moments may not resolve the cost of one group of all values."""
+    values, weights, _, origin, table, _ = prepared
+    edges = with_ends(np.empty(0, dtype=np.int64), values.shape[0])
+    _, (cost,) = group_summaries(values, weights, origin, table, BLOCK, edges)
+    reach = max(origin - values[0], values[-1] - origin)
+    return weights.sum() * reach * reach > LOST * cost
 
 
 def choose_origin(least, middle, largest):

@@ -7,12 +7,12 @@ be the only best partition or is "undecided", whereupon callers use the slower s
 resolve everything.
 
 The proof. Let ``F(t)`` be the least priced cost of the values before position ``t``. The sweep
-computes it up to an error ``d``, which is bounded: every cost is off by at most ``noise``, and every
-comparison that the noise may have decided wrongly is counted. In a best partition each boundary
-``t`` is reached from a position ``i`` with ``F(i) + C(i, t) + price = F(t)``. So from the end back,
-all positions ``i`` that satisfy this up to ``2 d`` are listed. If there is one for each boundary,
-they are the best partition, and the only one. Where there are several the costs of the few
-partitions left are compared in pairs of doubles.
+computes it up to an error ``d``, which is bounded: every cost is off by at most ``noise``, and
+every comparison that the noise may have decided wrongly is counted. In a best partition each
+boundary ``t`` is reached from a position ``i`` with ``F(i) + C(i, t) + price = F(t)``. So from the
+end back, all positions ``i`` that satisfy this up to ``2 d`` are listed. If there is one for each
+boundary, they are the best partition, and the only one. Where there are several the costs of the
+few partitions left are compared in pairs of doubles.
 """
 
 import cython
@@ -353,7 +353,6 @@ def _sweep(
     cost: cython.double
     lead: cython.double
     gain: cython.double
-    v: cython.double
     w: cython.double
     s: cython.double
     r: cython.double

@@ -11,6 +11,7 @@ group and ``Q - q`` groups, solved by ``chain``; the best chain known bounds the
 dropped soon. Otherwise ``two_sided`` finds a price for every group at which ``Q`` are best.
 """
 
+import math
 import sys
 
 import numpy as np
@@ -23,7 +24,8 @@ from clustruct.kernels.intervals import (
     fast_cost_error,
     running_moments,
 )
-from clustruct.kernels.partition import label_by_threshold
+from clustruct.kernels.kmeans1d import cut, prepare
+from clustruct.kernels.partition import label_by_threshold, with_ends
 from clustruct.kernels.sorting import scale_down, sort_values
 from clustruct.kernels.two_sided import best_two_sided
 
@@ -33,6 +35,9 @@ CHAIN_SHARE = 20
 # Of more items than this, a sample tells which chain to begin with.
 SAMPLED_ABOVE = 50_000
 N_SAMPLED = 2000
+# Groups that cost less than this share of the squares of all entries are cut once more: sums about
+# zero resolve about 2^-100.
+TIGHT = 2.0**-60
 
 
 def project_sparse(values, n_clusters, n_nonzero):
@@ -49,7 +54,11 @@ def project_sparse(values, n_clusters, n_nonzero):
     if edges is None:
         edges = _best_groups(kept, n_left, n_nonzero, n_clusters)
     edges = [_between_different(kept, side) for side in edges]
-    return _labels(values, kept, *edges), _centers(kept, edges)
+    centers, cost = _summaries(kept, edges)
+    if 0.0 < cost < TIGHT:
+        edges = _cut_anew(kept, edges, n_clusters)
+        centers, _ = _summaries(kept, edges)
+    return _labels(values, kept, *edges), centers
 
 
 def _extremes(values, n_nonzero):
@@ -61,12 +70,45 @@ def _extremes(values, n_nonzero):
     return np.concatenate([ordered[:n_left], ordered[ordered.shape[0] - n_right :]]), n_left
 
 
-def _centers(kept, edges):
-    """Means of the groups with the given edges on both sides."""
+def _summaries(kept, edges):
+    """Means of the groups with the given edges on both sides, and their share of the squares."""
     scaled, exponent = scale_down(kept, max(-kept[0], kept[-1]))
     table = running_moments(scaled, NO_WEIGHTS, 0.0, BLOCK)
-    centers = [group_summaries(scaled, NO_WEIGHTS, 0.0, table, BLOCK, side)[0] for side in edges]
-    return np.ldexp(np.concatenate(centers), exponent)
+    sides = [group_summaries(scaled, NO_WEIGHTS, 0.0, table, BLOCK, side) for side in edges]
+    means, costs = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+    return np.ldexp(means, exponent), costs.sum() / max(table[-1, 4], 1.0)
+
+
+def _cut_anew(kept, edges, n_clusters):
+    """Edges of the groups of the same entries by k-means on either side, about its own median.
+
+    Moments about zero hardly resolve the cost of groups this tight. The number of groups of a side
+    may be wrong as well: some may be left to give, and the next numbers are tried.
+    """
+    scaled, _ = scale_down(kept, max(-kept[0], kept[-1]))
+    n_left, n_right = (side.shape[0] - 1 for side in edges)
+    numbers = {n + step for n in (n_left, n_clusters - n_right) for step in (-1, 0, 1)}
+    tried = [
+        _cut_sides(scaled, edges, (n, n_clusters - n))
+        for n in sorted(numbers)
+        if 0 <= n <= n_clusters
+    ]
+    return min(tried, key=lambda sides: sides[0])[1]
+
+
+def _cut_sides(scaled, edges, numbers):
+    """The cost of so many groups on either side, infinite if some have no group; their edges."""
+    total, found = 0.0, []
+    for side, number in zip(edges, numbers, strict=True):
+        first, last = int(side[0]), int(side[-1])
+        if first < last and number == 0:
+            return math.inf, edges
+        if first < last:
+            starts, _, cost, exponent = cut(prepare(scaled[first:last], NO_WEIGHTS), number)
+            total += math.ldexp(cost, exponent)
+            side = with_ends(starts, last - first) + first
+        found.append(side)
+    return total, found
 
 
 def _between_different(kept, edges):

@@ -6,6 +6,8 @@ cannot decide beyond doubt (ties between partitions, numbers near the limits of 
 that drown each other) is marked, and the caller uses the slower searches of ``kmeans1d`` for it.
 """
 
+import threading
+
 import cython
 import numpy as np
 
@@ -27,6 +29,7 @@ if not cython.compiled:
 
 # Distance between the positions whose moments are tabulated in pairs, as in ``kmeans1d``.
 BLOCK = cython.declare(cython.Py_ssize_t, 8)
+NAN = cython.declare(cython.double, float("nan"))
 # Weights below this share of the largest one may be lost in products.
 LIGHTEST = cython.declare(cython.double, 2.0**-500)
 # The search may not resolve costs where the sum of weights times the squared distance of the
@@ -40,12 +43,52 @@ FEW = cython.declare(cython.Py_ssize_t, 32)
 CHAIN_SHARE = cython.declare(cython.Py_ssize_t, 36)
 
 
+# Longer vectors are left to ``kmeans1d``, which needs less memory.
+LONGEST = 32768
+# Work space that is kept from call to call, one for each thread: vectors and groups up to these.
+KEPT_LENGTH = 8192
+KEPT_GROUPS = 256
+_kept = threading.local()
+
+NONE = np.empty((0, 0))
+NO_BYTES, NO_SHORTS = np.empty((0, 0, 0), dtype=np.uint8), np.empty((0, 0, 0), dtype=np.uint16)
+NO_LABELS = np.empty((0, 0, 0), dtype=np.intp)
+
+
+def work_space(n, most):
+    """Work space for vectors of ``n`` numbers and ``most`` groups, perhaps that of the last call."""
+    if n > KEPT_LENGTH or most > KEPT_GROUPS:
+        return Vectors(n, most)
+    if getattr(_kept, "n", 0) < n or _kept.most < most:
+        _kept.n, _kept.most = min(2 * n, KEPT_LENGTH), min(2 * most, KEPT_GROUPS)
+        _kept.vectors = Vectors(_kept.n, _kept.most)
+    return _kept.vectors
+
+
+def cluster_vector(values, weights, n_clusters):
+    """``kmeans1d.cluster_values`` of one short vector; None if undecided."""
+    n = values.shape[0]
+    most = min(n_clusters, n)
+    labels, centers, sizes = np.empty(n, dtype=np.intp), np.empty(most), np.empty(most, np.int64)
+    found, undecided = np.empty(2, dtype=np.int64), np.empty(1, dtype=np.uint8)
+    inertia = np.empty(1)
+    work_space(n, most).cluster(
+        values[None], values.view(np.int64)[None], NONE if weights is None else weights[None],
+        np.array([most]), NO_BYTES, NO_SHORTS, labels[None, None], centers[None], sizes[None],
+        found[None, :1], inertia[None], found[1:], undecided,
+    )  # fmt: skip
+    if undecided[0]:
+        return None
+    n_found = int(found[0])
+    with np.errstate(over="ignore", under="ignore"):
+        total = float(np.ldexp(inertia[0], found[1]))
+    return labels, centers[:n_found], sizes[:n_found], total
+
+
 @cython.cclass
 class Vectors:
     """Clusters vectors of up to ``n`` numbers into up to ``most`` groups; holds the work space."""
 
-    n: cython.readonly(cython.Py_ssize_t)
-    most: cython.readonly(cython.Py_ssize_t)
     # Sorted numbers and their weights, and as much room again. Doubles and their bits share memory.
     ordered: cython.double[::1]
     ordered_bits: cython.longlong[::1]
@@ -84,7 +127,6 @@ class Vectors:
     weight_exponent: cython.longlong
 
     def __init__(self, n, most):
-        self.n, self.most = n, most
         floats = np.empty(7 * n + 32)
         bits = floats.view(np.int64)
         parts = [slice(part * (n + 4), (part + 1) * (n + 4)) for part in range(7)]
@@ -98,7 +140,7 @@ class Vectors:
         self.table = np.zeros((n // 8 + 1, 6))
         self.floats = np.empty(float_room(n, most))
         self.integers = np.empty(integer_room(n, most), dtype=np.int32)
-        self.rows = np.empty((max(most + 1, 2 * MOST_NODES), 6))
+        self.rows = np.empty((max(most + 3, 2 * MOST_NODES), 6))
         self.path = np.empty(most + 1 + 2 * MOST_NODES, dtype=np.int64)
         self.means, self.costs, self.thresholds = np.empty((3, most))
         self.n_states = 2 * first_states(n, min(most, FEW))
@@ -135,7 +177,7 @@ class Vectors:
             Two of them are empty; the labels are written to the third.
         centers, sizes : ndarray of float64 and int64, shape (R, sum of numbers)
             Written: centres and sizes of the groups for each number, one after the other. Places of
-            groups that do not exist get the last centre and the size 0.
+            groups that do not exist get the centre NaN and the size 0.
         found : ndarray of int64, shape (R, K)
             Written: numbers of groups.
         inertia : ndarray of float64, shape (R, K)
@@ -343,6 +385,11 @@ class Vectors:
             self.path[n_groups] = self.n_counted
         for group in range(1, n_groups):
             self.thresholds[group - 1] = self.ordered[self.path[group]]
+        for group in range(n_groups):
+            # Scaled, the digits of values that are too small beside the largest may have been lost.
+            mean = ldexp(self.means[group], self.exponent)
+            mean = max(mean, self.ordered[self.path[group]])
+            self.means[group] = min(mean, self.ordered[self.path[group + 1] - 1])
         return True
 
     @cython.cfunc
@@ -387,13 +434,13 @@ class Vectors:
         centers: cython.double[::1],
         sizes: cython.longlong[::1],
     ) -> cython.void:
-        """Write centres and sizes; places without a group get the last centre and the size 0."""
+        """Write centres and sizes; places without a group get NaN and the size 0."""
         group: cython.Py_ssize_t
         for group in range(n_groups):
-            centers[base + group] = ldexp(self.means[group], self.exponent)
+            centers[base + group] = self.means[group]
             sizes[base + group] = self.path[group + 1] - self.path[group]
         for group in range(base + n_groups, end):
-            centers[group] = centers[base + n_groups - 1]
+            centers[group] = NAN
             sizes[group] = 0
 
     @cython.cfunc
@@ -403,8 +450,7 @@ class Vectors:
         """Replace thresholds by midpoints of centres, for numbers of weight zero."""
         group: cython.Py_ssize_t
         for group in range(1, n_groups):
-            before = ldexp(self.means[group - 1], self.exponent)
-            middle = 0.5 * before + 0.5 * ldexp(self.means[group], self.exponent)
+            middle = 0.5 * self.means[group - 1] + 0.5 * self.means[group]
             # Equal numbers share a label, whatever rounding says.
             least = nextafter(self.ordered[self.path[group] - 1], INFINITY)
             self.thresholds[group - 1] = min(max(middle, least), self.thresholds[group - 1])

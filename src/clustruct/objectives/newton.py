@@ -33,8 +33,11 @@ class NewtonSettings:
     """Limits of Newton's method and of the conjugate gradients inside of it."""
 
     max_steps: int = 100
-    # Products with the second derivative in one system.
+    # Products with the second derivative in one system. Without rounding as many as there are
+    # weights solve it, so that far more of them only turn rounding over.
     max_products: int = 2000
+    products_per_weight: int = 10
+    least_products: int = 50
     # The line search halves a step until it gains this share of what the slope promises.
     sufficient: float = 1e-4
     max_halvings: int = 40
@@ -161,7 +164,8 @@ def _solve(
     direction = scale * residual
     energy = float(np.vdot(residual, direction))
     goal = forcing**2 * energy
-    for _ in range(SETTINGS.max_products):
+    enough = SETTINGS.least_products + SETTINGS.products_per_weight * right.size
+    for _ in range(min(SETTINGS.max_products, enough)):
         if energy <= goal:
             break
         image = product(direction)

@@ -1,7 +1,7 @@
 """Rows in pieces, each a matrix of its own: on disk, in memory or on the workers of a cluster."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, repeat
 from operator import itemgetter
 from typing import Any
@@ -11,8 +11,16 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from clustruct._typing import Floats, Labels
-from clustruct.design.local import Check, Combine, Design, Rows, T, aligned
+from clustruct._typing import Floats, Indices, Labels
+from clustruct.design.local import (
+    Check,
+    Combine,
+    Design,
+    Rows,
+    T,
+    aligned,
+    far_among,
+)
 from clustruct.design.partitioned.collections import check_length, with_known_rows
 from clustruct.design.partitioned.in_step import Meeting
 from clustruct.design.partitioned.pieces import (
@@ -40,6 +48,7 @@ from clustruct.design.partitioned.questions import (
     fetch_rows,
     is_finite,
     joined_moments,
+    joined_ranges,
     kept,
     local_matrix,
     locate_in_piece,
@@ -98,13 +107,15 @@ class BlockDesign(Design):
         self.n_passes = 0
         self.lazy = True  # what users get is computed when they ask for it
         self._blamed = False
+        self._narrow: Indices = np.empty(0, dtype=np.intp)  # columns that hardly vary in a block
         self._larger: tuple[Piece, ...] = ()
         self._meeting: Meeting[Question] | None = None
 
     def survey(self) -> float:
         """Look at the first block, for what is stored in all; return their bytes, about."""
         parts = delay(describe, [self._blocks[:1]])
-        ((self.is_sparse, entries, n_bytes),) = self._guarded(lambda: compute(parts))
+        answers = self._guarded(lambda: compute(parts))
+        ((self.is_sparse, entries, n_bytes, self._narrow),) = answers
         scale = self.shape[0] / self.heights[0]
         self.n_entries = int(scale * entries)
         self.n_bytes = scale * n_bytes
@@ -208,6 +219,13 @@ class BlockDesign(Design):
         """Weighted mean and variance of each column, in one pass: those of blocks are joined."""
         _, means, variances = self.sweep(moments, shares, combine=joined_moments)
         return means, variances
+
+    def far_columns(self, ratio: float) -> Iterator[tuple[int, float, float]]:
+        """By the first block, and then by all: no pass unless it has columns that hardly vary."""
+        columns = self._narrow
+        if columns.size:
+            least, largest = self.sweep(lambda X: X.ranges(columns), combine=joined_ranges)
+            yield from far_among(columns, least, largest, ratio)
 
     def gram(self, shares: Rows, means: Floats) -> Floats:
         """Weighted Gram matrix of the columns less ``means``."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from clustruct._typing import Floats, Labels
-from clustruct.design.local import aligned
+from clustruct._typing import Floats, Indices, Labels
+from clustruct.design.local import LEAST_RATIO, aligned, hardly_varying
 from clustruct.design.partitioned.pieces import Pieces
 
 
@@ -97,6 +97,11 @@ def joined_moments(
     )
 
 
+def joined_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Least and largest values of two blocks together."""
+    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
+
+
 def take_masked(rows: Any, mask: NDArray[np.bool_]) -> Any:
     """Rows where the mask is true."""
     return local_matrix(rows)[mask] if issparse(rows) else np.asarray(rows)[mask]
@@ -125,13 +130,14 @@ def stacked(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     return matrix, *map(concatenated, a[1:], b[1:])
 
 
-def describe(block: Any) -> tuple[bool, int, int]:
-    """Whether a block is sparse, the numbers it stores, and its bytes."""
+def describe(block: Any) -> tuple[bool, int, int, Indices]:
+    """Whether a block is sparse, the numbers it stores, its bytes, and columns that hardly vary."""
     matrix = local_matrix(block)
+    narrow = hardly_varying(matrix, LEAST_RATIO)
     if issparse(matrix):
         n_bytes = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
-        return True, int(matrix.nnz), int(n_bytes)
-    return False, int(matrix.size), int(matrix.nbytes)
+        return True, int(matrix.nnz), int(n_bytes), narrow
+    return False, int(matrix.size), int(matrix.nbytes), narrow
 
 
 def touch(block: Any) -> tuple[int, ...]:

@@ -113,6 +113,7 @@ class TaskCluster(ClusterModel):
     use_inputs: bool = False
     huber_delta: float = 1.35
 
+    _centres: ClassVar[bool] = True
     _constraints: ClassVar[Constraints] = {
         "alpha_mean": PRICE,
         "alpha_between": PRICE,
