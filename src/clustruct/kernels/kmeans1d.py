@@ -1,8 +1,8 @@
 """Exact weighted k-means of numbers (eq:kmeans in one dimension).
 
 An optimal group is an interval of the sorted values, so the problem is to cut the sorted values
-into ``Q`` intervals of least total cost. Short vectors are cut by ``vectors`` in one call, as far as
-that is sure of the result. For all others two exact searches share the work: ``chain`` for few
+into ``Q`` intervals of least total cost. Short vectors are cut by ``vectors`` in one call, as far
+as that is sure of the result. For all others two exact searches share the work: ``chain`` for few
 groups of many values, whose effort after the sort hardly depends on ``n``, and ``penalised`` for
 the rest, whose effort does not depend on ``Q``.
 """

@@ -35,6 +35,8 @@ LIGHTEST = cython.declare(cython.double, 2.0**-500)
 # The search may not resolve costs where the sum of weights times the squared distance of the
 # farthest value is more than so many times the cost of one group.
 LOST = cython.declare(cython.double, 2.0**40)
+# Pairs of doubles hardly tell groups apart that cost less than this share of that product.
+TIGHT = cython.declare(cython.double, 2.0**-60)
 # The least exponent, and so one for the largest number, with which scaling loses no digit.
 LEAST_EXPONENT = cython.declare(cython.longlong, -900)
 # So few groups are found by the chain search, if there are so many values for the square of their
@@ -56,7 +58,7 @@ NO_LABELS = np.empty((0, 0, 0), dtype=np.intp)
 
 
 def work_space(n, most):
-    """Work space for vectors of ``n`` numbers and ``most`` groups, perhaps that of the last call."""
+    """Work space for ``n`` numbers and ``most`` groups, perhaps that of the last call."""
     if n > KEPT_LENGTH or most > KEPT_GROUPS:
         return Vectors(n, most)
     if getattr(_kept, "n", 0) < n or _kept.most < most:
@@ -123,6 +125,7 @@ class Vectors:
     n_counted: cython.Py_ssize_t
     n_distinct: cython.Py_ssize_t
     origin: cython.double
+    largest_cost: cython.double
     exponent: cython.longlong
     weight_exponent: cython.longlong
 
@@ -280,9 +283,13 @@ class Vectors:
             self.spare[:m], self._weights(weighted), self.origin, BLOCK, self.table, self.mass,
             self.first, self.second,
         )  # fmt: skip
+        # A weight that is lost beside those before it leaves nothing to divide by.
+        if weighted and not _rise(self.mass[: m + 1]):
+            return False
         reach: cython.double = max(self.origin - least, largest - self.origin)
         cost: cython.double = self.second[m] - self.first[m] * (self.first[m] / self.mass[m])
-        return m == 1 or self.mass[m] * reach * reach <= LOST * cost
+        self.largest_cost = self.mass[m] * reach * reach
+        return m == 1 or self.largest_cost <= LOST * cost
 
     @cython.cfunc
     @cython.inline
@@ -310,6 +317,10 @@ class Vectors:
         for i in range(weights.shape[0]):
             count += weights[i] > 0.0
         if weights.shape[0] == 0 or count == n:
+            if _ascend(values):
+                self.ordered[:n] = values
+                self.loads[: weights.shape[0]] = weights
+                return n
             sort_bits(
                 bits, weights, self.ordered[:n], self.ordered_bits[:n],
                 self.loads[: weights.shape[0]], self.spare_bits, self.spare_loads, self.counts,
@@ -378,6 +389,8 @@ class Vectors:
             self.spare[:m], weights, self.origin, self.table, BLOCK, self.path[: n_groups + 1],
             self.rows, self.means, self.costs,
         )  # fmt: skip
+        if 1 < n_groups < m and self._total(n_groups) < TIGHT * self.largest_cost:
+            return False
         # From here on boundaries count all numbers, not the distinct ones.
         if m < self.n_counted:
             for group in range(1, n_groups):
@@ -454,6 +467,28 @@ class Vectors:
             # Equal numbers share a label, whatever rounding says.
             least = nextafter(self.ordered[self.path[group] - 1], INFINITY)
             self.thresholds[group - 1] = min(max(middle, least), self.thresholds[group - 1])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _ascend(values: cython.const[cython.double][::1]) -> cython.bint:
+    """Whether numbers are sorted."""
+    i: cython.Py_ssize_t = 1
+    while i < values.shape[0] and values[i - 1] <= values[i]:
+        i += 1
+    return i >= values.shape[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _rise(sums: cython.double[::1]) -> cython.bint:
+    """Whether each of some numbers is larger than the one before."""
+    n_falls: cython.Py_ssize_t = 0
+    for i in range(1, sums.shape[0]):
+        n_falls += sums[i] <= sums[i - 1]
+    return n_falls == 0
 
 
 @cython.cfunc
