@@ -13,6 +13,8 @@ PACKAGES = (
     "scikit-learn",
     "ckmeans-1d-dp",
     "ckwrap",
+    "fast1dkmeans",
+    "flash1dkmeans",
     "jenkspy",
     "kmeans1d",
 )

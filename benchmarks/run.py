@@ -19,6 +19,7 @@ import growth
 import growth_picture
 import imports
 import kmeans
+import matrices
 import memory
 import picture
 import planted_experts
@@ -36,6 +37,7 @@ from report import Options, Target, environment
 
 SECTIONS: dict[str, Any] = {
     "kmeans": kmeans,
+    "matrices": matrices,
     "sparse": sparse_projection,
     "memory": memory,
     "threads": threads,

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
         TaskClusterRegressorCV,
     )
     from clustruct.grouping.projections import kmeans_1d, project_clustered, segment_1d
+    from clustruct.grouping.quantization import quantize
     from clustruct.persistence.model_files import load, save
     from clustruct.reporting.build import report
     from clustruct.results import (
         Certificate,
         Clustering1D,
+        ClusteringRows,
         CountSelection,
         ExpertGroup,
         ExpertGroups,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         GroupIntervals,
         Iteration,
         Projection,
+        QuantizedMatrix,
         Relativities,
         Relativity,
         SearchResult,
@@ -81,12 +84,14 @@ _HOMES = {
         "estimators.tasks.scoring": "task_scorer",
         "estimators.tasks.search_models": "TaskClusterRegressorCV TaskClusterClassifierCV",
         "grouping.projections": "kmeans_1d project_clustered segment_1d",
+        "grouping.quantization": "quantize",
         "persistence.model_files": "save load",
         "reporting.build": "report",
-        "results": "Certificate Clustering1D CountSelection ExpertGroup ExpertGroups FeatureGroup "
-        "FeatureGroups FeaturePath GateScore GroupDifference GroupDifferences GroupInterval "
-        "GroupIntervals Iteration Projection Relativities Relativity SearchResult Segmentation1D "
-        "StabilityResult Status TaskGroup TaskGroups TaskSelection",
+        "results": "Certificate Clustering1D ClusteringRows CountSelection ExpertGroup "
+        "ExpertGroups FeatureGroup FeatureGroups FeaturePath GateScore "
+        "GroupDifference GroupDifferences GroupInterval GroupIntervals Iteration "
+        "Projection QuantizedMatrix Relativities Relativity SearchResult "
+        "Segmentation1D StabilityResult Status TaskGroup TaskGroups TaskSelection",
         "trust.differences": "compare_groups compare_groups_1d",
         "trust.stability": "stability",
     }.items()
@@ -113,9 +118,12 @@ __all__ = [
     "kmeans_1d",
     "segment_1d",
     "project_clustered",
+    "quantize",
     "Clustering1D",
+    "ClusteringRows",
     "Segmentation1D",
     "Projection",
+    "QuantizedMatrix",
     "FeatureGroup",
     "FeatureGroups",
     "FeaturePath",

@@ -17,9 +17,12 @@ ALWAYS, NEVER = 0, sys.maxsize
 RESOLUTION = 2.0**-96
 
 
-@pytest.fixture(params=["chain", "penalised", "secants"])
+@pytest.fixture(params=["vectors", "chain", "penalised", "secants"])
 def search(request, monkeypatch):
     """One of the ways to find the boundaries."""
+    if request.param == "vectors":
+        return
+    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
     share = ALWAYS if request.param == "chain" else NEVER
     monkeypatch.setattr(kmeans1d, "CHAIN_SHARE", share)
     if request.param == "secants":
@@ -120,6 +123,7 @@ def test_many_groups(shape):
 
 @pytest.mark.parametrize("block", [1, 2, 4])
 def test_any_table_of_moments_gives_the_same_groups(block, monkeypatch):
+    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
     monkeypatch.setattr(kmeans1d, "BLOCK", block)
     monkeypatch.setattr(kmeans1d, "CHAIN_SHARE", ALWAYS)
     for seed in cases(10):
@@ -130,6 +134,7 @@ def test_any_table_of_moments_gives_the_same_groups(block, monkeypatch):
 
 
 def test_price_takes_over_where_the_chain_search_gives_up(monkeypatch):
+    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
     monkeypatch.setattr(kmeans1d, "CHAIN_SHARE", ALWAYS)
     monkeypatch.setattr(kmeans1d, "LEAST_STATES", 1)
     monkeypatch.setattr(kmeans1d, "STATES_SHARE", sys.maxsize)
@@ -146,6 +151,7 @@ def test_price_takes_over_where_the_chain_search_gives_up(monkeypatch):
 
 @pytest.mark.parametrize("n_clusters", [3, 40])
 def test_the_faster_search_is_chosen(n_clusters, monkeypatch):
+    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
     calls = []
     for name in ("cheapest_chain", "best_partition"):
         function = getattr(kmeans1d, name)

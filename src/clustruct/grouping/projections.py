@@ -1,15 +1,18 @@
 """Exact projections as plain functions: the kernels, with validation of the arguments."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import issparse
 
 from clustruct._arguments import as_choice, as_count, as_flag, as_number
 from clustruct._typing import Floats
 from clustruct.grouping.factors import Cyclic, Factor, Monotone, Ordinal
+from clustruct.grouping.matrices import as_numbers_of_groups, cast_labels, cluster_matrix
+from clustruct.grouping.row_groups import is_tensor
 from clustruct.grouping.rows import group_rows
 from clustruct.kernels import kmeans1d
 from clustruct.kernels.finite import all_finite
@@ -23,9 +26,33 @@ SEQUENCES: dict[str, Callable[[bool], Factor]] = {
 }
 
 
+@overload
 def kmeans_1d(
     x: ArrayLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
-) -> Clustering1D:
+) -> Clustering1D: ...
+@overload
+def kmeans_1d(
+    x: Any,
+    n_clusters: Any,
+    *,
+    sample_weight: Any = None,
+    axis: int = -1,
+    n_jobs: int | None = None,
+    presorted: bool = False,
+    label_dtype: DTypeLike | None = None,
+    group_size: int | None = None,
+) -> Any: ...
+def kmeans_1d(
+    x: Any,
+    n_clusters: Any,
+    *,
+    sample_weight: Any = None,
+    axis: int = -1,
+    n_jobs: int | None = None,
+    presorted: bool = False,
+    label_dtype: DTypeLike | None = None,
+    group_size: int | None = None,
+) -> Any:
     """Cluster numbers into groups with the least possible sum of squares.
 
     The result is the global optimum of weighted k-means in one dimension, not the best of some
@@ -33,18 +60,35 @@ def kmeans_1d(
 
     Parameters
     ----------
-    x : array-like of shape (n,)
-        Finite numbers, in any order.
-    n_clusters : int
+    x : array-like of shape (n,) or (n_rows, n)
+        Finite numbers, in any order. Each row of a matrix is clustered for itself, on all
+        processors. A matrix may be a tensor of torch, also of bfloat16; it is converted to double
+        precision row by row.
+    n_clusters : int or tuple of int
         Number of groups, at least 1. Fewer come back where there are fewer distinct numbers.
-    sample_weight : array-like of shape (n,), default=None
-        Weights, not negative and not all zero. An integer weight counts as that many repetitions;
-        a number of weight zero has no influence and gets the label of the nearest centre.
+        Several ascending numbers share the sorting and give a tuple of results.
+    sample_weight : array-like of shape (n,) or (n_rows, n), default=None
+        Weights, not negative and not all zero; of a matrix, those of all rows or of each. An
+        integer weight counts as that many repetitions; a number of weight zero has no influence and
+        gets the label of the nearest centre.
+    axis : {-1, 0, 1}, default=-1
+        0 clusters the columns of a matrix instead of its rows.
+    n_jobs : int, default=None
+        Number of threads for a matrix; None for one on each processor. The result does not depend
+        on it.
+    presorted : bool, default=False
+        Promises ascending numbers; an error says if they are not.
+    label_dtype : dtype, default=None
+        Type of the labels; None for ``intp`` of a vector, and for the shortest unsigned one of a
+        matrix.
+    group_size : int, default=None
+        Of a matrix, so many columns are clustered at a time; None for whole rows.
 
     Returns
     -------
-    Clustering1D
-        Labels in the order of the centres, centres, sizes and inertia.
+    Clustering1D or ClusteringRows
+        Labels in the order of the centres, centres, sizes and inertia, of a vector or of each row.
+        For several numbers of groups a tuple of them.
 
     See Also
     --------
@@ -70,11 +114,42 @@ def kmeans_1d(
     [0, 1, 0, 1, 1]
     >>> groups.sizes.tolist()
     [2, 3]
+    >>> two, three = cs.kmeans_1d([[1.0, 9.0, 2.0, 8.0, 9.5], [1.0, 1.0, 2.0, 3.0, 3.0]], (2, 3))
+    >>> three.labels.tolist()
+    [[0, 2, 0, 1, 2], [0, 0, 1, 2, 2]]
+    >>> three.inertia.tolist()
+    [0.625, 0.0]
     """
+    if np.ndim(x) == 2 if isinstance(x, list | tuple) else getattr(x, "ndim", 1) == 2:
+        found = cluster_matrix(
+            as_matrix(x, "x"),
+            as_numbers_of_groups(n_clusters),
+            weights=as_weights_of_matrix(sample_weight),
+            axis=axis,
+            n_jobs=n_jobs,
+            presorted=as_flag(presorted, "presorted"),
+            group_size=group_size,
+        )  # fmt: skip
+        if label_dtype is not None:
+            found = tuple(
+                replace(rows, labels=cast_labels(rows.labels, label_dtype)) for rows in found
+            )
+        return found if isinstance(n_clusters, tuple | list) else found[0]
     values = _as_floats(x, "x", (1,))
-    n_groups = as_count(n_clusters, "n_clusters", 1)
     weights = _as_weights(sample_weight, values.shape[0])
-    return Clustering1D(*kmeans1d.cluster_values(values, weights, n_groups))
+    if group_size is not None:
+        raise ValueError("group_size needs a matrix. Reshape x, for example to one row.")
+    if as_flag(presorted, "presorted") and (values[1:] < values[:-1]).any():
+        raise ValueError(
+            "presorted=True, but x does not ascend. Sort it, or leave presorted at False."
+        )
+    several = tuple(
+        Clustering1D(*kmeans1d.cluster_values(values, weights, number))
+        for number in as_numbers_of_groups(n_clusters)
+    )
+    if label_dtype is not None:
+        several = tuple(replace(one, labels=one.labels.astype(label_dtype)) for one in several)
+    return several if isinstance(n_clusters, tuple | list) else several[0]
 
 
 def segment_1d(
@@ -239,6 +314,21 @@ def project_clustered(
         apart = np.square(array - point).reshape(array.shape[0], -1).sum(axis=1)
         sq_distance = float(apart.sum() if weights is None else apart @ weights)
     return Projection(point, grouping.labels, centers, sq_distance, grouping.exact)
+
+
+def as_matrix(value: Any, name: str, n_dims: tuple[int, ...] = (2,)) -> Any:
+    """A tensor of torch as it is, anything else as an array of numbers, which may have no rows."""
+    if is_tensor(value) and value.ndim in n_dims:
+        return value
+    usable = type(value) is np.ndarray and value.ndim in n_dims and value.dtype.kind in "biuf"
+    if usable and (value.shape[0] == 0 or value.size > 0):
+        return value
+    return _as_numbers(value, name, n_dims)
+
+
+def as_weights_of_matrix(value: Any) -> Any:
+    """Weights of a matrix, not yet checked, or None."""
+    return None if value is None else as_matrix(value, "sample_weight", (1, 2))
 
 
 def _at_least_zero(value: float, name: str) -> float:

@@ -65,6 +65,9 @@ ROUNDING = cython.declare(cython.double, 4e-15)
 # What the search in one layer makes of an error in the costs: one unit from the cost, two for each
 # halving of the stride.
 SEARCH_NOISE = cython.declare(cython.double, 64.0)
+# What is returned in place of a cost.
+NONE = -1.0
+TOO_MANY = -2.0
 
 
 def cheapest_chain(
@@ -90,38 +93,84 @@ def cheapest_chain(
     infinity. Raises ``MemoryError`` rather than hold more than ``max_states`` states.
     """
     n_layers: cython.Py_ssize_t = n_groups - 1
+    n_states: cython.Py_ssize_t = first_states(values.shape[0], n_groups)
+    best = np.empty(n_layers, dtype=np.int64)
+    cost: cython.double = bound
+    # On short arrays, allocations take longer than the search: begin with little room.
+    while True:
+        layout, spare, moments, floats, integers = make_room(n_groups, n_states)
+        cost = find_chain(
+            values, weights, origin, table, block, n_groups, zero_group, middle, gap, bound,
+            cost_error, min(n_states, max_states), layout, spare, moments, floats, integers,
+            np.empty(n_layers, dtype=np.int64), best,
+        )  # fmt: skip
+        if cost != TOO_MANY:
+            return None if cost == NONE else (best, cost)
+        if n_states >= max_states:
+            raise MemoryError
+        n_states *= 8
+
+
+def first_states(n, n_groups):
+    """Room for states that a search of ``n`` values hardly ever exceeds."""
+    n_cells = min(n - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
+    return 2 * (n_cells + 2) * (n_groups + 4)
+
+
+def make_room(n_groups, n_states):
+    """Work space for `find_chain`: integers for two layouts, moments, floats and integers."""
+    n_cells = max(FIRST_CELLS * n_groups, LEAST_CELLS)
+    layouts = np.empty((2, 3 * n_states + n_groups + 2 * n_cells + 8), dtype=np.int64)
+    # Twice the knots that are wanted, and some towards the ends, are the most that there may be.
+    floats = np.empty(max(4 * n_states, 2 * KNOTS * n_cells + 130))
+    integers = np.empty(max(7 * n_states + 8, floats.shape[0]), dtype=np.int64)
+    return *layouts, np.empty((3 * n_states + 2, 6)), floats, integers
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def find_chain(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    n_groups: cython.Py_ssize_t,
+    zero_group: cython.Py_ssize_t,
+    middle: cython.longlong,
+    gap: cython.double,
+    bound: cython.double,
+    cost_error: cython.double,
+    max_states: cython.Py_ssize_t,
+    layout: cython.longlong[::1],
+    spare: cython.longlong[::1],
+    moments: cython.double[:, ::1],
+    floats: cython.double[::1],
+    integers: cython.longlong[::1],
+    path: cython.longlong[::1],
+    best: cython.longlong[::1],
+) -> cython.double:
+    """``cheapest_chain`` in given work space: writes ``best``; returns the cost, NONE or TOO_MANY.
+
+    ``path`` is as long as ``best``, see ``make_room`` for the rest.
+    """
     noise: cython.double = SEARCH_NOISE * n_groups * cost_error
     n_cells: cython.Py_ssize_t
     n_states: cython.Py_ssize_t
-    # One work space for all rounds: on short arrays, allocations take longer than the search.
-    n_cells = min(values.shape[0] - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
-    layout: cython.longlong[::1] = np.empty((n_cells + 2) * (n_groups + 4), dtype=np.int64)
-    spare: cython.longlong[::1] = np.empty(2 * layout.shape[0], dtype=np.int64)
-    moments: cython.double[:, ::1] = np.empty((20 * n_cells, 6))
-    # Twice the knots that are wanted, and some towards the ends, are the most that there may be.
-    n_floats: cython.Py_ssize_t = max(6 * layout.shape[0], 2 * KNOTS * n_cells + 130)
-    floats: cython.double[::1] = np.empty(n_floats)
-    integers: cython.longlong[::1] = np.empty(n_floats, dtype=np.int64)
-    path: cython.longlong[::1] = np.empty(n_layers, dtype=np.int64)
-    best_array = np.empty(n_layers, dtype=np.int64)
-    best: cython.longlong[::1] = best_array
     found: cython.bint = False
-    with cython.nogil:
-        n_cells = first_cells(
-            values, n_groups, zero_group, middle, n_cells, floats, integers, spare, layout
-        )
-        n_states = layout[2 * n_cells + n_groups + 1]
+    n_cells = min(values.shape[0] - 1, max(FIRST_CELLS * n_groups, LEAST_CELLS))
+    n_cells = first_cells(
+        values, n_groups, zero_group, middle, n_cells, floats, integers, spare, layout
+    )
+    n_states = layout[2 * n_cells + n_groups + 1]
     while True:
         if n_states > max_states:
-            raise MemoryError
+            return TOO_MANY
         low: cython.longlong[::1] = layout[:n_cells]
         high: cython.longlong[::1] = layout[n_cells : 2 * n_cells]
         starts: cython.longlong[::1] = layout[2 * n_cells : 2 * n_cells + n_groups + 2]
         owner: cython.longlong[::1] = layout[2 * n_cells + n_groups + 2 :][:n_states]
-        if floats.shape[0] < 3 * n_states + n_cells:
-            floats = np.empty(2 * (3 * n_states + n_cells))
-        if integers.shape[0] < 2 * n_states + 5 * n_cells + 4:
-            integers = np.empty(2 * (2 * n_states + 5 * n_cells + 4), dtype=np.int64)
         discount: cython.double[::1] = floats[:n_states]
         ahead: cython.double[::1] = floats[n_states : 2 * n_states]
         behind: cython.double[::1] = floats[2 * n_states : 3 * n_states]
@@ -131,49 +180,43 @@ def cheapest_chain(
         first_child: cython.longlong[::1] = integers[2 * n_states :][: n_cells + 1]
         first_slot: cython.longlong[::1] = integers[2 * n_states + n_cells + 1 :][: n_cells + 1]
         positions: cython.longlong[::1] = integers[2 * (n_states + n_cells + 1) :]
-        with cython.nogil:
-            place_slots(low, high, values.shape[0], first_slot, positions)
+        place_slots(low, high, values.shape[0], first_slot, positions)
         positions = positions[: first_slot[n_cells] + 2]
-        if moments.shape[0] < positions.shape[0]:
-            moments = np.empty((2 * positions.shape[0], 6))
-        with cython.nogil:
-            moments_at(values, weights, origin, table, block, positions, moments)
-            exact = _discounts(
-                values, origin, zero_group, low, high, owner, starts, first_slot, moments,
-                positions, slots, discount,
-            )  # fmt: skip
-            # Plain double precision will do while its error is far below the costs compared.
-            measure = EXACT if exact or noise > 1e-4 * bound else FAST
-            _sweep(
-                moments, positions, slots, discount, starts, zero_group, gap, measure, cost_error,
-                True, ahead, previous,
-            )  # fmt: skip
-            cost = _trace(moments, positions, slots, previous, zero_group, path)
+        moments_at(values, weights, origin, table, block, positions, moments)
+        exact = _discounts(
+            values, origin, zero_group, low, high, owner, starts, first_slot, moments,
+            positions, slots, discount,
+        )  # fmt: skip
+        # Plain double precision will do while its error is far below the costs compared.
+        measure = EXACT if exact or noise > 1e-4 * bound else FAST
+        _sweep(
+            moments, positions, slots, discount, starts, zero_group, gap, measure, cost_error,
+            True, ahead, previous,
+        )  # fmt: skip
+        cost = _trace(moments, positions, slots, previous, zero_group, path)
         if ahead[n_states - 1] == INFINITY:
-            return None  # the zero group cannot have its size
+            return NONE  # the zero group cannot have its size
         if cost <= bound:
             bound, found = cost, True
             best[:] = path
         if exact:
             break
-        with cython.nogil:
-            _sweep(
-                moments, positions, slots, discount, starts, zero_group, gap, measure, cost_error,
-                False, behind, previous,
-            )  # fmt: skip
-            limit = bound + TOLERANCE * bound + (noise if measure == FAST else 0.0)
-            n_states = choose_cells(
-                low, high, owner, starts, discount, ahead, behind, limit, worst, first_child
-            )
+        _sweep(
+            moments, positions, slots, discount, starts, zero_group, gap, measure, cost_error,
+            False, behind, previous,
+        )  # fmt: skip
+        limit = bound + TOLERANCE * bound + (noise if measure == FAST else 0.0)
+        n_states = choose_cells(
+            low, high, owner, starts, discount, ahead, behind, limit, worst, first_child
+        )
         if n_states == 0:
             break
         n_cells = first_child[low.shape[0]]
-        if spare.shape[0] < 2 * n_cells + n_groups + 2 + n_states:
-            spare = np.empty(2 * (2 * n_cells + n_groups + 2 + n_states), dtype=np.int64)
-        with cython.nogil:
-            split_cells(low, high, owner, starts, first_child, spare)
+        if n_states > max_states or n_cells > n_states:
+            return TOO_MANY
+        split_cells(low, high, owner, starts, first_child, spare)
         layout, spare = spare, layout
-    return (best_array, bound) if found else None
+    return bound if found else NONE
 
 
 @cython.cfunc

@@ -41,15 +41,34 @@ def group_summaries(
 ):
     """Mean and cost of each group ``[edges[q], edges[q + 1])``; none may be empty."""
     n_groups: cython.Py_ssize_t = edges.shape[0] - 1
-    rows: cython.double[:, ::1] = np.empty((n_groups + 1, N_MOMENTS))
-    own: cython.double[:, ::1] = np.zeros((2, N_MOMENTS))
-    means_array, costs_array = np.empty(n_groups), np.empty(n_groups)
-    means: cython.double[::1] = means_array
-    costs: cython.double[::1] = costs_array
+    rows: cython.double[:, ::1] = np.empty((n_groups + 3, N_MOMENTS))
+    means, costs = np.empty(n_groups), np.empty(n_groups)
+    summarise(values, weights, origin, table, block, edges, rows, means, costs)
+    return means, costs
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def summarise(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    edges: cython.longlong[::1],
+    rows: cython.double[:, ::1],
+    means: cython.double[::1],
+    costs: cython.double[::1],
+) -> cython.void:
+    """``group_summaries`` into given arrays; ``rows`` is work space, three more than groups."""
+    n_groups: cython.Py_ssize_t = edges.shape[0] - 1
+    own: cython.double[:, ::1] = rows[n_groups + 1 :]
     mean: cython.double
     first: cython.Py_ssize_t
     last: cython.Py_ssize_t
     reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
+    own[0, :] = 0.0
     moments_at(values, weights, origin, table, block, edges, rows)
     for group in range(n_groups):
         first, last = edges[group], edges[group + 1] - 1
@@ -73,4 +92,3 @@ def group_summaries(
                 mean = interval_mean(own, 0, 1, mean)
         # A mean lies between the least and the largest value, whatever rounding says.
         means[group] = min(max(mean, values[first]), values[last])
-    return means_array, costs_array

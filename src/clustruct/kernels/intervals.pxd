@@ -5,6 +5,10 @@ cdef void moments_at(
     double[::1] values, double[::1] weights, double origin, double[:, ::1] table,
     Py_ssize_t block, long long[::1] positions, double[:, ::1] out) noexcept nogil
 
+cdef void moments_everywhere(
+    double[::1] values, double[::1] weights, double origin, Py_ssize_t block,
+    double[:, ::1] table, double[::1] mass, double[::1] first, double[::1] second) noexcept nogil
+
 cdef void own_moments(
     double[::1] values, double[::1] weights, double about, Py_ssize_t first, Py_ssize_t last,
     double[:, ::1] out) noexcept nogil

@@ -206,6 +206,90 @@ def _advance(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def moments_everywhere(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    block: cython.Py_ssize_t,
+    table: cython.double[:, ::1],
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+) -> cython.void:
+    """Running moments in pairs at every block, and rounded to doubles at every position.
+
+    The first row of the table is zero, the others are written; so are all of ``mass``, ``first``
+    and ``second``.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    w: cython.double = 0.0
+    w_rest: cython.double = 0.0
+    s: cython.double = 0.0
+    s_rest: cython.double = 0.0
+    t: cython.double = 0.0
+    t_rest: cython.double = 0.0
+    weighted: cython.bint = weights.shape[0] > 0
+    row: cython.Py_ssize_t = 0
+    left: cython.Py_ssize_t = block
+    mass[0] = 0.0
+    first[0] = 0.0
+    second[0] = 0.0
+    for i in range(n):
+        x = values[i] - origin
+        x_rest = _difference_error(values[i], origin, x)
+        part = 134217729.0 * x
+        high = part - (part - x)
+        low = x - high
+        if weighted:
+            weight = weights[i]
+            part = 134217729.0 * weight
+            w_high = part - (part - weight)
+            w_low = weight - w_high
+            m = weight * x
+            m_rest = ((w_high * high - m) + w_high * low + w_low * high) + w_low * low
+            m_rest += weight * x_rest
+            part = 134217729.0 * m
+            m_high = part - (part - m)
+            m_low = m - m_high
+            p = m * x
+            p_rest = ((m_high * high - p) + m_high * low + m_low * high) + m_low * low
+            p_rest += m_rest * x + m * x_rest
+            new = w + weight
+            part = new - w
+            w_rest += (w - (new - part)) + (weight - part)
+            w = new
+        else:
+            m = x
+            m_rest = x_rest
+            p = x * x
+            p_rest = ((high * high - p) + 2.0 * high * low) + low * low + 2.0 * x * x_rest
+            w += 1.0
+        new = s + m
+        part = new - s
+        s_rest += (s - (new - part)) + (m - part) + m_rest
+        s = new
+        new = t + p
+        part = new - t
+        t_rest += (t - (new - part)) + (p - part) + p_rest
+        t = new
+        mass[i + 1] = w + w_rest
+        first[i + 1] = s + s_rest
+        second[i + 1] = t + t_rest
+        left -= 1
+        if left == 0:
+            left = block
+            row += 1
+            table[row, 0] = w + w_rest
+            table[row, 1] = (w - table[row, 0]) + w_rest
+            table[row, 2] = s + s_rest
+            table[row, 3] = (s - table[row, 2]) + s_rest
+            table[row, 4] = t + t_rest
+            table[row, 5] = (t - table[row, 4]) + t_rest
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def own_moments(
     values: cython.double[::1],
     weights: cython.double[::1],

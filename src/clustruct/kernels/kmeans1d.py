@@ -1,7 +1,8 @@
 """Exact weighted k-means of numbers (eq:kmeans in one dimension).
 
 An optimal group is an interval of the sorted values, so the problem is to cut the sorted values
-into ``Q`` intervals of least total cost. Two exact searches share the work: ``chain`` for few
+into ``Q`` intervals of least total cost. Short vectors are cut by ``vectors`` in one call, as far
+as that is sure of the result. For all others two exact searches share the work: ``chain`` for few
 groups of many values, whose effort after the sort hardly depends on ``n``, and ``penalised`` for
 the rest, whose effort does not depend on ``Q``.
 """
@@ -23,6 +24,7 @@ from clustruct.kernels.partition import label_by_threshold, with_ends
 from clustruct.kernels.penalised import best_partition
 from clustruct.kernels.rational import best_cut
 from clustruct.kernels.sorting import scale_and_merge, scale_down, scale_factors, sort_values
+from clustruct.kernels.vectors import LONGEST, cluster_vector
 
 # So few groups are worth a chain search if there are so many values for each of them.
 FEW = 15
@@ -54,6 +56,12 @@ def cluster_values(values, weights, n_clusters):
     the order of the centres, the centres, the number of values in each group, and the inertia,
     which is infinite if it exceeds the largest double.
     """
+    found = cluster_vector(values, weights, n_clusters) if values.shape[0] <= LONGEST else None
+    return resolve_groups(values, weights, n_clusters) if found is None else found
+
+
+def resolve_groups(values, weights, n_clusters):
+    """The same for vectors of any length, whose costs may be as close as pairs of doubles tell."""
     counted = None if weights is None or weights.all() else weights > 0
     if counted is None:
         ordered, ordered_weights = sort_values(values, weights)

@@ -7,6 +7,8 @@ import numpy as np
 # So many thresholds are all compared with each value, which processors do for several values at a
 # time; more are bisected.
 FEW = cython.declare(cython.Py_ssize_t, 8)
+if not cython.compiled:
+    Label = cython.fused_type(cython.uchar, cython.ushort, cython.Py_ssize_t)
 INFINITY = cython.declare(cython.double, float("inf"))
 
 
@@ -25,11 +27,21 @@ def label_by_threshold(values: cython.const[cython.double][::1], thresholds: cyt
     labels_array = np.empty(values.shape[0], dtype=np.intp)
     labels: cython.Py_ssize_t[::1] = labels_array
     with cython.nogil:
-        if thresholds.shape[0] <= FEW:
-            _compare_all(values, thresholds, labels)
-        else:
-            _bisect(values, thresholds, labels)
+        label_values(values, thresholds, labels)
     return labels_array
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def label_values(
+    values: cython.const[cython.double][::1], thresholds: cython.double[::1], labels: Label[::1]
+) -> cython.void:
+    """``label_by_threshold`` into given labels, which may be short integers."""
+    if thresholds.shape[0] <= FEW:
+        _compare_all(values, thresholds, labels)
+    else:
+        _bisect(values, thresholds, labels)
 
 
 @cython.cfunc
@@ -38,7 +50,7 @@ def label_by_threshold(values: cython.const[cython.double][::1], thresholds: cyt
 def _compare_all(
     values: cython.const[cython.double][::1],
     thresholds: cython.double[::1],
-    labels: cython.Py_ssize_t[::1],
+    labels: Label[::1],
 ) -> cython.void:
     """Write the labels by comparing each value with all thresholds."""
     m: cython.Py_ssize_t = thresholds.shape[0]
@@ -66,7 +78,7 @@ def _compare_all(
 def _bisect(
     values: cython.const[cython.double][::1],
     thresholds: cython.double[::1],
-    labels: cython.Py_ssize_t[::1],
+    labels: Label[::1],
 ) -> cython.void:
     """Write the labels by a bisection without branches, which no processor could guess."""
     most: cython.Py_ssize_t = 1

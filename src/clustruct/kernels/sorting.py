@@ -15,7 +15,10 @@ import numpy as np
 SMALL = 2048
 # Arrays shorter than LONG are sorted by two digits of eleven bits, longer ones by three. They tell
 # most values apart; an insertion sort settles the few that they do not.
-DIGIT = cython.declare(cython.int, 11)
+DIGIT = 11
+# Histograms of digits of eight bits are quicker for very short arrays.
+SHORT_DIGIT = cython.declare(cython.int, 8)
+SHORT = cython.declare(cython.Py_ssize_t, 3000)
 LONG = cython.declare(cython.Py_ssize_t, 1 << 14)
 NO_LOADS = np.empty(0)
 
@@ -50,36 +53,63 @@ def radix_sort(
 ):
     """Sort the bit patterns of doubles with their loads, if there are any.
 
-    ``sorted_values`` and ``sorted_bits`` share their memory; the spare arrays are work space.
+    ``sorted_values`` and ``sorted_bits`` share their memory; the spare arrays, at least as long as
+    the others, are work space.
     """
+    counts: cython.longlong[::1] = np.empty(2 << DIGIT, dtype=np.int64)
+    with cython.nogil:
+        sort_bits(
+            bits, loads, sorted_values, sorted_bits, sorted_loads, spare_bits, spare_loads, counts
+        )
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def sort_bits(
+    bits: cython.const[cython.longlong][::1],
+    loads: cython.const[cython.double][::1],
+    sorted_values: cython.double[::1],
+    sorted_bits: cython.longlong[::1],
+    sorted_loads: cython.double[::1],
+    spare_bits: cython.longlong[::1],
+    spare_loads: cython.double[::1],
+    counts: cython.longlong[::1],
+) -> cython.void:
+    """``radix_sort`` for kernels that have released the GIL; ``counts`` is work space as well."""
     n: cython.Py_ssize_t = bits.shape[0]
     bit: cython.int
-    counts: cython.longlong[:, ::1] = np.empty((2, 1 << DIGIT), dtype=np.int64)
-    frame: cython.longlong[::1] = np.empty(3, dtype=np.int64)
-    with cython.nogil:
-        _frame_keys(bits, frame)
-        if n < LONG:
-            bit = max(0, frame[2] - 2 * DIGIT)
+    digit: cython.int = SHORT_DIGIT if n < SHORT else DIGIT
+    _frame_keys(bits, counts)
+    unused: cython.longlong = counts[0]
+    lowest: cython.ulonglong = counts[1]
+    n_bits: cython.longlong = counts[2]
+    spare_bits = spare_bits[:n]
+    spare_loads = spare_loads[: loads.shape[0]]
+    counts = counts[: 2 << digit]
+    if n < LONG:
+        bit = max(0, n_bits - 2 * digit)
+        _sort_by_two_digits(
+            bits, loads, spare_bits, spare_loads, sorted_bits, sorted_loads, counts, unused,
+            lowest, digit, bit,
+        )  # fmt: skip
+        bit += 2 * digit
+    else:
+        bit = max(0, n_bits - 3 * digit)
+        _count(bits, counts, unused, lowest, digit, bit)
+        _scatter(bits, loads, sorted_bits, sorted_loads, counts[: 1 << digit], unused, lowest, bit)
+        bit += digit
+    while True:
+        while bit < n_bits:
             _sort_by_two_digits(
-                bits, loads, spare_bits, spare_loads, sorted_bits, sorted_loads, counts, frame, bit
-            )
-            bit += 2 * DIGIT
-        else:
-            bit = max(0, frame[2] - 3 * DIGIT)
-            _count(bits, counts, frame, bit)
-            _scatter(bits, loads, sorted_bits, sorted_loads, counts[0], frame, bit)
-            bit += DIGIT
-        while True:
-            while bit < frame[2]:
-                _sort_by_two_digits(
-                    sorted_bits, sorted_loads, spare_bits, spare_loads, sorted_bits, sorted_loads,
-                    counts, frame, bit,
-                )  # fmt: skip
-                bit += 2 * DIGIT
-            if _insertion_sort(sorted_values, sorted_loads):
-                break
-            # The leading digits say too little: start again from the last one.
-            bit = 0
+                sorted_bits, sorted_loads, spare_bits, spare_loads, sorted_bits, sorted_loads,
+                counts, unused, lowest, digit, bit,
+            )  # fmt: skip
+            bit += 2 * digit
+        if _insertion_sort(sorted_values, sorted_loads):
+            break
+        # The leading digits say too little: start again from the last one.
+        bit = 0
 
 
 @cython.cfunc
@@ -88,7 +118,7 @@ def radix_sort(
 def _frame_keys(
     bits: cython.const[cython.longlong][::1], frame: cython.longlong[::1]
 ) -> cython.void:
-    """Write how keys are made of doubles, and how many bits they have.
+    """Write how keys are made of doubles, and how many bits they have, to three numbers.
 
     The bit pattern of a double, its sign apart, is an integer that grows with the double, and most
     of these integers belong to numbers far smaller than any at hand. They are left out, so that few
@@ -148,16 +178,20 @@ def _sort_by_two_digits(
     spare_loads: cython.double[::1],
     sorted_bits: cython.longlong[::1],
     sorted_loads: cython.double[::1],
-    counts: cython.longlong[:, ::1],
-    frame: cython.longlong[::1],
+    counts: cython.longlong[::1],
+    unused: cython.longlong,
+    lowest: cython.ulonglong,
+    digit: cython.int,
     first_bit: cython.int,
 ) -> cython.void:
     """Stable passes over two digits of the keys, by way of the spare arrays."""
-    _count(bits, counts, frame, first_bit)
-    _scatter(bits, loads, spare_bits, spare_loads, counts[0], frame, first_bit)
+    size: cython.Py_ssize_t = counts.shape[0] // 2
+    _count(bits, counts, unused, lowest, digit, first_bit)
+    _scatter(bits, loads, spare_bits, spare_loads, counts[:size], unused, lowest, first_bit)
     _scatter(
-        spare_bits, spare_loads, sorted_bits, sorted_loads, counts[1], frame, first_bit + DIGIT
-    )
+        spare_bits, spare_loads, sorted_bits, sorted_loads, counts[size:], unused, lowest,
+        first_bit + digit,
+    )  # fmt: skip
 
 
 @cython.cfunc
@@ -165,19 +199,20 @@ def _sort_by_two_digits(
 @cython.exceptval(check=False)
 def _count(
     bits: cython.const[cython.longlong][::1],
-    counts: cython.longlong[:, ::1],
-    frame: cython.longlong[::1],
+    counts: cython.longlong[::1],
+    unused: cython.longlong,
+    lowest: cython.ulonglong,
+    digit: cython.int,
     first_bit: cython.int,
 ) -> cython.void:
-    """Count how often each value of two digits occurs."""
-    unused: cython.longlong = frame[0]
-    lowest: cython.ulonglong = frame[1]
-    mask: cython.ulonglong = counts.shape[1] - 1
-    counts[:, :] = 0
+    """Count how often each value of two digits occurs, one in either half of the counts."""
+    size: cython.ulonglong = counts.shape[0] // 2
+    mask: cython.ulonglong = size - 1
+    counts[:] = 0
     for i in range(bits.shape[0]):
         key = _key(bits[i], unused, lowest) >> first_bit
-        counts[0, key & mask] += 1
-        counts[1, (key >> DIGIT) & mask] += 1
+        counts[key & mask] += 1
+        counts[size + ((key >> digit) & mask)] += 1
 
 
 @cython.cfunc
@@ -189,14 +224,13 @@ def _scatter(
     new_bits: cython.longlong[::1],
     new_loads: cython.double[::1],
     counts: cython.longlong[::1],
-    frame: cython.longlong[::1],
+    unused: cython.longlong,
+    lowest: cython.ulonglong,
     first_bit: cython.int,
 ) -> cython.void:
     """One stable pass: put everything where the counts of its digit say."""
     value: cython.Py_ssize_t
     place: cython.longlong = 0
-    unused: cython.longlong = frame[0]
-    lowest: cython.ulonglong = frame[1]
     mask: cython.ulonglong = counts.shape[0] - 1
     for value in range(counts.shape[0]):
         count = counts[value]
@@ -246,6 +280,14 @@ def _insertion_sort(values: cython.double[::1], loads: cython.double[::1]) -> cy
     return True
 
 
+def sort_uncompiled(bits, loads, sorted_values, sorted_bits, sorted_loads, *work_space):
+    """``sort_bits`` for uncompiled kernels: Python's integers do not overflow as keys should."""
+    values = bits.view(np.float64)
+    order = np.argsort(values, kind="stable")
+    sorted_values[:] = values[order]
+    sorted_loads[:] = loads[order] if loads.shape[0] else loads
+
+
 def scale_and_merge(
     values: cython.double[::1],
     weights: cython.double[::1],
@@ -258,32 +300,59 @@ def scale_and_merge(
     Sums and places are None when all values are distinct.
     """
     n: cython.Py_ssize_t = values.shape[0]
+    distinct = np.empty(n)
+    n_distinct: cython.Py_ssize_t = scale_distinct(values, factor, factor_too, distinct)
+    if n_distinct == n:
+        return distinct, None, None
+    sums, starts = np.empty(n_distinct), np.empty(n_distinct, dtype=np.int64)
+    merge_weights(values, weights, factor, factor_too, distinct, sums, starts)
+    return distinct[:n_distinct].copy(), sums, starts
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def scale_distinct(
+    values: cython.double[::1],
+    factor: cython.double,
+    factor_too: cython.double,
+    distinct: cython.double[::1],
+) -> cython.Py_ssize_t:
+    """Write the distinct ones of sorted values times two factors; return how many they are."""
+    last: cython.Py_ssize_t = 0
+    before = values[0] * factor * factor_too
+    distinct[0] = before
+    for i in range(1, values.shape[0]):
+        value = values[i] * factor * factor_too
+        last += value != before
+        distinct[last] = value
+        before = value
+    return last + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def merge_weights(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    factor: cython.double,
+    factor_too: cython.double,
+    distinct: cython.double[::1],
+    sums: cython.double[::1],
+    starts: cython.longlong[::1],
+) -> cython.void:
+    """Write the weight of each distinct value and where it occurs first."""
     weighted: cython.bint = weights.shape[0] > 0
     last: cython.Py_ssize_t = 0
-    distinct_array = np.empty(n)
-    distinct: cython.double[::1] = distinct_array
-    with cython.nogil:
-        before = values[0] * factor * factor_too
-        distinct[0] = before
-        for i in range(1, n):
-            value = values[i] * factor * factor_too
-            last += value != before
-            distinct[last] = value
-            before = value
-    if last + 1 == n:
-        return distinct_array, None, None
-    starts_array, sums_array = np.empty(last + 1, dtype=np.int64), np.zeros(last + 1)
-    starts: cython.longlong[::1] = starts_array
-    sums: cython.double[::1] = sums_array
-    with cython.nogil:
-        last = 0
-        starts[0] = 0
-        for i in range(n):
-            if values[i] * factor * factor_too != distinct[last]:
-                last += 1
-                starts[last] = i
-            sums[last] += weights[i] if weighted else 1.0
-    return distinct_array[: last + 1].copy(), sums_array, starts_array
+    starts[0] = 0
+    sums[0] = 0.0
+    for i in range(values.shape[0]):
+        if values[i] * factor * factor_too != distinct[last]:
+            last += 1
+            starts[last] = i
+            sums[last] = 0.0
+        sums[last] += weights[i] if weighted else 1.0
 
 
 def scale_factors(largest):

@@ -12,6 +12,7 @@ from clustruct.results.groups import (
 )
 from clustruct.results.intervals import GroupInterval, GroupIntervals
 from clustruct.results.relativities import Relativities, Relativity
+from clustruct.results.rows import ClusteringRows, QuantizedMatrix
 from clustruct.results.scores import CountSelection, FeaturePath, SearchResult, TaskSelection
 from clustruct.results.solving import (
     Certificate,
@@ -26,6 +27,7 @@ from clustruct.results.stability import StabilityResult
 __all__ = [
     "Certificate",
     "Clustering1D",
+    "ClusteringRows",
     "CountSelection",
     "ExpertGroup",
     "ExpertGroups",
@@ -39,6 +41,7 @@ __all__ = [
     "GroupIntervals",
     "Iteration",
     "Projection",
+    "QuantizedMatrix",
     "Relativities",
     "Relativity",
     "SearchResult",

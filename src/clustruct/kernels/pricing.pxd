@@ -1,0 +1,15 @@
+from libc.math cimport cbrt, log, sqrt
+
+from clustruct.kernels.intervals cimport INFINITY, interval_cost, moments_at
+
+cdef int MOST_NODES
+
+cdef Py_ssize_t priced_partition(
+    double[::1] values, double[::1] weights, double origin, double[:, ::1] table,
+    Py_ssize_t block, double[::1] mass, double[::1] first, double[::1] second,
+    Py_ssize_t n_groups, double hint, double[::1] floats, int[::1] integers,
+    double[:, ::1] rows, long long[::1] path) noexcept nogil
+
+cdef double plain_error(
+    double[::1] values, double[::1] weights, double origin, double[::1] mass, double[::1] first,
+    double[::1] second) noexcept nogil

@@ -1,0 +1,637 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The best partition of one short vector through a price for every group, with a proof.
+
+The same search as in ``penalised``, for a vector that fits into a processor's cache and for callers
+that hold no lock: all arrays are given, sums are plain doubles, and the result is either proven to
+be the only best partition or is "undecided", whereupon callers use the slower searches, which
+resolve everything.
+
+The proof. Let ``F(t)`` be the least priced cost of the values before position ``t``. The sweep
+computes it up to an error ``d``, which is bounded: every cost is off by at most ``noise``, and
+every comparison that the noise may have decided wrongly is counted. In a best partition each
+boundary ``t`` is reached from a position ``i`` with ``F(i) + C(i, t) + price = F(t)``. So from the
+end back, all positions ``i`` that satisfy this up to ``2 d`` are listed. If there is one for each
+boundary, they are the best partition, and the only one. Where there are several the costs of the
+few partitions left are compared in pairs of doubles.
+"""
+
+import cython
+
+if not cython.compiled:
+    from math import cbrt, log, sqrt
+
+    from clustruct.kernels.intervals import INFINITY, interval_cost, moments_at
+
+# Sweeps before the search gives up, and how many of them interpolate before the secants.
+N_SWEEPS = cython.declare(cython.int, 30)
+N_GUESSES = cython.declare(cython.int, 12)
+# As in ``penalised``: how close numbers of groups allow secants, and how far to go for a bracket.
+CLOSE = cython.declare(cython.Py_ssize_t, 8)
+OVERSHOOT = cython.declare(cython.double, 3.5)
+SAMPLE_OVERSHOOT = cython.declare(cython.double, 0.5)
+NEAR = cython.declare(cython.Py_ssize_t, 2)
+# The price is first found on a part of the positions: one in so many or so many for each group, if
+# there are so many times more of them.
+SAMPLE_STRIDE = cython.declare(cython.Py_ssize_t, 16)
+SAMPLE_SHARE = cython.declare(cython.Py_ssize_t, 12)
+SAMPLED = cython.declare(cython.Py_ssize_t, 3)
+# Positions that a boundary may still take before the proof is given up.
+MOST_NODES = 16
+UNIT = cython.declare(cython.double, 2.0**-53)
+# Totals that differ by less than this, for each group and relative to the total, are ties: the
+# costs that are added have an error of one rounding.
+TIE = cython.declare(cython.double, 2.0**-51)
+# What the search returns beside the number of sweeps.
+UNDECIDED = cython.declare(cython.Py_ssize_t, -1)
+
+
+def float_room(n, n_groups):
+    """Doubles that `priced_partition` needs as work space."""
+    return max(4 * n, n + 2 * (MOST_NODES + 1) * (n_groups + 1)) + 16
+
+
+def integer_room(n, n_groups):
+    """Integers of 32 bits that `priced_partition` needs as work space."""
+    return 3 * (n + 1) + max(n, 2 * (MOST_NODES + 1) * (n_groups + 1)) + 16
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def priced_partition(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    n_groups: cython.Py_ssize_t,
+    hint: cython.double,
+    floats: cython.double[::1],
+    integers: cython.int[::1],
+    rows: cython.double[:, ::1],
+    path: cython.longlong[::1],
+) -> cython.Py_ssize_t:
+    """Write the boundaries of the best partition, both ends included; UNDECIDED if not proven.
+
+    The sorted values come with their running moments, in pairs at every block (see
+    ``intervals.running_moments``) and in doubles at every position: ``mass``, ``first`` and
+    ``second``. A ``hint`` above zero is a price to begin with. ``floats`` and ``integers`` are work
+    space. So are ``rows``, twice ``MOST_NODES`` in number, and what follows the boundaries in
+    ``path``, the same number again. Leaves the price in ``floats[2]``.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    n_sampled: cython.Py_ssize_t = max(SAMPLE_SHARE * n_groups, n // SAMPLE_STRIDE)
+    outcome: cython.double[::1] = floats[:8]
+    best: cython.double[::1] = floats[8 : n + 9]
+    spare: cython.double[::1] = floats[n + 9 :]
+    previous: cython.int[::1] = integers[: n + 1]
+    queue: cython.int[::1] = integers[n + 1 : 2 * n + 2]
+    since: cython.int[::1] = integers[2 * n + 2 : 3 * n + 3]
+    places: cython.int[::1] = integers[3 * n + 3 :]
+    price: cython.double = hint
+    overshoot: cython.double = SAMPLE_OVERSHOOT
+    noise: cython.double = plain_error(values, weights, origin, mass, first, second)
+    doubts: cython.Py_ssize_t
+    if price <= 0.0 and n >= SAMPLED * n_sampled:
+        n_sampled = _sample(values, n_sampled, places)
+        for i in range(n_sampled + 1):
+            spare[i] = mass[places[i]]
+            spare[n_sampled + 4 + i] = first[places[i]]
+            spare[2 * n_sampled + 8 + i] = second[places[i]]
+        price = _dense_price(values, mass, places, n_sampled, n_groups)
+        _search_price(
+            spare, spare[n_sampled + 4 :], spare[2 * n_sampled + 8 :], n_sampled, n_groups, price,
+            OVERSHOOT, 0.0, best, previous, queue, since, outcome,
+        )  # fmt: skip
+        price = outcome[0]
+        overshoot = outcome[1]
+    elif price <= 0.0:
+        n_sampled = min(n, 16 * n_groups)
+        for i in range(n_sampled + 1):
+            places[i] = i * n // n_sampled
+        price = _dense_price(values, mass, places, n_sampled, n_groups)
+        overshoot = OVERSHOOT
+    doubts = _search_price(
+        mass, first, second, n, n_groups, price, overshoot, noise, best, previous, queue, since,
+        outcome,
+    )  # fmt: skip
+    if doubts < 0:
+        return UNDECIDED
+    # Errors of both totals compared, and of what they are compared with.
+    margin = 2.0 * (n_groups + 2) * (noise + 4.0 * UNIT * best[n]) + 8.0 * noise * doubts
+    if not _is_proven(
+        values, weights, origin, table, block, mass, first, second, n_groups, outcome[2], margin,
+        best, previous, rows, spare, places, path,
+    ):  # fmt: skip
+        return UNDECIDED
+    return doubts
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def plain_error(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+) -> cython.double:
+    """Bound on the error of a cost in plain double precision, see ``intervals.fast_cost_error``."""
+    n: cython.Py_ssize_t = values.shape[0]
+    reach: cython.double = max(origin - values[0], values[n - 1] - origin)
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = n
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < origin:
+            low = middle + 1
+        else:
+            high = middle
+    largest: cython.double = max(abs(first[low]), abs(first[n]))
+    heavy: cython.double = mass[n] * reach if weights.shape[0] > 0 else 0.0
+    return 16.0 * UNIT * (second[n] + reach * (2.0 * largest + heavy))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _sample(
+    values: cython.double[::1], size: cython.Py_ssize_t, places: cython.int[::1]
+) -> cython.Py_ssize_t:
+    """Write about ``size`` ascending positions, both ends included; return the last one's index.
+
+    Half of them go by rank, half by the square root of the density, which puts more of them into
+    the tails.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    n_knots: cython.Py_ssize_t = 2 * size
+    total: cython.double = 0.0
+    so_far: cython.double = 0.0
+    count: cython.Py_ssize_t = 0
+    knot: cython.Py_ssize_t
+    level: cython.Py_ssize_t
+    before: cython.double = values[0]
+    for knot in range(1, n_knots + 1):
+        value = values[knot * (n - 1) // n_knots]
+        total += sqrt(value - before)
+        before = value
+    scale = 0.5 * size / total if total > 0.0 else 0.0
+    before = values[0]
+    places[0] = 0
+    for knot in range(1, n_knots):
+        place = knot * (n - 1) // n_knots
+        value = values[place]
+        so_far += 0.25 + scale * sqrt(value - before)
+        before = value
+        level = cython.cast(cython.Py_ssize_t, so_far)
+        if level > count and place > places[count]:
+            count += 1
+            places[count] = place
+            so_far -= level - count
+    places[count + 1] = n
+    return count + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _dense_price(
+    values: cython.double[::1],
+    mass: cython.double[::1],
+    places: cython.int[::1],
+    n_places: cython.Py_ssize_t,
+    n_groups: cython.Py_ssize_t,
+) -> cython.double:
+    """The price for dense values (Panter and Dite), see ``penalised._dense_price``."""
+    total: cython.double = 0.0
+    ratio: cython.double = 1.0 / n_groups
+    for i in range(n_places):
+        width = values[min(places[i + 1], values.shape[0] - 1)] - values[places[i]]
+        total += cbrt((mass[places[i + 1]] - mass[places[i]]) * width * width)
+    total *= ratio
+    return total * total * total / 6.0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _search_price(
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    n: cython.Py_ssize_t,
+    n_groups: cython.Py_ssize_t,
+    price: cython.double,
+    overshoot: cython.double,
+    noise: cython.double,
+    best: cython.double[::1],
+    previous: cython.int[::1],
+    queue: cython.int[::1],
+    since: cython.int[::1],
+    outcome: cython.double[::1],
+) -> cython.Py_ssize_t:
+    """Search for a price at which ``n_groups`` groups are best, see ``penalised.search_price``.
+
+    Returns how many comparisons of the last sweep the noise may have decided, UNDECIDED if no price
+    was found. Writes to ``outcome``: the middle of the prices for this number of groups as far as
+    they are known, how far it is to their ends (as an overshoot), and the last price.
+    """
+    few: cython.Py_ssize_t = 1
+    many: cython.Py_ssize_t = n
+    count: cython.Py_ssize_t
+    doubts: cython.Py_ssize_t
+    few_cost: cython.double = second[n] - second[0]
+    span: cython.double = first[n] - first[0]
+    few_cost -= span * (span / (mass[n] - mass[0]))
+    many_cost: cython.double = 0.0
+    few_price: cython.double = -1.0
+    many_price: cython.double = -1.0
+    secant: cython.bint = False
+    stalled: cython.bint
+    outcome[0] = price
+    outcome[1] = SAMPLE_OVERSHOOT
+    outcome[2] = price
+    for number in range(N_SWEEPS):
+        doubts = _sweep(mass, first, second, n, price, noise, best, previous, queue, since)
+        count = _count_groups(previous, n)
+        cost = best[n] - price * count
+        outcome[0] = price
+        outcome[2] = price
+        if count == n_groups:
+            if few_price > 0.0 and many_price > 0.0:
+                upper = (few_cost - cost) / (n_groups - few)
+                lower = (cost - many_cost) / (many - n_groups)
+                if 0.0 < lower < upper:
+                    outcome[0] = sqrt(lower * upper)
+                    outcome[1] = max(0.5 * n_groups * log(upper / lower), SAMPLE_OVERSHOOT)
+            return doubts
+        if secant and not few < count < many:
+            return UNDECIDED
+        stalled = count == few or count == many
+        if count < n_groups:
+            few = count
+            few_cost = cost
+            few_price = price
+        else:
+            many = count
+            many_cost = cost
+            many_price = price
+        secant = (
+            number >= N_GUESSES
+            or many - few <= CLOSE
+            or (few_price > 0.0 and many_price > 0.0 and stalled)
+        )
+        if secant:
+            price = (few_cost - many_cost) / (many - few)
+        elif few_price > 0.0 and many_price > 0.0:
+            share = log(1.0 * n_groups / few) / log(1.0 * many / few)
+            price = few_price * (many_price / few_price) ** share
+        else:
+            overshoot = 2.0 * overshoot if stalled else overshoot
+            power = overshoot
+            if max(count, n_groups) - min(count, n_groups) > NEAR and power < OVERSHOOT:
+                power = OVERSHOOT
+            price *= (1.0 * count / n_groups) ** power
+        if not 0.0 < price < INFINITY:
+            return UNDECIDED
+    return UNDECIDED
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_groups(previous: cython.int[::1], n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Number of groups on the best way to ``n``."""
+    count: cython.Py_ssize_t = 0
+    position: cython.Py_ssize_t = n
+    while position > 0:
+        position = previous[position]
+        count += 1
+    return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _sweep(
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    n: cython.Py_ssize_t,
+    price: cython.double,
+    noise: cython.double,
+    best: cython.double[::1],
+    previous: cython.int[::1],
+    queue: cython.int[::1],
+    since: cython.int[::1],
+) -> cython.Py_ssize_t:
+    """Least priced cost of every position, as ``intervals.sweep``; returns how many doubts.
+
+    A predecessor beats an older one from some position on (Monge), so the queue holds those that
+    will be best somewhere ahead, and since when. ``new`` beats ``old`` at position ``t`` if
+
+        F(old) - F(new) + T(new) - T(old) > s^2 / v - r^2 / w,
+
+    with the first moments ``s, r`` and weights ``v, w`` from either to ``t``; both sides are
+    multiplied by ``v w``. Differences up to twice the noise are doubts. The arrays of moments go on
+    for three entries, all equal to the last one.
+    """
+    head: cython.Py_ssize_t = 0
+    tail: cython.Py_ssize_t = 0
+    doubts: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    low: cython.Py_ssize_t
+    high: cython.Py_ssize_t
+    stride: cython.Py_ssize_t
+    begin: cython.Py_ssize_t
+    cost: cython.double
+    lead: cython.double
+    gain: cython.double
+    w: cython.double
+    s: cython.double
+    r: cython.double
+    scale: cython.double
+    lost: cython.Py_ssize_t
+    probe: cython.Py_ssize_t
+    doubt: cython.double = 2.0 * noise
+    for probe in range(1, 4):
+        mass[n + probe] = mass[n]
+        first[n + probe] = first[n]
+    best[0] = 0.0
+    previous[0] = 0
+    queue[0] = 0
+    since[0] = 1
+    for step in range(1, n + 1):
+        if head < tail and since[head + 1] <= step:
+            head += 1
+        i = queue[head]
+        s = first[step] - first[i]
+        w = mass[step] - mass[i]
+        cost = second[step] - second[i]
+        if w > 0.0:
+            cost -= s * s / w
+        best[step] = best[i] + price + (cost if cost > 0.0 else 0.0)
+        previous[step] = i
+        begin = step + 1
+        if begin > n:
+            break
+        # What the new predecessor has apart from the position reached.
+        new_lead = second[step] - best[step]
+        new_first = first[step]
+        new_mass = mass[step]
+        while tail >= head:
+            i = queue[tail]
+            lead = new_lead - (second[i] - best[i])
+            old_first = first[i]
+            old_mass = mass[i]
+            at = since[tail]
+            at = at if at > step else step + 1
+            # Four positions at once, without branches: most often one of them is it. With
+            # s = r + apart and v = w + between, the difference times v w is what follows.
+            apart = new_first - old_first
+            between = new_mass - old_mass
+            base = lead * between - apart * apart
+            w = mass[at + 3] - new_mass
+            scale = doubt * w * (w + between)
+            lost = 0
+            for probe in range(4):
+                w = mass[at + probe] - new_mass
+                r = first[at + probe] - new_first
+                gain = w * (lead * w + base - 2.0 * apart * r) + between * r * r
+                lost += gain <= 0.0
+                doubts += abs(gain) <= scale
+            if lost == 0:
+                tail -= 1
+                continue
+            begin = at + lost
+            if lost < 4 or begin > n:
+                break
+            # Double the strides until one goes too far, then halve what is in question.
+            low = at + 3
+            high = n + 1
+            stride = 1
+            while high - low > 1:
+                at = low + stride if stride > 0 and low + stride < high else (low + high) // 2
+                w = mass[at] - new_mass
+                r = first[at] - new_first
+                gain = w * (lead * w + base - 2.0 * apart * r) + between * r * r
+                doubts += abs(gain) <= doubt * w * (w + between)
+                if gain > 0.0:
+                    high = at
+                    stride = 0
+                else:
+                    low = at
+                    stride *= 2
+            begin = high
+            break
+        if begin <= n:
+            tail += 1
+            queue[tail] = step
+            since[tail] = begin
+    return doubts
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_proven(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    n_groups: cython.Py_ssize_t,
+    price: cython.double,
+    margin: cython.double,
+    best: cython.double[::1],
+    previous: cython.int[::1],
+    rows: cython.double[:, ::1],
+    spare: cython.double[::1],
+    nodes: cython.int[::1],
+    path: cython.longlong[::1],
+) -> cython.bint:
+    """Whether the boundaries written to ``path`` are those of the only best partition.
+
+    Layer ``q`` of ``nodes`` lists the positions that boundary ``q`` may have: their number, then
+    the positions.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    width: cython.Py_ssize_t = MOST_NODES + 1
+    node: cython.Py_ssize_t
+    layer: cython.Py_ssize_t
+    alone: cython.bint = True
+    path[n_groups] = n
+    for layer in range(n_groups, 0, -1):
+        path[layer - 1] = previous[path[layer]]
+        nodes[width * layer] = 0
+    nodes[0] = 1
+    nodes[1] = 0
+    nodes[width * n_groups] = 1
+    nodes[width * n_groups + 1] = n
+    for layer in range(n_groups, 1, -1):
+        for node in range(nodes[width * layer]):
+            if not _list_predecessors(
+                mass, first, second, best, path, layer, nodes[width * layer + 1 + node],
+                margin - price, nodes[width * (layer - 1) :],
+            ):  # fmt: skip
+                return False
+        if nodes[width * (layer - 1)] == 0:
+            return False
+        if nodes[width * (layer - 1)] > 1:
+            alone = False
+    return alone or _compare_exactly(
+        values, weights, origin, table, block, n_groups, rows, spare, nodes, path
+    )
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _list_predecessors(
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    best: cython.double[::1],
+    path: cython.longlong[::1],
+    layer: cython.Py_ssize_t,
+    position: cython.Py_ssize_t,
+    slack: cython.double,
+    nodes: cython.int[::1],
+) -> cython.bint:
+    """List the positions from which ``position`` is reached at its least cost, up to the slack.
+
+    The groups of ``path`` divide the positions into segments. ``F`` does not decrease and ``C(i,
+    t)`` does not increase with ``i``, so ``F`` at the start of a segment and ``C`` from its end
+    bound all of it. Returns False if there are too many.
+    """
+    limit: cython.double = best[position] + slack
+    i: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    segment: cython.Py_ssize_t = layer
+    # The last segment may begin after the position, or end before it.
+    while path[segment - 1] >= position:
+        segment -= 1
+    at_mass: cython.double = mass[position]
+    at_first: cython.double = first[position]
+    at_second: cython.double = second[position]
+    stop = position
+    while segment > 0:
+        start = path[segment - 1]
+        if stop < position:
+            s = at_first - first[stop]
+            w = at_mass - mass[stop]
+            cost = at_second - second[stop] - (s * (s / w) if w > 0.0 else 0.0)
+            if cost > limit:
+                return True
+            if best[start] + cost > limit:
+                stop = start
+                segment -= 1
+                continue
+        # A boundary of an inner layer is at least 1.
+        i = start if start > 0 else 1
+        while i < stop:
+            s = at_first - first[i]
+            w = at_mass - mass[i]
+            if (best[i] + (at_second - second[i]) - limit) * w <= s * s:
+                if not _insert(nodes, i):
+                    return False
+            i += 1
+        stop = start
+        segment -= 1
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _insert(nodes: cython.int[::1], position: cython.Py_ssize_t) -> cython.bint:
+    """Add a position to a list unless it is there; False if the list is full."""
+    for node in range(1, nodes[0] + 1):
+        if nodes[node] == position:
+            return True
+    if nodes[0] == MOST_NODES:
+        return False
+    nodes[0] += 1
+    nodes[nodes[0]] = position
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compare_exactly(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    n_groups: cython.Py_ssize_t,
+    rows: cython.double[:, ::1],
+    spare: cython.double[::1],
+    nodes: cython.int[::1],
+    path: cython.longlong[::1],
+) -> cython.bint:
+    """Write the cheapest partition through the nodes by costs in pairs; False for a tie.
+
+    ``spare`` holds, for every node, the least total up to it and the least one through another
+    predecessor; ``path`` has room for the positions of two layers after the boundaries.
+    """
+    width: cython.Py_ssize_t = MOST_NODES + 1
+    node: cython.Py_ssize_t
+    other: cython.Py_ssize_t
+    layer: cython.Py_ssize_t
+    choice: cython.Py_ssize_t
+    n_here: cython.Py_ssize_t
+    n_before: cython.Py_ssize_t = 1
+    here: cython.longlong[::1] = path[n_groups + 1 : n_groups + 1 + MOST_NODES]
+    before: cython.longlong[::1] = path[n_groups + 1 + MOST_NODES :]
+    back: cython.int[::1] = nodes[width * (n_groups + 1) :]
+    spare[0] = 0.0
+    before[0] = 0
+    rows[0, :] = 0.0
+    for layer in range(1, n_groups + 1):
+        n_here = nodes[width * layer]
+        for node in range(n_here):
+            here[node] = nodes[width * layer + 1 + node]
+        moments_at(values, weights, origin, table, block, here[:n_here], rows[MOST_NODES:])
+        for node in range(n_here):
+            least = INFINITY
+            second = INFINITY
+            choice = 0
+            for other in range(n_before):
+                if before[other] < here[node]:
+                    total = spare[2 * (width * (layer - 1) + other)]
+                    total += interval_cost(rows, other, MOST_NODES + node)
+                    if total < least:
+                        second = least
+                        least = total
+                        choice = other
+                    elif total < second:
+                        second = total
+            spare[2 * (width * layer + node)] = least
+            spare[2 * (width * layer + node) + 1] = second
+            back[width * layer + node] = choice
+        for node in range(n_here):
+            before[node] = here[node]
+            for column in range(6):
+                rows[node, column] = rows[MOST_NODES + node, column]
+        n_before = n_here
+    node = 0
+    tie: cython.double = TIE * n_groups * spare[2 * width * n_groups]
+    for layer in range(n_groups, 0, -1):
+        path[layer] = nodes[width * layer + 1 + node]
+        if spare[2 * (width * layer + node) + 1] <= spare[2 * (width * layer + node)] + tie:
+            return False
+        node = back[width * layer + node]
+    path[0] = 0
+    return True
