@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from clustruct._arguments import as_count
+from clustruct.arrays import namespace
 from clustruct.grouping.row_groups import Rows, Source, cluster_rows, is_tensor
 from clustruct.results import ClusteringRows
 
@@ -69,8 +70,7 @@ def _weights_of_rows(weights: Any, rows: Any, size: int, turned: bool) -> Any:
         return (weights.T if turned else weights).reshape(-1, size)
     if size == n:
         return weights
-    host = np.asarray(weights.detach() if is_tensor(weights) else weights, dtype=np.float64)
-    return np.broadcast_to(host, (n_rows, n)).reshape(-1, size)
+    return namespace(weights).broadcast_to(weights, (n_rows, n)).reshape(-1, size)
 
 
 def _result(found: Rows, x: Any, lead: tuple[int, ...], turned: bool) -> ClusteringRows:

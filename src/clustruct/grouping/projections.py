@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from clustruct._arguments import as_choice, as_count, as_flag, as_number
 from clustruct._typing import Floats
+from clustruct.grouping.cuda import lies_on_gpu
 from clustruct.grouping.factors import Cyclic, Factor, Monotone, Ordinal
 from clustruct.grouping.matrices import as_numbers_of_groups, cast_labels, cluster_matrix
 from clustruct.grouping.row_groups import is_tensor
@@ -62,8 +63,8 @@ def kmeans_1d(
     ----------
     x : array-like of shape (n,) or (n_rows, n)
         Finite numbers, in any order. Each row of a matrix is clustered for itself, on all
-        processors. A matrix may be a tensor of torch, also of bfloat16; it is converted to double
-        precision row by row.
+        processors. A matrix may be a tensor of torch, also of bfloat16, or an array of CuPy; on an
+        NVIDIA GPU it is clustered there. It is converted to double precision row by row.
     n_clusters : int or tuple of int
         Number of groups, at least 1. Fewer come back where there are fewer distinct numbers.
         Several ascending numbers share the sorting and give a tuple of results.
@@ -77,7 +78,7 @@ def kmeans_1d(
         Number of threads for a matrix; None for one on each processor. The result does not depend
         on it.
     presorted : bool, default=False
-        Promises ascending numbers; an error says if they are not.
+        Promises ascending numbers; an error says if they are not. A GPU sorts them all the same.
     label_dtype : dtype, default=None
         Type of the labels; None for ``intp`` of a vector, and for the shortest unsigned one of a
         matrix.
@@ -317,8 +318,11 @@ def project_clustered(
 
 
 def as_matrix(value: Any, name: str, n_dims: tuple[int, ...] = (2,)) -> Any:
-    """A tensor of torch as it is, anything else as an array of numbers, which may have no rows."""
-    if is_tensor(value) and value.ndim in n_dims:
+    """A tensor, or an array on a GPU, as it is; anything else as an array of numbers.
+
+    It may have no rows.
+    """
+    if (is_tensor(value) or lies_on_gpu(value)) and value.ndim in n_dims:
         return value
     usable = type(value) is np.ndarray and value.ndim in n_dims and value.dtype.kind in "biuf"
     if usable and (value.shape[0] == 0 or value.size > 0):

@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clustruct._typing import Floats
+from clustruct.arrays import beside, to_host
+from clustruct.grouping import device_rows
+from clustruct.grouping.cuda import lies_on_gpu
 from clustruct.kernels.finite import all_finite
 from clustruct.kernels.kmeans1d import cluster_values, resolve_groups
 from clustruct.kernels.vectors import (
@@ -94,6 +97,10 @@ def cluster_rows(
 
     The one place that chooses a backend, see the module.
     """
+    if lies_on_gpu(x):
+        if weights is not None and not lies_on_gpu(weights):
+            weights = beside(to_host(weights), x)
+        return [Rows(*device_rows.cluster_rows(x, weights, number)) for number in numbers]
     found = cluster_host_rows(on_host(x), on_host(weights), numbers, n_jobs, source)
     if not is_tensor(x):
         return found
