@@ -82,7 +82,7 @@ WEIGHTS = ("zeros", "decades", "tiny", "huge", "integers", "negative", "nan", "a
 
 
 def _draw(rng: Random) -> Recipe:
-    n, d = int(rng.integers(1, 40)), int(rng.integers(1, 7))
+    n, d = int(rng.integers(1, 80)), int(rng.integers(1, 9))
     if rng.random() < 0.7:
         n = max(n, 12)
     return {

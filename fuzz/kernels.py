@@ -20,9 +20,12 @@ from fuzz.shrinking import with_entry, without_parts
 from fuzz.values import FORMS, draw_form, draw_values, draw_weights
 
 SMALL = 9
-# Costs below this share of the sum of squares cannot be told apart: "about 1e-29", says the
-# documentation of `kmeans_1d`.
-RESOLVED = Fraction(1, 10**28)
+# Promised (docs/kernels.md): the excess over the least cost is at most so much of that cost,
+# of the cost of one group, and for more than so many values of n W R^2.
+OF_LEAST, OF_ONE_GROUP, OF_REACH = Fraction(1, 10**13), Fraction(1, 10**16), Fraction(1, 10**30)
+FEW_DISTINCT = 32
+# Costs below this share of W R^2, and values below this one of the largest, may underflow.
+LOST, VANISHING = Fraction(1, 10**270), Fraction(2) ** -1000
 # Of `segment_1d`, times n, of the weight times the largest squared distance from the mean.
 SEGMENTS_RESOLVED = Fraction(2, 10**15)
 DIGITS = 1e-12
@@ -57,12 +60,25 @@ def _check_kmeans(recipe: Recipe) -> str:
     labels = found.labels.tolist()
     _check_groups(x, w, labels, found.centers.tolist(), found.sizes.tolist(), n_clusters)
     sequence = _ascending(x, w)
-    least = exact.least_costs(sequence, min(n_clusters, sequence.n))[-1]
-    noise = sequence.fraction(sequence.about_zero(0, sequence.n)) * RESOLVED
+    least = sequence.fraction(exact.least_costs(sequence, min(n_clusters, sequence.n))[-1])
     cost = exact.cost_of_labels(x, w, labels)
-    _check_optimal("kmeans_1d", cost, sequence.fraction(least), noise)
-    _check_number("kmeans_1d: inertia", found.inertia, cost, noise)
+    _check_optimal("kmeans_1d", cost, least, _promised(sequence, least))
+    _check_number("kmeans_1d: inertia", found.inertia, cost, LOST * _reach(sequence))
     return "exact"
+
+
+def _promised(sequence: exact.Sequenced, least: Fraction) -> Fraction:
+    """The excess over the least cost that is allowed."""
+    if len(set(sequence.x)) <= FEW_DISTINCT:
+        return OF_LEAST * least + OF_ONE_GROUP * sequence.fraction(sequence.cost(0, sequence.n))
+    return OF_LEAST * least + OF_REACH * sequence.n * _reach(sequence)
+
+
+def _reach(sequence: exact.Sequenced) -> Fraction:
+    """The sum of the weights times the largest square."""
+    largest = max(map(abs, sequence.x)) ** 2
+    mass = sequence.moments[0][-1]
+    return largest * mass * Fraction(2) ** (2 * sequence.exponent + sequence.w_exponent)
 
 
 def _ascending(x: list[float], w: list[float] | None) -> exact.Sequenced:
@@ -92,15 +108,18 @@ def _check_groups(
         raise Fault("kmeans_1d: groups are no intervals", f"{x} {labels}")
     for q, center in enumerate(centers):
         rows = [i for i, label in enumerate(labels) if label == q and (w is None or w[i] > 0.0)]
-        _check_mean([x[i] for i in rows], None if w is None else [w[i] for i in rows], center)
+        vanishing = VANISHING * Fraction(max(map(abs, x)))
+        mine = None if w is None else [w[i] for i in rows]
+        _check_mean([x[i] for i in rows], mine, center, vanishing)
 
 
-def _check_mean(x: list[float], w: list[float] | None, center: float) -> None:
-    """A centre is the mean, to a few units in the last place of it or of the values about it."""
+def _check_mean(x: list[float], w: list[float] | None, center: float, vanishing: Fraction) -> None:
+    """A centre is the mean, to one unit in the last place."""
     sequence = exact.Sequenced(x, w)
     mean = sequence.mean(0, sequence.n)
-    spread = max(x) - min(x) if math.isfinite(max(x) - min(x)) else max(map(abs, x))
-    allowed = 2 * Fraction(math.ulp(float(mean))) + 4 * Fraction(math.ulp(spread))
+    allowed = Fraction(math.ulp(float(mean))) + vanishing
+    if w is not None and len(set(x)) < len(x):  # weights of equal values are added first
+        allowed += 4 * Fraction(2) ** -53 * (Fraction(max(x)) - Fraction(min(x)))
     if not math.isfinite(center) or abs(Fraction(center) - mean) > allowed:
         raise Fault("a centre is not the mean of its group", f"{center!r} for {x} {w}")
 
@@ -159,18 +178,21 @@ def _check_projection(recipe: Recipe) -> str:
     if n_clusters is not None and len(padded) - 1 > n_clusters:
         raise Fault("project_clustered: too many values", f"{padded}")
     apart = _distance(x, w, point)
-    squares = _distance(x, w, [0.0] * len(x))
-    # Where rounded values enter, a unit in the last place of each is allowed, squared.
-    noise = squares * RESOLVED
-    _check_number("project_clustered: distance", found.sq_distance, apart, noise)
+    sequence = _ascending(x, w)
+    _check_number("project_clustered: distance", found.sq_distance, apart, LOST * _reach(sequence))
     cost = exact.cost_of_labels(x, w, labels, zero=-1)
     counted = w is None or len({weight for weight in w if weight > 0.0}) <= 1
     least = _least_distance(x, w, n_clusters, n_nonzero, equal=counted)
+    noise = _promised_sparse(sequence, least)
     if found.exact:
         _check_optimal("project_clustered", cost, least, noise)
     elif cost < least - noise:
         raise Fault("project_clustered: better than the best")
     return "exact" if found.exact else "heuristic"
+
+
+def _promised_sparse(sequence: exact.Sequenced, least: Fraction) -> Fraction:
+    return OF_LEAST * (least + sequence.fraction(sequence.cost(0, sequence.n)))
 
 
 def _distance(x: list[float], w: list[float] | None, point: list[float]) -> Fraction:
@@ -268,7 +290,10 @@ def _check_segments(recipe: Recipe) -> str:
     mean = sequence.mean(0, sequence.n)
     farthest = max(abs(Fraction(value) - mean) for value in x)
     mass = Fraction(sequence.moments[0][-1]) * Fraction(2) ** sequence.w_exponent
-    noise = SEGMENTS_RESOLVED * sequence.n * mass * farthest**2
+    # Centres are rounded, the inertia is about them, and segments whose centres round to one number
+    # are one segment.
+    unit = Fraction(math.ulp(max(map(abs, x))))
+    noise = mass * (SEGMENTS_RESOLVED * sequence.n * farthest**2 + sequence.n * unit**2)
     total = cost + (whole - 1) * 2 * Fraction(price or 0.0)
     _check_optimal("segment_1d", total, sequence.fraction(least), noise)
     _check_number("segment_1d: inertia", found.inertia, cost, noise)
@@ -308,30 +333,33 @@ def _check_routes(recipe: Recipe) -> str:
         other = cs.kmeans_1d(scaled, n_clusters, sample_weight=w)
         if not np.array_equal(other.labels, found.labels):
             raise Fault("kmeans_1d: labels depend on a power of two")
-    squares = exact.Sequenced(recipe["x"], w)
-    noise = squares.fraction(squares.about_zero(0, squares.n)) * RESOLVED
-    costs = [exact.cost_of_labels(recipe["x"], w, found.labels.tolist())]
-    more = cs.kmeans_1d(x, n_clusters + 1, sample_weight=w)
-    costs.append(exact.cost_of_labels(recipe["x"], w, more.labels.tolist()))
-    if costs[1] > costs[0] + noise:
-        raise Fault("kmeans_1d: one more group costs more")
-    positive = np.ones(x.size, dtype=bool) if w is None else np.array(w) > 0.0
-    rows = np.flatnonzero(positive)[np.argsort(x[positive], kind="stable")]
     sequence = _ascending(recipe["x"], w)
-    least = exact.least_costs(sequence, n_clusters)[-1] if rows.size <= 40 else None
-    if least is not None:
-        _check_optimal("kmeans_1d", costs[0], sequence.fraction(least), noise)
-    _check_number("kmeans_1d: inertia", found.inertia, costs[0], noise)
+    cost, finer = (
+        exact.cost_of_labels(recipe["x"], w, groups.labels.tolist())
+        for groups in (found, cs.kmeans_1d(x, n_clusters + 1, sample_weight=w))
+    )
+    if finer > cost + _promised(sequence, cost):
+        raise Fault("kmeans_1d: one more group costs more")
+    if sequence.n <= 40:
+        least = sequence.fraction(exact.least_costs(sequence, n_clusters)[-1])
+        _check_optimal("kmeans_1d", cost, least, _promised(sequence, least))
+    _check_number("kmeans_1d: inertia", found.inertia, cost, LOST * _reach(sequence))
     if w is None:
-        sparse = cs.project_clustered(x, n_clusters, n_nonzero=recipe["n_nonzero"])
-        cost = exact.cost_of_labels(recipe["x"], None, sparse.labels.tolist(), zero=-1)
-        if (sparse.labels >= 0).sum() > recipe["n_nonzero"]:
-            raise Fault("project_clustered: too many entries are not zero")
-        if x.size <= 24:
-            best = exact.least_sparse_cost(sequence, n_clusters, recipe["n_nonzero"])
-            _check_optimal("project_clustered", cost, sequence.fraction(best), noise)
-        _check_number("project_clustered: distance", sparse.sq_distance, cost, 4 * noise)
+        _check_sparse_route(recipe, sequence)
     return "by routes"
+
+
+def _check_sparse_route(recipe: Recipe, sequence: exact.Sequenced) -> None:
+    x, n_clusters, n_nonzero = recipe["x"], recipe["n_clusters"], recipe["n_nonzero"]
+    found = cs.project_clustered(x, n_clusters, n_nonzero=n_nonzero)
+    if (found.labels >= 0).sum() > n_nonzero:
+        raise Fault("project_clustered: too many entries are not zero")
+    apart = _distance(x, None, found.point.tolist())
+    _check_number("project_clustered: distance", found.sq_distance, apart, LOST * _reach(sequence))
+    if sequence.n <= 24:
+        best = sequence.fraction(exact.least_sparse_cost(sequence, n_clusters, n_nonzero))
+        cost = exact.cost_of_labels(x, None, found.labels.tolist(), zero=-1)
+        _check_optimal("project_clustered", cost, best, _promised_sparse(sequence, best))
 
 
 # ---- Bad arguments
