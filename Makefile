@@ -72,7 +72,7 @@ UNDER_SANITIZERS = PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc \
 	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
 sanitize: sanitized-kernels
-	$(UNDER_SANITIZERS) $(BIN)/python -m pytest -p no:cacheprovider tests/kernels $(ARGS)
+	$(UNDER_SANITIZERS) $(BIN)/python -m pytest -p no:cacheprovider --numprocesses auto tests/kernels $(ARGS)
 	$(UNDER_SANITIZERS) $(FUZZ) --only kernels
 
 sanitized-kernels: $(VENV)/.dev

@@ -46,6 +46,8 @@ LEAST_SHARE = 8
 MOST_SAMPLED = 8192
 # How often the needs of gaps are capped, each time by a total that the last time made smaller.
 N_CAPPINGS = 4
+# Prices change by this power of e at most, so that the factor is a double.
+LONGEST_STEP = 600.0
 # Two totals that agree to this relative precision are equal.
 TOLERANCE = 1e-13
 
@@ -164,7 +166,8 @@ def search_price(solve, few, many, n_groups, price, overshoot):
             overshoot = 2.0 * overshoot if stalled else overshoot
             near = abs(found.count - n_groups) <= NEAR
             power = overshoot if near else max(overshoot, OVERSHOOT)
-            price *= (max(found.count, 0.5) / n_groups) ** power
+            steps = power * math.log(max(found.count, 0.5) / n_groups)
+            price *= math.exp(min(max(steps, -LONGEST_STEP), LONGEST_STEP))
 
 
 def guess_price(values, mass, sums, origin, n_groups):
