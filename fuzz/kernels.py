@@ -471,4 +471,4 @@ def _plainer(values: list[float]) -> Iterator[list[float]]:
                 yield [*values[:i], plain, *values[i + 1 :]]
 
 
-TARGET = Target("kernels", _draw, _check, _smaller, share=0.45, short=1500)
+TARGET = Target("kernels", _draw, _check, _smaller, share=0.4, short=1500)

@@ -255,5 +255,5 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
 
 
 TARGET = Target(
-    "models", _draw, _check, _smaller, share=0.15, short=120, prepare=_prepare, seconds=20.0
+    "models", _draw, _check, _smaller, share=0.2, short=120, prepare=_prepare, seconds=20.0
 )
