@@ -255,6 +255,8 @@ def settle(values, weights, origin, table, path):
         moved = np.searchsorted(values, 0.5 * (centers[:-1] + centers[1:]))
         if np.array_equal(moved, path) or not (np.diff(moved) > 0).all():
             return path
+        if moved[0] == 0 or moved[-1] == values.shape[0]:  # the first or last group would be empty
+            return path
         moved_cost = partition_cost(table, moved)
         if not moved_cost < cost:
             return path
