@@ -15,7 +15,6 @@ from collections.abc import Sequence  # noqa: E402
 
 from fuzz.cases import NAMES, Target, keep_failure, load_target  # noqa: E402
 from fuzz.driver import Budget, Tally, run_target  # noqa: E402
-from fuzz.scratch import folder  # noqa: E402
 from fuzz.shrinking import minimised  # noqa: E402
 
 # Failures of so many kinds are made smaller and kept, for each target.
@@ -33,7 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     length = "a short run" if args.short else f"{args.minutes:g} minutes"
     print(f"seed {seed}, {length}, {args.jobs} jobs: {', '.join(names)}", flush=True)
-    folder()  # made here, so that it goes with this process
     targets = [load_target(name) for name in names]
     budgets = _budgets(targets, args)
     tallies = []

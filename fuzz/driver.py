@@ -22,6 +22,7 @@ from typing import Any
 
 from fuzz.cases import OUT_OF_MEMORY, Failure, Recipe, Target, draw_case, run_case
 from fuzz.known import reason_for
+from fuzz.scratch import folder
 
 FORK = multiprocessing.get_context("fork")
 # Workers say how far they are so often, in seconds.
@@ -72,6 +73,7 @@ class Budget:
 def run_target(target: Target, seed: int, budget: Budget, jobs: int) -> Tally:
     """Run cases of a target by `jobs` workers until the budget is spent."""
     tally = Tally(target.name)
+    folder()  # made here, so that it goes with this process and not with a worker
     jobs = min(jobs, target.most_jobs)
     began = time.monotonic()
     deadline = began + budget.seconds
@@ -221,6 +223,7 @@ def in_child(target: Target, recipe: Recipe) -> str:
 
 
 def _in_child(function: Callable[[], str], target: Target) -> str:
+    folder()
     ours, theirs = FORK.Pipe(duplex=False)
 
     def work() -> None:
