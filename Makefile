@@ -7,10 +7,17 @@ BIN := $(VENV)/bin
 KERNELS := $(wildcard src/clustruct/kernels/*.py src/clustruct/kernels/*.pxd)
 # Extra arguments for pytest, as in `make test ARGS="-k kernels -x"`.
 ARGS ?=
+# Of `make fuzz` and `make sanitize`: how long, which seed, which targets, how many processes.
+MINUTES ?= 10
+SEED ?=
+ONLY ?=
+JOBS ?=
+FUZZ = $(BIN)/python -m fuzz --minutes $(MINUTES) $(SEED:%=--seed %) $(JOBS:%=--jobs %)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow golden lint format typecheck bench docs clean distclean browser
+.PHONY: help demo test test-slow golden lint format typecheck bench docs clean distclean browser \
+	fuzz sanitize sanitized-kernels
 
 help:
 	@echo 'make demo       fit features, samples and tasks to tables, with reports'
@@ -20,6 +27,8 @@ help:
 	@echo 'make format     fix style and format automatically'
 	@echo 'make typecheck  check types'
 	@echo 'make golden     write model files of this version, which later ones have to read'
+	@echo 'make fuzz       random and hostile inputs; MINUTES=60 SEED=1 ONLY=kernels,fits JOBS=2'
+	@echo 'make sanitize   kernels with sanitizers: their tests, then MINUTES=10 of fuzzing'
 	@echo 'make bench      measure speed against other packages'
 	@echo 'make docs       build the documentation, docs/_build/html/index.html'
 	@echo 'make clean      remove build products;  make distclean: also the environment'
@@ -52,6 +61,31 @@ golden: $(VENV)/.dev $(VENV)/.kernels
 
 bench: $(VENV)/.bench $(VENV)/.kernels
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+fuzz: $(VENV)/.dev $(VENV)/.kernels
+	$(FUZZ) $(ONLY:%=--only %)
+
+# The kernels with AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the package beside
+# the usual one. Python itself is not compiled with them, so that their libraries are loaded first.
+# Leaks are not looked for: Python keeps memory until it ends. Python's own allocator hands out parts
+# of large blocks, in which overruns would not show, and is turned off.
+SANITIZED := build/sanitize
+SANITIZERS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+UNDER_SANITIZERS = PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:allocator_may_return_null=1 \
+	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
+sanitize: sanitized-kernels
+	$(UNDER_SANITIZERS) $(BIN)/python -m pytest -p no:cacheprovider --numprocesses auto tests/kernels $(ARGS)
+	$(UNDER_SANITIZERS) $(FUZZ) --only kernels
+
+sanitized-kernels: $(VENV)/.dev
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
+	cp -r src/clustruct $(SANITIZED)/clustruct && rm -f $(SANITIZED)/clustruct/kernels/*.so
+	CLUSTRUCT_FLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build_ext \
+		--build-lib $(SANITIZED) --build-temp $(SANITIZED)/objects
+	@$(UNDER_SANITIZERS) $(BIN)/python -c 'from clustruct import kernels; \
+		assert kernels.COMPILED and "sanitize" in kernels.__file__, kernels.__file__'
 
 docs: $(VENV)/.docs $(VENV)/.kernels
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html

@@ -19,6 +19,8 @@ FLAGS = {
     "msvc": ["/O2", "/fp:precise"],
     "unix": ["-O3", "-g0", "-ffp-contract=off", "--param=inline-unit-growth=300"],
 }
+# Further flags, which come last: `make sanitize` asks for the sanitizers and for line numbers.
+MORE_FLAGS = os.environ.get("CLUSTRUCT_FLAGS", "").split()
 
 
 def kernels():
@@ -52,7 +54,8 @@ class BuildKernels(build_ext):
 
     def build_extension(self, ext):
         kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
-        ext.extra_compile_args = FLAGS[kind]
+        ext.extra_compile_args = FLAGS[kind] + MORE_FLAGS
+        ext.extra_link_args = MORE_FLAGS
         try:
             super().build_extension(ext)
         except Exception:

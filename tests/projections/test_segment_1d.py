@@ -118,3 +118,12 @@ def test_weights_equal_repetition(values, data, price, kind):
     weighted = cs.segment_1d(values, price=price, kind=kind, sample_weight=repeats)
     repeated = cs.segment_1d(np.repeat(values, repeats), price=price, kind=kind)
     assert total(weighted, price) == pytest.approx(total(repeated, price), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "monotone", "cyclic"])
+def test_values_of_both_signs_near_the_largest_double(kind):
+    # Their differences overflow; the centre was infinite.
+    found = cs.segment_1d([-1.7e308, 1e308], 1, kind=kind)
+    np.testing.assert_allclose(found.centers, [-3.5e307], rtol=1e-15)
+    found = cs.segment_1d([1.7e308, -1e308, -1.2e308], 1, sample_weight=[1.0, 2.0, 3.0], kind=kind)
+    np.testing.assert_allclose(found.centers, [-6.5e307], rtol=1e-14)

@@ -1,13 +1,12 @@
 """Models to report on, and a browser to look with."""
 
 import json
-import shutil
-import tempfile
 
 import numpy as np
 import pytest
 
 import clustruct as cs
+from tests.reporting.browsers import has_browser, open_browser
 
 EVIL = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>"
@@ -87,32 +86,11 @@ def embedded(text):
 @pytest.fixture(scope="session")
 def browser():
     """A browser without a window, or a reason to skip."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
+    pytest.importorskip("selenium.webdriver")
+    if not has_browser():
         pytest.skip("no chromium with chromedriver here; `make browser` installs them on Debian")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    with tempfile.TemporaryDirectory() as profile:
-        for argument in (
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--hide-scrollbars",
-            f"--user-data-dir={profile}",
-        ):
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        session = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-        session.set_page_load_timeout(60)
+    with open_browser() as session:
         yield session
-        session.quit()
 
 
 @pytest.fixture

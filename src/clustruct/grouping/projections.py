@@ -19,6 +19,8 @@ from clustruct.kernels import kmeans1d
 from clustruct.kernels.finite import all_finite
 from clustruct.results import Clustering1D, Projection, Segmentation1D
 
+# Sums of squares in this range have lost no square that matters.
+SAFE_SQUARES = (1e-280, 1e300)
 # Kinds of sequence, which may be decreasing.
 SEQUENCES: dict[str, Callable[[bool], Factor]] = {
     "ordinal": lambda decreasing: Ordinal(),
@@ -311,9 +313,7 @@ def project_clustered(
     point = np.zeros(array.shape, dtype=dtype)
     nonzero = grouping.labels >= 0
     point[nonzero] = centers[grouping.labels[nonzero]]
-    with np.errstate(over="ignore", under="ignore"):
-        apart = np.square(array - point).reshape(array.shape[0], -1).sum(axis=1)
-        sq_distance = float(apart.sum() if weights is None else apart @ weights)
+    sq_distance = _sq_distance(array, point, weights)
     return Projection(point, grouping.labels, centers, sq_distance, grouping.exact)
 
 
@@ -333,6 +333,29 @@ def as_matrix(value: Any, name: str, n_dims: tuple[int, ...] = (2,)) -> Any:
 def as_weights_of_matrix(value: Any) -> Any:
     """Weights of a matrix, not yet checked, or None."""
     return None if value is None else as_matrix(value, "sample_weight", (1, 2))
+
+
+def _sq_distance(array: Floats, point: Floats, weights: Floats | None) -> float:
+    """``sum w (x - p)^2``, also where squares or products with weights are out of range."""
+    with np.errstate(over="ignore", under="ignore"):
+        apart = (array - point).reshape(array.shape[0], -1)
+        if weights is None:
+            plain = float(np.square(apart).sum())
+            if plain == 0.0 and not apart.any():
+                return plain
+            if SAFE_SQUARES[0] < plain < SAFE_SQUARES[1]:
+                return plain
+        # Mantissas are squared and weighed, and exponents added.
+        mantissas, exponents = np.frexp(apart)
+        weighing = np.frexp(np.ones(len(apart)) if weights is None else weights)
+        squares = np.square(mantissas) * weighing[0][:, None]
+        powers = 2 * exponents + weighing[1][:, None]
+        counted = squares > 0.0
+        if not counted.any():
+            return 0.0
+        largest = powers[counted].max()
+        scaled = float(np.ldexp(squares[counted], powers[counted] - largest).sum())
+        return float(np.ldexp(scaled, largest))
 
 
 def _at_least_zero(value: float, name: str) -> float:

@@ -214,7 +214,8 @@ class Levels:
                 group = self._nearest(values[level], centers)
             labels[level] = group
             self.sums[group, 3] += self.e[level]
-            away = (values[level] - centers[group]) * self.factor
+            # Scaled first: the difference itself may overflow.
+            away = values[level] * self.factor - centers[group] * self.factor
             cost += self.w[level] * away * away
         return cost
 
@@ -249,7 +250,16 @@ class Levels:
                 self.sums[group, 1] += self.w[level] * (values[level] - centers[group])
         for group in range(self.n_groups):
             if self.sums[group, 0] > 0.0:
-                centers[group] += self.sums[group, 1] / self.sums[group, 0]
+                share = self.sums[group, 1] / self.sums[group, 0]
+                if -INFINITY < share < INFINITY:
+                    centers[group] += share
+                else:
+                    # Values of both signs near the largest double: their differences overflow.
+                    centers[group] = 0.0
+                    for level in range(self.n_levels):
+                        if labels[level] == group:
+                            part = self.w[level] / self.sums[group, 0]
+                            centers[group] += part * values[level]
 
     @cython.cfunc
     @cython.nogil

@@ -46,6 +46,8 @@ LEAST_SHARE = 8
 MOST_SAMPLED = 8192
 # How often the needs of gaps are capped, each time by a total that the last time made smaller.
 N_CAPPINGS = 4
+# Prices change by this power of e at most, so that the factor is a double.
+LONGEST_STEP = 600.0
 # Two totals that agree to this relative precision are equal.
 TOLERANCE = 2e-15
 # Far more moves of boundaries than it takes: each lowers the cost.
@@ -166,7 +168,8 @@ def search_price(solve, few, many, n_groups, price, overshoot):
             overshoot = 2.0 * overshoot if stalled else overshoot
             near = abs(found.count - n_groups) <= NEAR
             power = overshoot if near else max(overshoot, OVERSHOOT)
-            price *= (max(found.count, 0.5) / n_groups) ** power
+            steps = power * math.log(max(found.count, 0.5) / n_groups)
+            price *= math.exp(min(max(steps, -LONGEST_STEP), LONGEST_STEP))
 
 
 def guess_price(values, mass, sums, origin, n_groups):
@@ -253,6 +256,8 @@ def settle(values, weights, origin, table, path):
         centers, _ = group_summaries(values, weights, origin, table, 1, edges)
         moved = np.searchsorted(values, 0.5 * (centers[:-1] + centers[1:]))
         if np.array_equal(moved, path) or not (np.diff(moved) > 0).all():
+            return path
+        if moved[0] == 0 or moved[-1] == values.shape[0]:  # the first or last group would be empty
             return path
         moved_cost = partition_cost(table, moved)
         if not moved_cost < cost:

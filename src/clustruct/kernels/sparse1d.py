@@ -52,6 +52,8 @@ def project_sparse(values, n_clusters, n_nonzero):
         return np.full(values.shape, -1, dtype=np.intp), np.empty(0)
     edges = _few_distinct(kept, n_left, n_nonzero, n_clusters)
     if edges is None:
+        kept, n_left, edges = _without_vanishing(kept, n_left, n_nonzero, n_clusters)
+    if edges is None:
         edges = _best_groups(kept, n_left, n_nonzero, n_clusters)
     edges = [_between_different(kept, side) for side in edges]
     centers, cost = _summaries(kept, edges)
@@ -141,6 +143,20 @@ def _few_distinct(kept, n_left, n_nonzero, n_clusters):
         if edges[0].shape[0] + edges[1].shape[0] - 2 <= n_clusters:
             return edges
     return None
+
+
+def _without_vanishing(kept, n_left, n_nonzero, n_clusters):
+    """Leave entries to the zero group that are zero once they are scaled with the largest one.
+
+    Their squares are less than 2^-2000 of its square. Returns what is left, how much of it is
+    negative, and the edges if so few entries take few enough values.
+    """
+    scaled, _ = scale_down(kept, max(-kept[0], kept[-1]))
+    if scaled.all():
+        return kept, n_left, None
+    n_left = int(np.count_nonzero(scaled[:n_left]))
+    kept = kept[scaled != 0.0]
+    return kept, n_left, _few_distinct(kept, n_left, n_nonzero, n_clusters)
 
 
 def _run_edges(values, start, stop):
