@@ -276,6 +276,7 @@ def test_a_rebuilt_file_loads(path, model):
         ({"scalar": ["<f8", "00"]}, "bytes that it needs"),
         ({"range": [1, 2, 0]}, "range"),
         ({"objects": [[10**9], []]}, "reshape"),
+        ({"objects": [[10**12], {"range": [0, 10**12, 1]}]}, "does not hold a list"),
         ({"a": 1, "b": 2}, "of no kind, or of several"),
         ([1, 2], "no model"),
         (None, "no model"),

@@ -279,6 +279,9 @@ def check_foreign(model: Any) -> None:
     entries, state = _FOREIGN.get(type(model).__name__, {}), vars(model)
     if type(model).__name__ in _STEPS:
         _checked(model, lambda: _check_steps(model, state))
+    _check_types(state, {"_sklearn_output_config": dict, "categories_": list})
+    if not all(isinstance(each, np.ndarray) for each in state.get("categories_", ())):
+        raise ValueError(f"the categories of a {type(model).__name__} in it are no arrays")
     if "n_features_in_" not in state:
         return
 

@@ -99,7 +99,7 @@ class Encoder:
         known = name_of(type(value))
         if known is None:
             raise ValueError(_refused(value, where))
-        state = state_of(value)
+        state = {key: computed(x) for key, x in state_of(value).items()}
         encoded = {key: self.encode(x, f"{where}.{key}", depth + 1) for key, x in state.items()}
         make(type(value), state)  # refuses now what loading would refuse
         return {"object": [known, encoded]}
@@ -160,6 +160,8 @@ class Decoder:
     def _objects(self, content: Any, depth: int) -> Any:
         shape, items = content
         decoded = self.decode(items, depth)
+        if not isinstance(decoded, list):  # a range, for one, may be longer than memory
+            raise ValueError("an array of objects does not hold a list of them")
         flat = np.empty(len(decoded), dtype=object)
         for place, item in enumerate(decoded):
             flat[place] = item
