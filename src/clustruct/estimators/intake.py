@@ -30,8 +30,9 @@ SHOWN = 3
 FARTHEST_SINGLE = 1e4
 # The same for targets of losses that are fitted step by step.
 FARTHEST_TARGETS = 1e10
-# Sums of weights up to this size are finite, and a weight over this one is not yet zero.
-HEAVIEST = 1e300
+# Weights below this share of the largest count as zero, and sums of weights have lost digits if
+# all are below the other number.
+VANISHING, LIGHTEST = 1e-307, 1e-305
 
 
 class Samples(NamedTuple):
@@ -198,18 +199,15 @@ def check_weights(design: Design, sample_weight: Any) -> tuple[Rows, float]:
     """Validated weights of the rows, and their sum."""
     given = design.attach(sample_weight, "sample_weight", _weights_on_host)
     weights = design.map(lambda w: np.asarray(w, dtype=np.float64), given)
-    total, least, lightest, largest = design.fold(
-        lambda w: (float(w.sum()), float(w.min()), _lightest(w), float(w.max())),
+    total, least, largest = design.fold(
+        lambda w: (float(w.sum()), float(w.min()), float(w.max())),
         weights,
-        combine=lambda a, b: (a[0] + b[0], min(a[1], b[1]), min(a[2], b[2]), max(a[3], b[3])),
+        combine=lambda a, b: (a[0] + b[0], min(a[1], b[1]), max(a[2], b[2])),
     )
-    _require_weights(least, lightest, largest)
+    _require_weights(least, largest, total)
+    if least < largest * VANISHING:  # as they are when all are divided by the largest
+        weights = design.map(lambda w: np.where(w < largest * VANISHING, 0.0, w), weights)
     return weights, total
-
-
-def _lightest(weights: Floats) -> float:
-    """The least positive weight; infinite if there is none."""
-    return float(weights.min(initial=np.inf, where=weights > 0.0))
 
 
 def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
@@ -225,11 +223,11 @@ def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
             f"sample_weight has shape {weights.shape}, but X has {n_samples} samples. Give one "
             "weight for each."
         )
-    _require_weights(weights.min(), _lightest(weights), weights.max())
+    _require_weights(weights.min(), weights.max(), weights.sum())
     return weights
 
 
-def _require_weights(least: float, lightest: float, largest: float) -> None:
+def _require_weights(least: float, largest: float, total: float) -> None:
     """Complain of weights that are negative, not finite, all zero, or out of range."""
     if not (least >= 0.0 and largest < np.inf):
         raise ValueError(
@@ -237,15 +235,10 @@ def _require_weights(least: float, lightest: float, largest: float) -> None:
         )
     if largest == 0.0:
         raise ValueError("sample_weight is zero throughout. Give at least one positive weight.")
-    if not HEAVIEST**-1 <= largest <= HEAVIEST:
+    if total == np.inf or largest < LIGHTEST:
         raise ValueError(
             f"sample_weight holds numbers too {'large' if largest > 1.0 else 'small'} to be added "
             f"up in double precision: the largest is {largest:.3g}. Divide all weights by it."
-        )
-    if lightest < largest / HEAVIEST:
-        raise ValueError(
-            f"sample_weight holds numbers too far apart for double precision: {lightest:.3g} and "
-            f"{largest:.3g}. Set weights that are negligible beside the others to zero."
         )
 
 
