@@ -12,7 +12,7 @@ from clustruct.results import ClusteringRows
 
 def as_numbers_of_groups(value: Any, name: str = "n_clusters") -> tuple[int, ...]:
     """One number of groups, or several that ascend."""
-    if not isinstance(value, tuple | list | np.ndarray):
+    if not isinstance(value, tuple):
         return (as_count(value, name, 1),)
     numbers = tuple(as_count(number, name, 1) for number in value)
     if not numbers or list(numbers) != sorted(set(numbers)):

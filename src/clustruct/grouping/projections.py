@@ -120,7 +120,8 @@ def kmeans_1d(
     >>> three.inertia.tolist()
     [0.625, 0.0]
     """
-    if np.ndim(x) == 2 if isinstance(x, list | tuple) else getattr(x, "ndim", 1) == 2:
+    x = x if hasattr(x, "ndim") else _as_numbers(x, "x", (1, 2))
+    if x.ndim == 2:
         found = cluster_matrix(
             as_matrix(x, "x"),
             as_numbers_of_groups(n_clusters),
@@ -134,8 +135,8 @@ def kmeans_1d(
             found = tuple(
                 replace(rows, labels=cast_labels(rows.labels, label_dtype)) for rows in found
             )
-        return found if isinstance(n_clusters, tuple | list) else found[0]
-    values = _as_floats(x, "x", (1,))
+        return found if isinstance(n_clusters, tuple) else found[0]
+    values = _as_floats(x, "x", (1, 2))
     weights = _as_weights(sample_weight, values.shape[0])
     if group_size is not None:
         raise ValueError("group_size needs a matrix. Reshape x, for example to one row.")
@@ -149,7 +150,7 @@ def kmeans_1d(
     )
     if label_dtype is not None:
         several = tuple(replace(one, labels=one.labels.astype(label_dtype)) for one in several)
-    return several if isinstance(n_clusters, tuple | list) else several[0]
+    return several if isinstance(n_clusters, tuple) else several[0]
 
 
 def segment_1d(
