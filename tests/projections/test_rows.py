@@ -155,6 +155,8 @@ def test_entries_that_are_not_finite_are_named_by_row(matrix, bad, monkeypatch):
         ({"n_clusters": (4, 2)}, "must ascend"),
         ({"n_clusters": 0}, "n_clusters must be at least 1"),
         ({"presorted": True}, r"presorted=True, but x\[0, \d+\] is less"),
+        ({"label_dtype": float}, "label_dtype=.* does not hold labels"),
+        ({"x": np.arange(300.0), "n_clusters": 200, "label_dtype": "i1"}, "labels up to 199"),
         ({"x": np.empty((3, 0))}, "empty"),
         ({"x": np.zeros((2, 3, 4))}, "must be one-dimensional"),
         ({"x": np.zeros(4), "group_size": 2}, "group_size needs a matrix"),

@@ -60,9 +60,9 @@ def test_values(name, values, parts):
     refused([part.replace("{}", ARGUMENT[name]) for part in parts], FUNCTIONS[name], values)
 
 
-def test_kmeans_1d_wants_one_dimension():
-    for values in (np.ones((3, 1)), np.ones((1, 3)), [[1.0, 2.0]]):
-        parts = ["x must be one-dimensional", r"shape \(\d, \d\)", r"x.ravel\(\)"]
+def test_kmeans_1d_wants_one_or_two_dimensions():
+    for values in (np.ones((3, 1, 2)), np.float64(3.0), [[[1.0, 2.0]]]):
+        parts = ["x must be one-dimensional or two-dim", r"shape \([\d, ]*\)", r"x.ravel\(\)"]
         refused(parts, cs.kmeans_1d, values, 2)
 
 

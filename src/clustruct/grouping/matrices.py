@@ -13,7 +13,7 @@ from clustruct.results import ClusteringRows
 
 def as_numbers_of_groups(value: Any, name: str = "n_clusters") -> tuple[int, ...]:
     """One number of groups, or several that ascend."""
-    if not isinstance(value, tuple | list | np.ndarray):
+    if not isinstance(value, tuple):
         return (as_count(value, name, 1),)
     numbers = tuple(as_count(number, name, 1) for number in value)
     if not numbers or list(numbers) != sorted(set(numbers)):
@@ -95,5 +95,14 @@ def _in_precision(centers: Any, x: Any) -> Any:
 
 
 def cast_labels(labels: Any, dtype: Any) -> Any:
-    """Labels as another type of integers."""
-    return labels.to(dtype) if is_tensor(labels) else labels.astype(dtype)
+    """Labels as another type of integers, which must hold them."""
+    if is_tensor(labels):
+        return labels.to(dtype)
+    kind = np.dtype(dtype)
+    largest = int(labels.max(initial=0))
+    if kind.kind not in "iu" or largest > np.iinfo(kind).max:
+        raise ValueError(
+            f"label_dtype={dtype!r} does not hold labels up to {largest}. Give a type of integers "
+            "that does, or None."
+        )
+    return labels.astype(kind)

@@ -123,36 +123,37 @@ def kmeans_1d(
     >>> three.inertia.tolist()
     [0.625, 0.0]
     """
-    if np.ndim(x) == 2 if isinstance(x, list | tuple) else getattr(x, "ndim", 1) == 2:
+    x = x if hasattr(x, "ndim") else _as_numbers(x, "x", (1, 2))
+    numbers = as_numbers_of_groups(n_clusters)
+    sorted_already = as_flag(presorted, "presorted")
+    found: tuple[Any, ...]
+    if x.ndim == 2:
         found = cluster_matrix(
             as_matrix(x, "x"),
-            as_numbers_of_groups(n_clusters),
+            numbers,
             weights=as_weights_of_matrix(sample_weight),
             axis=axis,
             n_jobs=n_jobs,
-            presorted=as_flag(presorted, "presorted"),
+            presorted=sorted_already,
             group_size=group_size,
-        )  # fmt: skip
-        if label_dtype is not None:
-            found = tuple(
-                replace(rows, labels=cast_labels(rows.labels, label_dtype)) for rows in found
-            )
-        return found if isinstance(n_clusters, tuple | list) else found[0]
-    values = _as_floats(x, "x", (1,))
-    weights = _as_weights(sample_weight, values.shape[0])
-    if group_size is not None:
-        raise ValueError("group_size needs a matrix. Reshape x, for example to one row.")
-    if as_flag(presorted, "presorted") and (values[1:] < values[:-1]).any():
-        raise ValueError(
-            "presorted=True, but x does not ascend. Sort it, or leave presorted at False."
         )
-    several = tuple(
-        Clustering1D(*kmeans1d.cluster_values(values, weights, number))
-        for number in as_numbers_of_groups(n_clusters)
-    )
+    else:
+        values = _as_floats(x, "x", (1, 2))
+        weights = _as_weights(sample_weight, values.shape[0])
+        if group_size is not None:
+            raise ValueError("group_size needs a matrix. Reshape x, for example to one row.")
+        if sorted_already and (values[1:] < values[:-1]).any():
+            raise ValueError(
+                "presorted=True, but x does not ascend. Sort it, or leave presorted at False."
+            )
+        found = tuple(
+            Clustering1D(*kmeans1d.cluster_values(values, weights, number)) for number in numbers
+        )
     if label_dtype is not None:
-        several = tuple(replace(one, labels=one.labels.astype(label_dtype)) for one in several)
-    return several if isinstance(n_clusters, tuple | list) else several[0]
+        found = tuple(
+            replace(groups, labels=cast_labels(groups.labels, label_dtype)) for groups in found
+        )
+    return found if isinstance(n_clusters, tuple) else found[0]
 
 
 def segment_1d(

@@ -57,7 +57,10 @@ def cluster_values(values, weights, n_clusters):
     which is infinite if it exceeds the largest double.
     """
     found = cluster_vector(values, weights, n_clusters) if values.shape[0] <= LONGEST else None
-    return resolve_groups(values, weights, n_clusters) if found is None else found
+    if found is None:
+        return resolve_groups(values, weights, n_clusters)
+    labels, centers, sizes, mantissa, exponent = found
+    return labels, centers, sizes, ldexp(mantissa, exponent)
 
 
 def resolve_groups(values, weights, n_clusters):

@@ -68,7 +68,10 @@ def work_space(n, most):
 
 
 def cluster_vector(values, weights, n_clusters):
-    """``kmeans1d.cluster_values`` of one short vector; None if undecided."""
+    """``kmeans1d.cluster_values`` of one short vector; None if undecided.
+
+    The inertia is returned as a mantissa and an exponent of two.
+    """
     n = values.shape[0]
     most = min(n_clusters, n)
     labels, centers, sizes = np.empty(n, dtype=np.intp), np.empty(most), np.empty(most, np.int64)
@@ -81,10 +84,8 @@ def cluster_vector(values, weights, n_clusters):
     )  # fmt: skip
     if undecided[0]:
         return None
-    n_found = int(found[0])
-    with np.errstate(over="ignore", under="ignore"):
-        total = float(np.ldexp(inertia[0], found[1]))
-    return labels, centers[:n_found], sizes[:n_found], total
+    n_found = found[0]
+    return labels, centers[:n_found], sizes[:n_found], float(inertia[0]), int(found[1])
 
 
 @cython.cclass
