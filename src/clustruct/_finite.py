@@ -69,6 +69,11 @@ def finite_moments(means: Floats, variances: Floats) -> tuple[Floats, Floats]:
 
 def refuse_offset(column: int, least: float, largest: float) -> NoReturn:
     """Raise an error for a column that varies too little beside its size."""
+    if least == largest:
+        raise ValueError(
+            f"X holds numbers too large to be squared in double precision: column {column} is "
+            f"{least!r} throughout. Leave it out: a constant column tells nothing."
+        )
     size = max(abs(least), abs(largest))
     raise ValueError(
         f"X lies far from zero for its spread: column {column} has values from {least!r} to "

@@ -130,7 +130,7 @@ def test_a_device_without_memory_is_told(problem, monkeypatch):
     ("change", "message"),
     [
         (lambda X, y: (X, None), "requires y"),
-        (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+        (lambda X, y: (X, y[:-1]), "y has .* targets, but X has"),
         (lambda X, y: (X[:, 0], y), "Expected 2D"),
         (lambda X, y: (X * 0.0 + np.inf, y), "infinity"),
     ],

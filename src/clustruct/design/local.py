@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from clustruct._finite import finite_moments
+from clustruct._finite import LARGEST, finite_moments
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.arrays import beside, namespace, to_host
 from clustruct.kernels.kmeans1d import cluster_values
@@ -182,8 +182,8 @@ class Design(Operator):
     def far_columns(self, ratio: float) -> Iterator[tuple[int, float, float]]:
         """Columns whose largest size exceeds their range more than `ratio` times, with their range.
 
-        Constant columns are none of them. Few rows tell in most cases that there are none; others
-        take a pass.
+        Constant columns are none of them unless they cannot be squared. Few rows tell in most cases
+        that there are none; others take a pass.
         """
         return iter(())
 
@@ -404,9 +404,13 @@ def hardly_varying(rows: Any, ratio: float) -> Indices:
 def far_among(
     columns: Indices, least: Floats, largest: Floats, ratio: float
 ) -> Iterator[tuple[int, float, float]]:
-    """Those of some columns that lie more than `ratio` times their range from zero."""
-    far = largest - least < np.maximum(np.abs(least), np.abs(largest)) / ratio
-    for k in np.flatnonzero(far & (least < largest)):
+    """Those of some columns that lie more than `ratio` times their range from zero.
+
+    Constant ones are among them only if they are too large to be squared.
+    """
+    size = np.maximum(np.abs(least), np.abs(largest))
+    far = largest - least < size / ratio
+    for k in np.flatnonzero(far & ((least < largest) | (size > LARGEST))):
         yield int(columns[k]), float(least[k]), float(largest[k])
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
-from sklearn.utils import check_array, check_consistent_length, compute_sample_weight
+from sklearn.utils import check_array, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, validate_data
 
@@ -114,13 +114,36 @@ def require_targets(model: Any, y: Any) -> None:
 def check_targets(model: Any, y: Any, n_samples: int, *, multi_output: bool = True) -> NDArray[Any]:
     """Bring targets to the host and validate them: numbers, in columns or not, or classes."""
     numeric = is_regressor(model)
+    y = as_numbers(load(y)) if numeric else load(y)
     targets: NDArray[Any] = _check_y(
-        load(y), multi_output=numeric and multi_output, y_numeric=numeric, estimator=model
+        y, multi_output=numeric and multi_output, y_numeric=numeric, estimator=model
     )
-    check_consistent_length(range(n_samples), targets)
+    require_as_many(targets, n_samples)
     if numeric:
         require_squares(targets)
     return targets
+
+
+def as_numbers(y: Any) -> Any:
+    """Targets of a regression; text that holds numbers becomes numbers."""
+    values = np.asarray(y) if isinstance(y, list | tuple) else y
+    if getattr(getattr(values, "dtype", None), "kind", "") not in ("U", "S", "O", "T"):
+        return y
+    try:
+        return np.asarray(values, dtype=object).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y holds something that is no number ({error}), and a regression needs numbers. "
+            "Convert it, or use a classifier."
+        ) from error
+
+
+def require_as_many(targets: NDArray[Any], n_samples: int) -> None:
+    """Complain of targets that are more or fewer than the samples."""
+    if targets.shape[0] != n_samples:
+        raise ValueError(
+            f"y has {targets.shape[0]} targets, but X has {n_samples} samples. Give one for each."
+        )
 
 
 def require_finite_targets(design: Design, targets: Rows, *, allow_missing: bool = False) -> None:
@@ -216,7 +239,12 @@ def _weights_on_host(sample_weight: Any, n_samples: int) -> Floats:
     if isinstance(given, Real):
         given = np.full(n_samples, given)
     weights: Floats = check_array(
-        given, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+        given,
+        ensure_2d=False,
+        dtype=np.float64,
+        order="C",
+        input_name="sample_weight",
+        ensure_min_samples=0,
     )
     if weights.shape != (n_samples,):
         raise ValueError(

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length
 
 from clustruct._finite import require_squares
 from clustruct._typing import Floats, Indices
@@ -92,10 +91,9 @@ def _check_columns(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
     """A column a task, on the host, with NaN where there is no target."""
     numeric = is_regressor(estimator)
     dtype = np.float64 if numeric else None
-    Y: NDArray[Any] = check_array(
-        load(y), dtype=dtype, ensure_all_finite="allow-nan", input_name="y"
-    )
-    check_consistent_length(range(n_samples), Y)
+    y = intake.as_numbers(load(y)) if numeric else load(y)
+    Y: NDArray[Any] = check_array(y, dtype=dtype, ensure_all_finite="allow-nan", input_name="y")
+    intake.require_as_many(Y, n_samples)
     if numeric:
         require_squares(Y)
     return Y

@@ -557,6 +557,8 @@ def _may_have_relevance(problem: SampleProblem) -> bool:
     suitable = suitable and problem.total >= settings.relevance_samples * d
     if not (problem.objective.quadratic and suitable):
         return False
+    if not np.any(problem.objective.response.target):  # zeros have no scale to compare weights with
+        return False
     # The prior replaces the ridge; a ridge that shrinks all weights was asked for.
     _, variances = problem.objective.design.moments(problem.objective.response.shares)
     return problem.objective.alpha <= problem.settings.weak_ridge * float(variances.mean())
