@@ -27,3 +27,8 @@ cdef void layer_minima(
 cdef void sweep(
     double[:, ::1] table, double price, double noise, Py_ssize_t start, Py_ssize_t stop,
     double[:, ::1] best, int[::1] previous, int[::1] queue, int[::1] since) noexcept nogil
+
+cdef Py_ssize_t place_of_origin(double[::1] values, double origin) noexcept nogil
+
+cdef double error_of_costs(
+    double[::1] values, double origin, double mass, double first, double second) noexcept nogil

@@ -84,25 +84,45 @@ def fast_cost_error(
     the interval, at most the reach ``R``), ``u W`` in the weight (times ``R^2``; none without
     weights).
     """
-    n: cython.Py_ssize_t = values.shape[0]
-    reach: cython.double = max(origin - values[0], values[n - 1] - origin)
-    # The values ascend, so |S1| is largest where they pass the origin, or at the end.
+    rows: cython.double[:, ::1] = np.empty((2, N_MOMENTS))
+    places: cython.longlong[::1] = np.empty(2, dtype=np.int64)
+    places[0] = place_of_origin(values, origin)
+    places[1] = values.shape[0]
+    moments_at(values, weights, origin, table, block, places, rows)
+    first: cython.double = max(abs(rows[0, 2]), abs(rows[1, 2]))
+    mass: cython.double = rows[1, 0] if weights.shape[0] else 0.0
+    return error_of_costs(values, origin, mass, first, rows[1, 4])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def place_of_origin(values: cython.double[::1], origin: cython.double) -> cython.Py_ssize_t:
+    """Where ascending values pass the origin: there, or at the end, ``|S1|`` is largest."""
     low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = n
+    high: cython.Py_ssize_t = values.shape[0]
     while low < high:
         middle = (low + high) // 2
         if values[middle] < origin:
             low = middle + 1
         else:
             high = middle
-    rows: cython.double[:, ::1] = np.empty((2, N_MOMENTS))
-    places: cython.longlong[::1] = np.empty(2, dtype=np.int64)
-    places[0] = low
-    places[1] = n
-    moments_at(values, weights, origin, table, block, places, rows)
-    first: cython.double = max(abs(rows[0, 2]), abs(rows[1, 2]))
-    heavy: cython.double = rows[1, 0] * reach if weights.shape[0] else 0.0
-    return 16.0 * UNIT * (rows[1, 4] + reach * (2.0 * first + heavy))
+    return low
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def error_of_costs(
+    values: cython.double[::1],
+    origin: cython.double,
+    mass: cython.double,
+    first: cython.double,
+    second: cython.double,
+) -> cython.double:
+    """The bound of ``fast_cost_error``, from the largest running moments; no mass for counts."""
+    reach: cython.double = max(origin - values[0], values[values.shape[0] - 1] - origin)
+    return 16.0 * UNIT * (second + reach * (2.0 * first + mass * reach))
 
 
 @cython.cfunc

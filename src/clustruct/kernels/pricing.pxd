@@ -1,6 +1,7 @@
 from libc.math cimport cbrt, log, sqrt
 
-from clustruct.kernels.intervals cimport INFINITY, interval_cost, moments_at
+from clustruct.kernels.intervals cimport (
+    INFINITY, error_of_costs, interval_cost, moments_at, place_of_origin)
 
 cdef int MOST_NODES
 

@@ -20,7 +20,13 @@ import cython
 if not cython.compiled:
     from math import cbrt, log, sqrt
 
-    from clustruct.kernels.intervals import INFINITY, interval_cost, moments_at
+    from clustruct.kernels.intervals import (
+        INFINITY,
+        error_of_costs,
+        interval_cost,
+        moments_at,
+        place_of_origin,
+    )
 
 # Sweeps before the search gives up, and how many of them interpolate before the secants.
 N_SWEEPS = cython.declare(cython.int, 30)
@@ -143,18 +149,9 @@ def plain_error(
 ) -> cython.double:
     """Bound on the error of a cost in plain double precision, see ``intervals.fast_cost_error``."""
     n: cython.Py_ssize_t = values.shape[0]
-    reach: cython.double = max(origin - values[0], values[n - 1] - origin)
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = n
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < origin:
-            low = middle + 1
-        else:
-            high = middle
-    largest: cython.double = max(abs(first[low]), abs(first[n]))
-    heavy: cython.double = mass[n] * reach if weights.shape[0] > 0 else 0.0
-    return 16.0 * UNIT * (second[n] + reach * (2.0 * largest + heavy))
+    largest: cython.double = max(abs(first[place_of_origin(values, origin)]), abs(first[n]))
+    weight: cython.double = mass[n] if weights.shape[0] > 0 else 0.0
+    return error_of_costs(values, origin, weight, largest, second[n])
 
 
 @cython.cfunc

@@ -61,8 +61,10 @@ def work_space(n, most):
     """Work space for ``n`` numbers and ``most`` groups, perhaps that of the last call."""
     if n > KEPT_LENGTH or most > KEPT_GROUPS:
         return Vectors(n, most)
-    if getattr(_kept, "n", 0) < n or _kept.most < most:
-        _kept.n, _kept.most = min(2 * n, KEPT_LENGTH), min(2 * most, KEPT_GROUPS)
+    kept_n, kept_most = getattr(_kept, "n", 0), getattr(_kept, "most", 0)
+    if kept_n < n or kept_most < most:
+        _kept.n = max(kept_n, min(2 * n, KEPT_LENGTH))
+        _kept.most = max(kept_most, min(2 * most, KEPT_GROUPS))
         _kept.vectors = Vectors(_kept.n, _kept.most)
     return _kept.vectors
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from clustruct._docs import documented_fields
-from clustruct.arrays import namespace, to_host
+from clustruct.arrays import beside, to_host
 
 
 @documented_fields
@@ -97,7 +97,9 @@ class QuantizedMatrix:
         array of shape (n_rows, n_columns)
             In the precision of the codebooks, where they are.
         """
-        xp = namespace(self.codebooks)
-        books = self.codebooks.reshape(-1, self.codebooks.shape[-1])
-        codes = xp.asarray(self.codes, dtype=xp.int64).reshape(books.shape[0], -1)
-        return xp.take_along_axis(books, codes, axis=1).reshape(self.codes.shape)
+        n_codes = int(self.codebooks.shape[-1])
+        n_books = int(np.prod(self.codebooks.shape[:-1]))
+        books = self.codebooks.reshape(n_books * n_codes)
+        first = beside(np.arange(n_books)[:, None] * n_codes, books)
+        places = first + self.codes.reshape(n_books, -1 if n_books else 0)
+        return books[places].reshape(self.codes.shape)
