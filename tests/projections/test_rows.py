@@ -177,6 +177,8 @@ def test_presorted_rows(matrix):
 class FakeTensor:
     """As much of a tensor of torch as is used."""
 
+    is_cuda = False
+
     def __init__(self, array, kind="torch.float32"):
         self.array, self.dtype = array, types.SimpleNamespace(is_floating_point=True)
         self.dtype = type("dtype", (), {"is_floating_point": True, "__str__": lambda _: kind})()

@@ -185,3 +185,11 @@ def test_features_mostly_without_weight_have_none_in_the_consensus():
     found = consensus(many, range(2, 3), 0).labels
     np.testing.assert_array_equal(found < 0, [False, False, False, False, True, False])
     assert found[5] == found[0] != found[2]
+
+
+def test_without_numbers_to_compare_all_are_together():
+    labels = np.zeros((9, 5), dtype=np.int8)
+    labels[0, 3:] = 1
+    found = consensus(labels, range(0), 0)
+    assert found.labels.tolist() == [0] * 5
+    assert found.scores == {}

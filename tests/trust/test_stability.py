@@ -305,3 +305,14 @@ def test_tasks_that_are_missing_are_asked_for(use):
     model = cs.TaskClusterClassifier(2, random_state=0).fit(X, y, tasks=tasks)
     with pytest.raises(ValueError, match="tasks is missing"):
         use(model, X, y)
+
+
+def test_where_most_resamples_have_one_group_so_has_the_consensus():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = X.sum(axis=1) + rng.normal(size=60)
+    model = cs.FeatureClusterRegressorCV((1, 2), random_state=0).fit(X, y)
+    found = cs.stability(model, X, y, n_resamples=8, random_state=0)
+    assert set(found.n_clusters) == {1, 2}
+    assert np.median(found.n_clusters) == 1
+    assert found.consensus_labels.tolist() == [0, 0, 0]

@@ -229,13 +229,15 @@ def segment_1d(
         )
     most = None if n_segments is None else as_count(n_segments, "n_segments", 1)
     factor = SEQUENCES[as_choice(kind, "kind", SEQUENCES)](as_flag(decreasing, "decreasing"))
-    labels, centers, cost, _ = factor.group(
-        values,
+    weights, least = (
         _as_weights(sample_weight, values.shape[0]),
-        most,
-        0.0 if price is None else _at_least_zero(price, "price"),
-        min_weight=_at_least_zero(min_weight, "min_weight"),
+        _at_least_zero(min_weight, "min_weight"),
     )
+    cost_of_one = 0.0 if price is None else _at_least_zero(price, "price")
+    with np.errstate(over="ignore", invalid="ignore"):  # kernels that are not compiled would warn
+        labels, centers, cost, _ = factor.group(
+            values, weights, most, cost_of_one, min_weight=least
+        )
     return Segmentation1D(labels, centers, np.bincount(labels), 2.0 * cost)
 
 

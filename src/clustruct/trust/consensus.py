@@ -49,7 +49,7 @@ class Consensus(NamedTuple):
 
 
 def consensus(labels: Labels, counts: range, seed: int, blocks: Labels | None = None) -> Consensus:
-    """The partition with the best score, among those with so many groups.
+    """The partition with the best score, among those with so many groups; one group without any.
 
     blocks (m,): items of different blocks are never in one group, -1 for items that are alone.
     """
@@ -59,7 +59,8 @@ def consensus(labels: Labels, counts: range, seed: int, blocks: Labels | None = 
     )
     lists, own = lists[:, :-1], lists[:, -1]
     kept = (lists == ZERO).sum(axis=1) <= MOSTLY * (lists != ABSENT).sum(axis=1)
-    groups = np.where(kept, np.cumsum(kept) - 1, ZERO)
+    # Where there is nothing to compare, each list of labels is a group.
+    groups = np.where(kept, np.cumsum(kept) - 1 if counts else 0, ZERO)
     best, scores = -np.inf, dict[int, float]()
     few = _drawn(weights, MOST_LISTS, seed)
     fitted = few[kept[few]]

@@ -103,7 +103,10 @@ def stability(
     labels = labels.astype(np.min_scalar_type(-max(3, int(labels.max()) + 1)))
     found = agreement(reference.labels, labels)
     sizes = np.array([np.unique(mine[mine >= 0]).size for mine in labels])
-    agreed = consensus(labels, range(2, int(sizes.max()) + 1), seed, fitted.blocks)
+    # The score compares pairs inside and between groups; of one group only resamples can tell.
+    one = fitted.blocks is None and np.median(sizes) <= 1.0
+    counts = range(0) if one else range(2, int(sizes.max()) + 1)
+    agreed = consensus(labels, counts, seed, fitted.blocks)
     groups: Labels = np.unique(reference.labels)
     result = StabilityResult(
         kind=fitted.kind,
