@@ -41,9 +41,10 @@ _OWN = {
         "results.intervals": "GroupValues",
         "results.scores": "Price",
         "results": (
-            "Certificate Clustering1D CountSelection ExpertGroup FeatureGroup FeaturePath "
-            "GateScore GroupDifference GroupInterval Iteration Projection Relativity SearchResult "
-            "Segmentation1D StabilityResult Status TaskGroup TaskSelection"
+            "Certificate Clustering1D ClusteringRows CountSelection ExpertGroup FeatureGroup "
+            "FeaturePath GateScore GroupDifference GroupInterval Iteration Projection "
+            "QuantizedMatrix Relativity SearchResult Segmentation1D StabilityResult Status "
+            "TaskGroup TaskSelection"
         ),
     }.items()
     for name in names.split()
@@ -105,9 +106,13 @@ def _is_record(kind: type) -> bool:
 
 
 def _fields(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass or a named tuple; None for other classes, such as estimators."""
+    """The fields of a dataclass or a named tuple; None for other classes, such as estimators.
+
+    Those that are not for files say so (``metadata={"in_files": False}``).
+    """
     if _is_record(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
+        fields = dataclasses.fields(kind)
+        return tuple(field.name for field in fields if field.metadata.get("in_files", True))
     names: tuple[str, ...] | None = getattr(kind, "_fields", None)
     return names if issubclass(kind, tuple) else None
 
@@ -143,8 +148,11 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
     added = {name: value for name, value in _ADDED.items() if name in names}
     if _is_record(kind):
         defaults = ((field.name, field.default) for field in dataclasses.fields(kind))
-        added = {name: value for name, value in defaults if value is not dataclasses.MISSING}
+        known = ((name, value) for name, value in defaults if name in (fields or ()))
+        added = {name: value for name, value in known if value is not dataclasses.MISSING}
     state = {**state, **{name: value for name, value in added.items() if name not in state}}
+    if fields is not None:  # what was added later may stand anywhere
+        state = {name: state[name] for name in (*fields, *state) if name in state}
     _check_state(kind, state, names if fields is None else fields, is_record=fields is not None)
     if fields is not None:
         check_record(kind, state)

@@ -1,7 +1,7 @@
 """What resampling says of the groups of a model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -93,7 +93,7 @@ class StabilityResult(ShownAsTable):
     ] = float("nan")
     fitted: Annotated[
         Any, "Model and samples, for `consensus_model`; None in model files and pickles."
-    ] = None
+    ] = field(default=None, metadata={"in_files": False})
 
     @property
     def n_resamples(self) -> int:

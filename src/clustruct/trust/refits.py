@@ -82,10 +82,8 @@ class Fitted:
             raise ValueError(
                 f"tasks was given, but {type(estimator).__name__} groups {kind}. Leave it out."
             )
-        if kind == "tasks" and tasks is None and np.ndim(y) == 1 and len(estimator.tasks_) > 1:
-            raise ValueError(
-                "tasks is missing: the model was fitted with them. Give them here, too."
-            )
+        if kind == "tasks" and tasks is None and estimator._layout == "rows":
+            raise ValueError("tasks is missing: the model was fitted with it. Give it here, too.")
         if estimator.has_offset_ and offset is None:
             raise ValueError("offset is missing: the model was fitted with one. Give it here, too.")
         weights = None if sample_weight is None else np.asarray(load(sample_weight), np.float64)
