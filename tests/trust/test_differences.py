@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import kstest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import clustruct as cs
 from clustruct.trust import selective
@@ -84,6 +86,15 @@ def test_factors_are_compared_by_themselves():
     tests = cs.compare_groups(model, frame, y, random_state=0)
     assert [test.names[0].split(":")[0] for test in tests] == ["level", "other"]
     assert all(test.p_value < 1e-3 for test in tests)
+
+
+def test_a_pipeline_names_its_columns():
+    problem = cs.datasets.make_clustered_features(200, 4, 2, random_state=0)
+    frame = pd.DataFrame(problem.X, columns=["age", "bmi", "height", "income"])
+    model = make_pipeline(StandardScaler(), cs.FeatureClusterRegressor(2)).fit(frame, problem.y)
+    (test,) = cs.compare_groups(model, frame, problem.y, random_state=0)
+    named = [name for members in test.names for name in members.split(", ")]
+    assert sorted(named) == sorted(frame.columns)
 
 
 def test_what_cannot_be_had_is_said():

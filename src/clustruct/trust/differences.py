@@ -288,7 +288,9 @@ def _split(fitted: Fitted, which: str, seed: int) -> Iterator[Pair]:
 
 def _split_features(fitted: Fitted, found: Any, telling: Counts, which: str) -> Iterator[Pair]:
     """Tests of groups of features, or of levels."""
-    told, names = told_of_features(found, fitted, telling), feature_names(found)
+    told = told_of_features(found, fitted, telling)
+    # A pipeline names its columns; a half of the samples may lack levels of a factor.
+    names = feature_names(fitted.model if found.factors_ is None else found)
     blocks = np.zeros(found.labels_.size) if found.factors_ is None else found.factors_.blocks
     for block in np.unique(blocks):
         mine = np.unique(found.labels_[(blocks == block) & (found.labels_ >= 0)])
