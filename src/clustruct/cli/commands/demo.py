@@ -54,26 +54,24 @@ JOBS = (
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
-    """Do each job that can be done here."""
+    """Do each job whose table is here."""
     args.out.mkdir(parents=True, exist_ok=True)
-    done = []
-    for job in JOBS:
-        try:
-            if files := find_entry(job.dataset).files:
-                locate(*files, data_home=None, download_if_missing=False)
-        except OSError:
-            console.note(
-                f"clustruct: left out, {job.title.split(':')[0].lower()}: the file is not here; "
-                f"`clustruct data fetch {job.dataset}` gets it"
-            )
-        else:
-            done.append(_do(job, args, console))
-    reports = [job["report"] for job in done if job["report"]]
+    done = [_do(job, args, console) for job in JOBS if _is_here(job)]
+    reports = [Path(job["report"]).name for job in done if job["report"]]
     if args.json:
         console.say(as_json({"version": __version__, "jobs": done}))
     elif reports:
-        console.say(f"Reports: {', '.join(reports)}")
-        console.say(f"Open the first in a browser: {Path(reports[0]).resolve()}")
+        console.say(f"Open the reports in {args.out.resolve()}: {', '.join(reports)}")
+
+
+def _is_here(job: Job) -> bool:
+    """Whether the table is embedded, or was downloaded before."""
+    try:
+        if files := find_entry(job.dataset).files:
+            locate(*files, data_home=None, download_if_missing=False)
+    except OSError:
+        return False
+    return True
 
 
 def _do(job: Job, args: argparse.Namespace, console: Console) -> dict[str, Any]:
