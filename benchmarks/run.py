@@ -23,11 +23,11 @@ import matrices
 import memory
 import picture
 import planted_experts
-import readme
 import recovery
 import reviews
 import scale
 import sparse_projection
+import speed_table
 import tariffs
 import tasks
 import terrains
@@ -67,8 +67,8 @@ def main() -> None:
     options = _parser().parse_args()
     if options.size is not None and options.only != ["kmeans"]:
         raise SystemExit("--size is for the section kmeans: give --only kmeans, and no other.")
-    if options.update_readme and options.quick:
-        raise SystemExit("The README quotes full runs only: leave out --quick.")
+    if options.update_page and options.quick:
+        raise SystemExit("The documentation quotes full runs only: leave out --quick.")
     out = options.out or (RESULTS / "quick" if options.quick else RESULTS)
     out.mkdir(parents=True, exist_ok=True)
     if not options.show:
@@ -96,10 +96,10 @@ def main() -> None:
             growth_picture.draw(results["records"], title, out / f"{name}-growth.svg")
     print("\n== Targets\n", *targets, sep="\n")
     print(f"\nFigures and pictures: {os.path.relpath(out)}")
-    if options.update_readme:
+    if options.update_page:
         results = _read(out / "kmeans.json")
-        readme.update(results["records"], results["environment"])
-        print("README.md quotes the figures for kmeans.")
+        speed_table.update(results["records"], results["environment"])
+        print("docs/benchmarks.md quotes the figures for kmeans.")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,7 +114,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--repeats", type=int, default=Options.repeats, help="timed calls; short ones get more")
     add("--out", type=Path, help="folder for the results, by default benchmarks/results")
     add("--show", action="store_true", help="measure nothing, report on the results in the folder")
-    add("--update-readme", action="store_true", help="put the table in the project's README.md")
+    add(
+        "--update-page", action="store_true", help="put the table of kmeans into docs/benchmarks.md"
+    )
     return parser
 
 
