@@ -1,12 +1,21 @@
 # Everything runs in its own environment, .venv, which is created on first use.
 # `make` alone lists the targets.
 
-PYTHON ?= python3
 VENV := .venv
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN := $(VENV)/Scripts
+EXE := .exe
+else
+PYTHON ?= python3
 BIN := $(VENV)/bin
+EXE :=
+endif
 KERNELS := $(wildcard src/clustruct/kernels/*.py src/clustruct/kernels/*.pxd)
 # Extra arguments for pytest, as in `make test ARGS="-k kernels -x"`.
 ARGS ?=
+# The revision that `make timing` compares the working tree with.
+BASE ?= origin/main
 # Of `make fuzz` and `make sanitize`: how long, which seed, which targets, how many processes.
 MINUTES ?= 10
 SEED ?=
@@ -16,20 +25,26 @@ FUZZ = $(BIN)/python -m fuzz --minutes $(MINUTES) $(SEED:%=--seed %) $(JOBS:%=--
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow golden lint format typecheck bench docs clean distclean browser \
-	fuzz sanitize sanitized-kernels
+.PHONY: help demo test suite test-slow golden lint format typecheck coverage bench timing docs clean \
+	distclean browser fuzz sanitize sanitized-kernels wheel wheels oldest nightly no-compiler
 
 help:
 	@echo 'make demo       fit features, samples and tasks to tables, with reports'
 	@echo 'make test       lint, type-check and test, the kernels compiled and uncompiled'
-	@echo 'make test-slow  the tests that take longer'
-	@echo 'make lint       check style and format'
+	@echo 'make suite      the tests alone;  make test-slow: those that take longer'
+	@echo 'make coverage   which lines and branches the tests run, with a floor'
+	@echo 'make lint       check style, format, spelling and the files that GitHub reads'
 	@echo 'make format     fix style and format automatically'
 	@echo 'make typecheck  check types'
 	@echo 'make golden     write model files of this version, which later ones have to read'
 	@echo 'make fuzz       random and hostile inputs; MINUTES=60 SEED=1 ONLY=kernels,fits JOBS=2'
 	@echo 'make sanitize   kernels with sanitizers: their tests, then MINUTES=10 of fuzzing'
 	@echo 'make bench      measure speed against other packages'
+	@echo 'make timing     compare the speed of the working tree with that of BASE=origin/main'
+	@echo 'make wheel      build a wheel and an sdist, install each by itself and try it'
+	@echo 'make wheels     the wheels of a release for this system, by cibuildwheel'
+	@echo 'make oldest     the tests with the oldest packages allowed;  make nightly: the newest'
+	@echo 'make no-compiler  install where there is no C compiler, and try it'
 	@echo 'make docs       build the documentation, docs/_build/html/index.html'
 	@echo 'make clean      remove build products;  make distclean: also the environment'
 	@echo
@@ -38,16 +53,36 @@ help:
 demo: $(VENV)/.kernels
 	@$(BIN)/clustruct demo
 
-test: lint typecheck browser
+test: lint typecheck suite
+
+suite: $(VENV)/.dev $(VENV)/.kernels browser
 	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
 	CLUSTRUCT_UNCOMPILED=1 $(BIN)/python -m pytest --numprocesses auto tests/kernels $(ARGS)
+
+# Both runs add to the same figures: compiled kernels cannot be measured, so that those of the
+# uncompiled ones count for them.
+coverage: $(VENV)/.dev $(VENV)/.kernels browser
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --numprocesses auto $(ARGS)
+	CLUSTRUCT_UNCOMPILED=1 $(BIN)/coverage run -m pytest --numprocesses auto tests/kernels $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report
 
 test-slow: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
+# Schemas that come with the tool: nothing is fetched.
+SCHEMA = $(BIN)/check-jsonschema --quiet --builtin-schema
 lint: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
@@ -61,6 +96,13 @@ golden: $(VENV)/.dev $(VENV)/.kernels
 
 bench: $(VENV)/.bench $(VENV)/.kernels
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+timing: $(VENV)/.dev $(VENV)/.kernels
+	$(BIN)/python benchmarks/revisions.py $(BASE) $(ARGS)
+
+# Each of these makes environments of its own in build/, and leaves .venv alone.
+wheel wheels oldest nightly no-compiler:
+	$(PYTHON) .ci/environments.py $@ $(ARGS)
 
 fuzz: $(VENV)/.dev $(VENV)/.kernels
 	$(FUZZ) $(ONLY:%=--only %)
@@ -93,7 +135,7 @@ docs: $(VENV)/.docs $(VENV)/.kernels
 
 clean:
 	rm -rf build dist src/*.egg-info docs/_build docs/generated docs/auto_examples clustruct-demo
-	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov .coverage .coverage.*
 	rm -f src/clustruct/kernels/*.so src/clustruct/kernels/*.pyd src/clustruct/kernels/*.c
 	rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
@@ -118,14 +160,14 @@ browser:
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := CLUSTRUCT_UNCOMPILED=1 $(PIP) install --quiet --no-build-isolation
 
-$(BIN)/python:
+$(BIN)/python$(EXE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "clustruct needs Python 3.11 or newer; $(PYTHON) is: `$(PYTHON) --version 2>&1`."; \
 		echo 'Name another one, for example: make demo PYTHON=python3.12'; exit 1; }
 	@echo 'Creating $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.base: pyproject.toml setup.py | $(BIN)/python
+$(VENV)/.base: pyproject.toml setup.py | $(BIN)/python$(EXE)
 	@echo 'Installing clustruct and what it needs in $(VENV)'
 	@$(BIN)/python -c 'import tomllib; \
 		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
