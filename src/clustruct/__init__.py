@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from clustruct.trust.differences import compare_groups, compare_groups_1d
     from clustruct.trust.stability import stability
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Public name -> the module that defines it; for a public module, the package it is in.
 _HOMES = {
