@@ -293,7 +293,9 @@ def _check_numbers(name: str, model: Any) -> None:
 def _check_objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -> None:
     """The objective of the fit is the one at its weights, but for the last digits of the scores."""
     kind = recipe["model"]
-    X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.longdouble)
+    X = np.asarray(X.toarray() if sparse.issparse(X) else X)
+    precision = np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps
+    X = X.astype(np.longdouble)
     if not kind.startswith(("features", "classes", "experts")) or y.ndim > 1:
         return
     shares = np.ones(len(X)) if weights is None else np.asarray(weights)
@@ -314,7 +316,7 @@ def _check_objective(recipe: Recipe, model: Any, X: Any, y: Any, weights: Any) -
     with np.errstate(all="ignore"):
         values, slopes = loss(target, scores)
     right = float(shares @ (values + ridge))
-    rounding = 16.0 * np.finfo(float).eps * sizes
+    rounding = 16.0 * precision * sizes
     slack = float(shares @ (np.abs(slopes) * rounding + np.square(rounding)).sum(axis=1))
     if abs(model.objective_ - right) > 1e-6 * abs(right) + slack + 1e-300:
         raise Fault(
@@ -343,7 +345,8 @@ def _weights_of(model: Any, kind: str) -> tuple[Any, Any]:
 def _loss_of(kind: str, model: Any, y: Any) -> tuple[Callable[[Any, Any], Any], Any]:
     """The loss by its definition, with targets as it takes them."""
     if "classes" in kind:
-        codes = np.searchsorted(model.classes_, y)
+        # Classes of samples without weight need not be known.
+        codes = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
         if len(model.classes_) == 2:
             return logistic, np.where(codes == 1, 1.0, -1.0)[:, None]
         return multinomial, codes

@@ -30,7 +30,7 @@ LOST, VANISHING = Fraction(1, 10**270), Fraction(2) ** -1000
 SEGMENTS_RESOLVED = Fraction(2, 10**15)
 DIGITS = 1e-12
 # Below the smallest normal number, doubles have fewer digits.
-LEAST = Fraction(2) ** -1022
+LEAST, LARGEST = Fraction(2) ** -1022, Fraction(np.finfo(float).max)
 
 
 class Subject(NamedTuple):
@@ -118,7 +118,8 @@ def _check_mean(x: list[float], w: list[float] | None, center: float, vanishing:
     sequence = exact.Sequenced(x, w)
     mean = sequence.mean(0, sequence.n)
     allowed = Fraction(math.ulp(float(mean))) + vanishing
-    if w is not None and len(set(x)) < len(x):  # weights of equal values are added first
+    # Weights of equal values are added first, and vanishing ones are equal.
+    if w is not None and len({value if abs(value) > vanishing else 0.0 for value in x}) < len(x):
         allowed += 4 * Fraction(2) ** -53 * (Fraction(max(x)) - Fraction(min(x)))
     if not math.isfinite(center) or abs(Fraction(center) - mean) > allowed:
         raise Fault("a centre is not the mean of its group", f"{center!r} for {x} {w}")
@@ -126,22 +127,24 @@ def _check_mean(x: list[float], w: list[float] | None, center: float, vanishing:
 
 def _check_optimal(name: str, cost: Fraction, least: Fraction, noise: Fraction) -> None:
     if cost - least > noise:
-        share = float((cost - least) / least) if least else math.inf
+        share = _as_float((cost - least) / least) if least else math.inf
         raise Fault(f"{name}: the groups are not the best", f"excess of {share:.3g} of the optimum")
 
 
-def _check_number(what: str, number: float, right: Fraction, noise: Fraction) -> None:
-    """A number is right to twelve digits or to the noise, or beyond the range where it must be."""
+def _as_float(number: Fraction) -> float:
     try:
-        rounded = float(right)
+        return float(number)
     except OverflowError:
-        rounded = math.inf
-    if not math.isfinite(number) or not math.isfinite(rounded):
-        if number != rounded and min(number, rounded) < 1.79e308:
-            raise Fault(f"{what} is not finite", f"{number!r}, not {rounded!r}")
-        return
-    if abs(Fraction(number) - right) > Fraction(DIGITS) * right + noise + LEAST:
-        raise Fault(f"{what} is not that of its labels", f"{number!r}, not {rounded!r}")
+        return math.inf
+
+
+def _check_number(what: str, number: float, right: Fraction, noise: Fraction) -> None:
+    """A number is right to twelve digits or to the noise, or infinite where it must be."""
+    allowed = Fraction(DIGITS) * right + noise + LEAST
+    if math.isnan(number) or (math.isinf(number) and right + allowed < LARGEST):
+        raise Fault(f"{what} is not finite", f"{number!r}, not {_as_float(right)!r}")
+    if math.isfinite(number) and abs(Fraction(number) - right) > allowed:
+        raise Fault(f"{what} is not that of its labels", f"{number!r}, not {_as_float(right)!r}")
 
 
 def _formed(x: list[float], form: str) -> Any:

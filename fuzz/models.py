@@ -45,6 +45,7 @@ def _entries(base: int) -> list[Keys]:
     return list(_ways(_tree(base), []))
 
 
+@cache
 def _tree(base: int) -> Any:
     return json.loads(bases()[base][0]["model.json"])
 
@@ -94,6 +95,8 @@ def _draw_forgery(rng: Random, base: int) -> Edit:
         change = [str(rng.choice(_CONTENTS)), str(rng.choice(_NUMBERS))]
         return ["array", str(rng.choice(arrays)), *change]
     way = ways[int(rng.integers(len(ways)))]
+    if rng.random() < 0.5:
+        way = _draw_way(rng, _tree(base))
     chance = rng.random()
     if chance < 0.2:
         return ["delete", way]
@@ -108,6 +111,21 @@ def _draw_forgery(rng: Random, base: int) -> Edit:
         {"scalar": ["<i8", "ffffffffffffffff"]}, {"objects": [[0], []]},
     ]  # fmt: skip
     return ["set", way, values[int(rng.integers(len(values)))]]
+
+
+def _draw_way(rng: Random, node: Any) -> Keys:
+    """The way to an entry, by a random turn at each level, so that long lists get no more."""
+    way: Keys = []
+    while children := list(node) if isinstance(node, dict) else range(_length(node)):
+        way.append(children[int(rng.integers(len(children)))])
+        node = node[way[-1]]
+        if rng.random() < 0.1:
+            break
+    return way
+
+
+def _length(node: Any) -> int:
+    return len(node) if isinstance(node, list) else 0
 
 
 # ---- The file of a recipe

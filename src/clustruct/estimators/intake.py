@@ -28,6 +28,8 @@ from clustruct.objectives.linear import Response
 SHOWN = 3
 # How many times its range a column of single precision may lie from zero: three digits are left.
 FARTHEST_SINGLE = 1e4
+# Targets up to this size leave room for predictions and weights in single precision.
+LARGEST_SINGLE = 1e18
 # The same for targets of losses that are fitted step by step.
 FARTHEST_TARGETS = 1e10
 # Weights below this share of the largest count as zero, and sums of weights have lost digits if
@@ -115,6 +117,8 @@ def check_targets(model: Any, y: Any, n_samples: int, *, multi_output: bool = Tr
     """Bring targets to the host and validate them: numbers, in columns or not, or classes."""
     numeric = is_regressor(model)
     y = as_numbers(load(y)) if numeric else load(y)
+    if np.shape(y)[:1] == (0,):
+        require_as_many(np.empty(0), n_samples)
     targets: NDArray[Any] = _check_y(
         y, multi_output=numeric and multi_output, y_numeric=numeric, estimator=model
     )
@@ -158,6 +162,22 @@ def require_finite_targets(design: Design, targets: Rows, *, allow_missing: bool
         kind = "infinity" if allow_missing else "NaN or infinity"
         raise ValueError(
             f"Input y contains {kind}, {count} times. Replace them, or leave them out."
+        )
+    if design.single and not design.streamed:  # pieces only may be
+        _require_single(design, targets)
+
+
+def _require_single(design: Design, targets: Rows) -> None:
+    """Complain of numbers that predictions in the precision of ``X`` would not hold."""
+
+    def size(y: NDArray[Any]) -> float:
+        numbers = np.abs(y) if y.dtype.kind == "f" else np.zeros(0)
+        return float(np.fmax.reduce(numbers, axis=None, initial=0.0))
+
+    if (largest := design.fold(size, targets, combine=max)) > LARGEST_SINGLE:
+        raise ValueError(
+            f"y holds numbers too large for the single precision of X: the largest is "
+            f"{largest:.3g}. Convert X to double precision, or divide y by a number of that size."
         )
 
 

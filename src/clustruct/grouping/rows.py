@@ -61,20 +61,26 @@ def group_rows(
         and (counted.all() or n_kept is not None)
     ):
         weights = None
+    if n_kept is not None and not counted.all():
+        inner = None if weights is None else weights[counted]
+        found = group_rows(rows[counted], inner, n_groups, n_kept, cluster, n_starts)
+        labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
+        labels[counted] = found.labels
+        return found._replace(labels=labels)
     if rows.shape[1] == 1 and n_groups is not None and (n_kept is None or weights is None):
-        return _exact(rows[:, 0], weights, n_groups, n_kept, counted, cluster)
+        return _exact(rows[:, 0], weights, n_groups, n_kept, cluster)
+    if n_groups is None:
+        assert n_kept is not None
+        return Grouping(*_distinct(rows, _largest_rows(rows, weights, n_kept)), exact=True)
     # Scaled, squares stay in the range of doubles.
     rows, exponent = scale_down(rows, np.abs(rows).max())
     if weights is not None:
         weights, _ = scale_down(weights, weights.max())
     if n_kept is None:
-        assert n_groups is not None
         labels, centers = _cluster(rows, weights, n_groups, n_starts)
     else:
-        labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
-        inner = None if weights is None else weights[counted]
-        labels[counted], centers = _sparse(rows[counted], inner, n_groups, n_kept)
-    return Grouping(labels, np.ldexp(centers, exponent), exact=n_groups is None)
+        labels, centers = _sparse(rows, weights, n_groups, n_kept)
+    return Grouping(labels, np.ldexp(centers, exponent), exact=False)
 
 
 def _exact(
@@ -82,7 +88,6 @@ def _exact(
     weights: Floats | None,
     n_groups: int,
     n_kept: int | None,
-    counted: NDArray[np.bool_],
     cluster: Cluster,
 ) -> Grouping:
     """Grouping of one column by the exact kernels."""
@@ -90,23 +95,16 @@ def _exact(
     if n_kept is None:
         labels, centers, _, _ = cluster(values, weights, n_groups)
     else:
-        # Indexing by a mask copies, even where it takes all.
-        inner = values if counted.all() else values[counted]
-        inner_labels, centers = sparse1d.project_sparse(inner, n_groups, n_kept)
-        if inner is values:
-            labels = inner_labels
-        else:
-            labels = np.full(values.shape[0], ZERO, dtype=np.intp)
-            labels[counted] = inner_labels
+        labels, centers = sparse1d.project_sparse(values, n_groups, n_kept)
     return Grouping(labels, centers[:, None], exact=True)
 
 
 def _sparse(
-    rows: Floats, weights: Floats | None, n_groups: int | None, n_kept: int
+    rows: Floats, weights: Floats | None, n_groups: int, n_kept: int
 ) -> tuple[Labels, Floats]:
     """Labels and centres with at most ``n_kept`` rows outside the zero group."""
-    largest = _largest(_sq_norms(rows, weights), n_kept)
-    if n_groups is None or not largest.any():
+    largest = _largest_rows(rows, weights, n_kept)
+    if not largest.any():
         return _distinct(rows, largest)
     starts = (largest, np.ones(rows.shape[0], dtype=bool))
     found = [_exchange(rows, weights, n_groups, n_kept, start) for start in starts]
@@ -205,6 +203,24 @@ def _largest(scores: Floats, n_kept: int) -> NDArray[np.bool_]:
     mask = np.zeros(scores.shape[0], dtype=bool)
     mask[np.argsort(-scores, kind="stable")[:n_kept]] = True
     return mask & (scores > 0)
+
+
+def _largest_rows(rows: Floats, weights: Floats | None, n_kept: int) -> NDArray[np.bool_]:
+    """Mask of the ``n_kept`` rows of the largest weighted norms, but for zeros.
+
+    Norms are mantissas and exponents, so that no square is out of range.
+    """
+    exponents: NDArray[np.integer] = np.frexp(np.abs(rows).max(axis=1))[1]
+    norms = np.square(np.ldexp(rows, -exponents[:, None])).sum(axis=1)
+    exponents = 2 * exponents
+    if weights is not None:
+        mantissas, more = np.frexp(weights)
+        norms, exponents = norms * mantissas, exponents + more
+    norms, more = np.frexp(norms)
+    exponents = np.where(norms > 0.0, exponents + more, np.iinfo(np.int32).min)
+    mask = np.zeros(rows.shape[0], dtype=bool)
+    mask[np.lexsort((-norms, -exponents.astype(np.int64)))[:n_kept]] = True
+    return mask & (norms > 0.0)
 
 
 def _distinct(rows: Floats, kept: NDArray[np.bool_]) -> tuple[Labels, Floats]:

@@ -16,8 +16,7 @@ FALLING = 3
 CYCLIC = 4
 
 INFINITY = float("inf")
-# Relative precision of sums: exposures that miss the least one by rounding are enough, and bounds
-# that are below the best cost by rounding are not looked at.
+# Relative precision of sums: exposures that miss the least one by rounding are enough.
 ROUNDING = 1e-12
 # An insertion sort ends and another begins after so many moves for each level.
 MOST_MOVES = cython.declare(cython.Py_ssize_t, 16)

@@ -197,6 +197,7 @@ class _Partition:
     residuals: cython.double[:, ::1]
     # Work space: of a feature's groups, and of those of a pair.
     spare: cython.double[::1]
+    pending: cython.Py_ssize_t[::1]
     joint: cython.double[:, ::1]
 
     def __init__(self, normal, moment, first, last, n_groups, n_nonzero):
@@ -218,6 +219,7 @@ class _Partition:
         self.h = np.empty(n_groups)
         self.pull = np.zeros(n_groups + 1)
         self.spare = np.empty(n_groups + 1)
+        self.pending = np.empty(n_groups, dtype=np.intp)
         self.joint = np.empty((n_groups + 1, n_groups + 1))
         self.residuals = np.empty((n_outputs, d))
 
@@ -294,8 +296,20 @@ class _Partition:
     @cython.nogil
     @cython.exceptval(check=False)
     def _invert(self) -> cython.void:
-        """Gauss and Jordan's inversion in place; no pivot goes below its bound in ``spare``."""
+        """Gauss and Jordan's inversion in place; no pivot goes below its bound in ``spare``.
+
+        The next pivot is the largest of the rest for its bound: where groups are dependent, small
+        ones are then rounding and nothing else, and the bound replaces them.
+        """
+        p: cython.Py_ssize_t
         for p in range(self.zero):
+            self.pending[p] = p
+        for step in range(self.zero):
+            for i in range(step + 1, self.zero):
+                p, q = self.pending[step], self.pending[i]
+                if self.inverse[q, q] * self.spare[p] > self.inverse[p, p] * self.spare[q]:
+                    self.pending[step], self.pending[i] = q, p
+            p = self.pending[step]
             factor = 1.0 / max(self.inverse[p, p], self.spare[p])
             self.inverse[p, p] = 1.0
             for q in range(self.zero):

@@ -76,6 +76,9 @@ KINDS = {
 NONE = np.empty(0)
 # Laps of a circle for its bounds, in the last of which the first start hardly matters.
 LAPS = cython.declare(cython.Py_ssize_t, 3)
+# Bounds of breaks that are below the best cost by so much of the squares, for each item, are off by
+# rounding: those breaks are not tried.
+UNRESOLVED = cython.declare(cython.double, 4e-16)
 # Larger prices, after scaling, make one group as surely.
 MOST_PRICE = 1e200
 
@@ -234,7 +237,7 @@ class Segmenter(Lines):
         least = INFINITY
         choice: cython.Py_ssize_t = 0
         tried: cython.Py_ssize_t = 0
-        rounding: cython.double = ROUNDING * self.second[n]
+        rounding: cython.double = UNRESOLVED * n * self.second[n]
         while True:
             s = 0
             for i in range(1, n):

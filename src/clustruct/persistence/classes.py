@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.persistence.shapes import check_fitted, check_foreign, check_record
+from clustruct.persistence.foreign import check_foreign, settle_jobs
+from clustruct.persistence.shapes import check_fitted, check_record
 from clustruct.results.scores import ScoreTable
 
 _OWN = {
@@ -156,6 +157,8 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
     _check_state(kind, state, names if fields is None else fields, is_record=fields is not None)
     if fields is not None:
         check_record(kind, state)
+    if kind.__module__.startswith("sklearn."):
+        settle_jobs(state)
     if issubclass(kind, tuple):
         return tuple.__new__(kind, state.values())
     made: Any = (dict if issubclass(kind, dict) else object).__new__(kind)

@@ -95,6 +95,8 @@ _OBJECTS = {
     "_frame": Frame,
 }
 _LAYOUTS = ("single", "rows", "columns", "classes")
+# Numbers of axes of attributes that have one less in models of a single output.
+_AXES = {"coef_": 2, "intercept_": 1, "experts_": 3, "intercepts_": 2}
 
 
 def check_fitted(model: Any) -> None:
@@ -102,10 +104,10 @@ def check_fitted(model: Any) -> None:
     state = vars(model)
     entries = next((each for kind, each in _ATTRIBUTES.items() if isinstance(model, kind)), {})
     if any(name in state for name in entries if not entries[name].startswith("?")):
-        _checked(model, lambda: _check_model(model, state, entries))
+        checked(model, lambda: _check_model(model, state, entries))
 
 
-def _checked(model: Any, check: Callable[[], None]) -> None:
+def checked(model: Any, check: Callable[[], None]) -> None:
     """Run a check; whatever an impossible model makes it raise is told as a ValueError."""
     try:
         check()
@@ -119,7 +121,7 @@ def _check_model(model: ClusterModel, state: Mapping[str, Any], entries: Mapping
         # One weight for each feature, or for each level and numeric column.
         factors = model.factors_
         lengths["w"] = int(state["n_features_in_"] if factors is None else factors.n_weights)
-    _check_entries(state, entries, lengths)
+    check_entries(state, entries, lengths)
     least = -1 if isinstance(model, FeatureCluster) else 0
     labels = np.asarray(state["labels_"])
     if labels.size and not (least <= labels.min() and labels.max() < lengths["q"]):
@@ -128,9 +130,9 @@ def _check_model(model: ClusterModel, state: Mapping[str, Any], entries: Mapping
     n_outputs = _n_outputs(model, state)
     if n_outputs is not None and lengths.get("k", n_outputs) != n_outputs:
         raise ValueError(f"it has {lengths['k']} outputs instead of {n_outputs}")
-    if not is_classifier(model) and not isinstance(model, TaskCluster) and "_single" not in state:
-        raise ValueError("it does not say whether it has one output")
-    _check_types(state, _OBJECTS)
+    if not isinstance(model, TaskCluster):
+        _check_axes(model, state)
+    check_types(state, _OBJECTS)
     if isinstance(model, SampleCluster):
         _check_gate(state["_gate"], lengths["q"])
     if isinstance(model, TaskCluster) and state["_layout"] not in _LAYOUTS:
@@ -141,7 +143,7 @@ def _check_model(model: ClusterModel, state: Mapping[str, Any], entries: Mapping
         _check_selection(selection)
 
 
-def _check_entries(
+def check_entries(
     state: Mapping[str, Any], entries: Mapping[str, str], lengths: dict[str, int]
 ) -> None:
     """Check attributes one after the other."""
@@ -190,7 +192,21 @@ def _n_outputs(model: Any, state: Mapping[str, Any]) -> int | None:
     return None if isinstance(model, TaskCluster) else loss.n_outputs(int(classes.size))
 
 
-def _check_types(state: Mapping[str, Any], types: Mapping[str, type]) -> None:
+def _check_axes(model: Any, state: Mapping[str, Any]) -> None:
+    """Attributes have an axis for outputs, or none of them has one."""
+    if not is_classifier(model) and "_single" not in state:
+        raise ValueError("it does not say whether it has one output")
+    single = bool(getattr(model, "_single", False))
+    axes = {name: number - single for name, number in _AXES.items() if name in state}
+    if isinstance(model, FeatureCluster):
+        axes["cluster_values_"] = 1 + model._many_outputs()
+    for name, number in axes.items():
+        if np.ndim(state[name]) != number:
+            raise ValueError(f"{name} has {np.ndim(state[name])} axes instead of {number}")
+
+
+def check_types(state: Mapping[str, Any], types: Mapping[str, type]) -> None:
+    """Check the types of attributes that are there."""
     for name, kind in types.items():
         if state.get(name) is not None and not isinstance(state[name], kind):
             raise ValueError(f"{name} is a {type(state[name]).__name__}")
@@ -202,7 +218,7 @@ def _check_gate(gate: Any, n_experts: int) -> None:
         return
     if not isinstance(gate, Gate):
         raise ValueError(f"its gate is a {type(gate).__name__}")
-    _check_entries(vars(gate), {"log_shares": "floats q", "sharpness": "float"}, {"q": n_experts})
+    check_entries(vars(gate), {"log_shares": "floats q", "sharpness": "float"}, {"q": n_experts})
     if gate.classifier is not None:
         known = np.asarray(gate.classifier.classes_)
         if known.dtype.kind not in "iu" or not set(known.tolist()) <= set(range(n_experts)):
@@ -219,14 +235,14 @@ def _check_stability(found: StabilityResult) -> None:
         "together": "floats g,g",
         "consensus_labels": "integers i",
     }
-    _check_entries(vars(found), entries, lengths)
+    check_entries(vars(found), entries, lengths)
     if found.values is not None:
         of_values = {
             "resampled": "floats b,r,v",
             "estimates": "floats r,v",
             "std_errors": "floats r,v",
         }
-        _check_entries(vars(found.values), of_values, lengths)
+        check_entries(vars(found.values), of_values, lengths)
         if lengths["r"] < lengths["g"]:
             raise ValueError("its stability has values of fewer groups than there are")
 
@@ -239,73 +255,12 @@ def _check_selection(found: CountSelection) -> None:
         "losses": "floats g",
         "fold_values": "?floats g,f",
     }
-    _check_entries(vars(found), entries, {})
+    check_entries(vars(found), entries, {})
     if found.best not in found.n_clusters:
         raise ValueError("its selection chose a number that was not tried")
 
 
-# ---- Transformers of scikit-learn, and results
-
-# Fitted attributes of scikit-learn's transformers, whose code takes them as they are.
-_FOREIGN = {
-    "StandardScaler": {"mean_": "?floats d", "scale_": "?floats d", "var_": "?floats d"},
-    "RobustScaler": {"center_": "?floats d", "scale_": "?floats d"},
-    "MaxAbsScaler": {"scale_": "floats d", "max_abs_": "floats d"},
-    "MinMaxScaler": {"scale_": "floats d", "min_": "floats d"},
-    "SimpleImputer": {"statistics_": "values d"},
-    "TfidfTransformer": {"idf_": "?floats d"},
-    "PCA": {"components_": "floats p,d", "mean_": "?floats d"},
-    "TruncatedSVD": {"components_": "floats p,d"},
-    "LogisticRegression": {"coef_": "floats k,d", "intercept_": "floats k", "classes_": "values c"},
-    "LinearRegression": {"coef_": "floats d k,d"},
-    "Ridge": {"coef_": "floats d k,d"},
-    "GaussianNB": {
-        "theta_": "floats c,d",
-        "var_": "floats c,d",
-        "class_prior_": "floats c",
-        "classes_": "values c",
-    },
-}
-# Where scikit-learn's compositions hold their parts.
-_STEPS = {
-    "Pipeline": ("steps",),
-    "ColumnTransformer": ("transformers", "transformers_"),
-    "FeatureUnion": ("transformer_list",),
-}
-
-
-def check_foreign(model: Any) -> None:
-    """Refuse a fitted estimator of scikit-learn whose parts do not fit together."""
-    entries, state = _FOREIGN.get(type(model).__name__, {}), vars(model)
-    if type(model).__name__ in _STEPS:
-        _checked(model, lambda: _check_steps(model, state))
-    _check_types(state, {"_sklearn_output_config": dict, "categories_": list})
-    if not all(isinstance(each, np.ndarray) for each in state.get("categories_", ())):
-        raise ValueError(f"the categories of a {type(model).__name__} in it are no arrays")
-    if "n_features_in_" not in state:
-        return
-
-    def check() -> None:
-        first = {"n_features_in_": "integer d", "feature_names_in_": "?names d"}
-        _check_entries(state, {**first, **entries}, {})
-
-    _checked(model, check)
-
-
-def _check_steps(model: Any, state: Mapping[str, Any]) -> None:
-    """Steps of a pipeline or of columns are names and transformers; the last one may predict."""
-    for name in _STEPS[type(model).__name__]:
-        steps = state.get(name, [])
-        if not isinstance(steps, list | tuple) or (name == "steps" and not steps):
-            raise ValueError(f"{name} is a {type(steps).__name__}, or empty")
-        for step in steps:
-            title, transformer, *_ = step
-            known = transformer is None or isinstance(transformer, str)
-            if not isinstance(title, str) or not (known or hasattr(transformer, "get_params")):
-                raise ValueError(f"{name} has a step {step!r:.60}")
-    indices = state.get("_transformer_to_input_indices", {})
-    if not all(isinstance(i, int | np.integer) for places in indices.values() for i in places):
-        raise ValueError("its columns are not numbered")
+# ---- Results
 
 
 def check_record(kind: type, state: Mapping[str, Any]) -> None:
@@ -328,6 +283,8 @@ def _is_a(value: Any, hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return any(_is_a(value, one) for one in get_args(hint))
     kind = get_origin(hint) or hint
+    if kind is tuple and isinstance(value, tuple):
+        return _are(value, get_args(hint))
     if kind is float:
         return isinstance(value, int | float | np.number)
     if kind is int:
@@ -340,3 +297,10 @@ def _is_a(value: Any, hint: Any) -> bool:
         kinds = {np.float64: "f", np.intp: "iu"}.get(number, "")
         return isinstance(value, np.ndarray) and (not kinds or value.dtype.kind in kinds)
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _are(items: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
+    """Whether the items of a tuple are of its types; ``...`` is any number of the one before."""
+    if len(hints) == 2 and hints[1] is ...:
+        hints = hints[:1] * len(items)
+    return not hints or (len(items) == len(hints) and all(map(_is_a, items, hints)))

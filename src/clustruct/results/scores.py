@@ -40,7 +40,9 @@ def score_columns(
 def _column(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
     """Values as a masked array with nothing masked, which is what scikit-learn has."""
     numbers = all(isinstance(value, int | float | np.number) for value in values)
-    column = np.array(values, dtype=None if numbers else object)
+    column: Any = np.array(values) if numbers else np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        column[place] = value  # one entry, even if it is a sequence
     return np.ma.array(column, mask=np.zeros(len(values), dtype=bool))
 
 

@@ -107,7 +107,8 @@ def _read_csv(
         source.stream,
         sep=separator,
         decimal="," if separator == ";" and commas > points else ".",
-        dtype=dict.fromkeys(set(as_text) & set(header), str),
+        # All of them, if asked for all: pandas calls the second "a" of a header "a.1".
+        dtype=dict.fromkeys(set(as_text) & set(header), str) if set(header) - set(as_text) else str,
         encoding=_with_mark(encoding),
         index_col=False,
         low_memory=False,

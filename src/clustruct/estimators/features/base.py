@@ -46,7 +46,9 @@ from clustruct.estimators.intake import (
 )
 from clustruct.estimators.offsets import shifted
 from clustruct.losses import loss_of
+from clustruct.objectives.features.streamed import feature_objective
 from clustruct.objectives.linear import Response
+from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import FeatureGroup, FeatureGroups, Relativities
 from clustruct.results.scores import Price
 from clustruct.solvers.driver import Solution
@@ -114,7 +116,13 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
         objective = self._with_ridge(choose_objective(design, response, 0.0), constraint)
         if self.price is not None:
             require_one_output(objective)
-        self._set_outcome(method.fit(objective, constraint))
+        outcome = method.fit(objective, constraint)
+        if isinstance(objective, QuadraticObjective) and not objective.resolves(
+            outcome.solution.point
+        ):
+            objective = self._with_ridge(feature_objective(design, response, 0.0), constraint)
+            outcome = method.fit(objective, constraint)
+        self._set_outcome(outcome)
         self._tally(samples)
         self._follow(design)
         self.has_offset_ = offset is not None

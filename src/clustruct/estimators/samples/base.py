@@ -35,6 +35,9 @@ from clustruct.solvers.driver import Outcome
 from clustruct.solvers.experts.problem import SampleProblem
 from clustruct.solvers.experts.recipes import OPTIONS, RECIPES, panel_of, solve
 
+# Sums of weights up to this can be multiplied with sums of squares.
+MOST_SAMPLES = 1e100
+
 
 @documented((), (), (ARGUMENTS,))
 @fields_are_parameters
@@ -119,6 +122,11 @@ class SampleCluster(ScoredPredictions, ClusterModel, ABC):
             raise ValueError(
                 "solver_options={'relevance': True} works with squared loss only. "
                 "Leave it out, or choose loss='squared'."
+            )
+        if total > MOST_SAMPLES:
+            raise ValueError(
+                f"sample_weight adds up to {total:.3g}, and likelihoods count weights as samples. "
+                "Divide all weights by the largest."
             )
         return SampleProblem(
             objective=sample_objective(design, response, float(self.alpha)),

@@ -67,6 +67,9 @@ def input_evidence(entries: Entries | Summed, more: TaskSums | None) -> Quadrati
     within = scatter - np.einsum("t,ti,tj->ij", counts, means, means)
     within = within / max(float(counts.sum()) - counts.size, 1.0)
     varied = total > 0.0
-    within = within[np.ix_(varied, varied)] + np.diag(RIDGE * total[varied])
-    roots = np.linalg.cholesky(np.linalg.inv(within))
-    return of_inputs(means[:, varied] @ roots, counts)
+    scale = np.sqrt(total[varied])
+    within = within[np.ix_(varied, varied)] / np.outer(scale, scale)
+    # Of columns that vary by rounding alone the matrix need not be positive.
+    values, vectors = np.linalg.eigh(within)
+    axes = vectors / np.sqrt(np.maximum(values, 0.0) + RIDGE)
+    return of_inputs((means[:, varied] / scale) @ axes, counts)
