@@ -316,3 +316,35 @@ def test_where_most_resamples_have_one_group_so_has_the_consensus():
     assert set(found.n_clusters) == {1, 2}
     assert np.median(found.n_clusters) == 1
     assert found.consensus_labels.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["features", "samples", "tasks"])
+def test_figures_of_groups_are_means_over_pairs_and_members(results, kind):
+    found = results[kind]
+    often = (found.labels[:, :, None] == found.labels[:, None, :]).mean(axis=0)
+    members = [np.flatnonzero(found.model_labels == label) for label in found.groups]
+    for row, mine in enumerate(members):
+        inside = often[np.ix_(mine, mine)][~np.eye(mine.size, dtype=bool)].mean()
+        others = [often[np.ix_(mine, its)].mean() for its in members if its is not mine]
+        assert found.cohesion[row] == pytest.approx(inside)
+        assert found.mixing[row] == pytest.approx(max(others))
+        firmness = found.firmness[mine].mean()
+        assert found.firmness_of(found.groups[row]) == pytest.approx(firmness)
+
+
+def test_the_interval_of_a_group_is_that_of_its_resampled_values(X):
+    model, y, _ = problem("features", 1.0, X)
+    model.fit(X, y)
+    assert cs.stability(model, X, y, n_resamples=4, random_state=0).interval_of(0) is None
+    found = cs.stability(model, X, y, n_resamples=20, scheme="bootstrap", random_state=0)
+    for row, label in enumerate(found.groups):
+        low, high = found.interval_of(label)
+        draws = found.values.resampled[:, row, 0]
+        assert draws.min() - draws.std() < low < high < draws.max() + draws.std()
+        assert low < model.cluster_values_[row] < high
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_unknown_groups_are_refused(results, label):
+    with pytest.raises(ValueError, match=f"label={label} is no group .* labels are 0, 1, 2"):
+        results["features"].firmness_of(label)

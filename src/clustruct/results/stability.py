@@ -343,7 +343,7 @@ class StabilityResult(ShownAsTable):
         float
             Mean firmness of its members.
         """
-        return float(self.group_firmness[np.searchsorted(self.groups, label)])
+        return float(self.group_firmness[self._row(label)])
 
     def interval_of(self, label: int) -> tuple[float, float] | None:
         """The bootstrap interval of 90 % for the first value of a group.
@@ -360,10 +360,17 @@ class StabilityResult(ShownAsTable):
         """
         if self.values is None:
             return None
-        row = int(np.searchsorted(self.groups, label))
+        row = self._row(label)
         resampled, value = self.values.resampled[:, row, :1], self.values.estimates[row, :1]
         (low,), (high,) = bootstrap_interval(resampled, value, 0.9, None)
         return float(low), float(high)
+
+    def _row(self, label: int) -> int:
+        """The place of a label among the groups."""
+        if label not in self.groups:
+            known = ", ".join(map(str, self.groups.tolist()))
+            raise ValueError(f"label={label} is no group of the model, whose labels are {known}.")
+        return int(np.searchsorted(self.groups, label))
 
 
 def _level(level: float) -> float:
