@@ -7,6 +7,7 @@ from pathlib import Path
 import clustruct as cs
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "extensions"))
 
 project = "clustruct"
 author = "the clustruct developers"
@@ -14,15 +15,20 @@ copyright = f"2026, {author}"
 version = release = cs.__version__
 
 extensions = [
+    "mathml",
     "myst_parser",
     "numpydoc",
+    "outputs",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "generated/extra", "reproduction/notes"]
+html_math_renderer = "mathml"
+# Tables that are not part of the package: the page shows the outputs of a run.
+outputs_not_run = ["tariffs"]
+exclude_patterns = ["_build", "generated/compared", "generated/extra", "reproduction/notes"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -33,8 +39,8 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
-    "gallery_dirs": "auto_examples",
+    "examples_dirs": ["../examples/tutorials", "../examples/gallery"],
+    "gallery_dirs": ["tutorials", "auto_examples"],
     "filename_pattern": r"/",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
@@ -42,7 +48,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_", "__repr__"),
-    "min_reported_time": 1e9,
+    "write_computation_times": False,
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -55,6 +61,8 @@ html_theme_options = {
     "footer_end": [],
 }
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 
 
 def write_generated_files() -> None:
@@ -65,6 +73,8 @@ def write_generated_files() -> None:
     # It exits with 1 where a target was missed, which the page shows.
     figures = subprocess.run(show, capture_output=True, text=True, check=False).stdout
     (folder / "benchmarks.txt").write_text(figures.strip() + "\n", encoding="utf-8")
+    compare = [sys.executable, str(HERE.parent / "benchmarks" / "compare.py")]
+    subprocess.run([*compare, str(folder / "compared")], check=True)
     problem = cs.datasets.make_clustered_features(300, 60, 5, noise=4.0, random_state=0)
     model = cs.FeatureClusterRegressorCV(range(2, 9), alphas=(1e-1, 1e-2), cv=3, random_state=0)
     model.fit(problem.X, problem.y)

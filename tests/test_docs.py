@@ -13,11 +13,13 @@ from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import adjusted_rand_score, mean_pinball_loss
 
 import clustruct as cs
+from docs.extensions import outputs
 from tests.test_docstrings import NAMES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("index", "getting_started", "features", "samples", "choosing", "certificates")
 MORE_PAGES = ("algorithms", "tasks", "model_files", "coming_from", "plots_and_report", "scaling")
+MORE_PAGES += ("compressing",)
 PICTURES = ("weights.svg", "experts.svg", "report.png")
 
 
@@ -64,21 +66,30 @@ def test_links_to_terms_lead_to_the_glossary():
         assert set(re.findall(r"#(term-[a-z-]+)", path.read_text(encoding="utf-8"))) <= terms
 
 
-def run_page(page, **given):
+def run_page(page):
     """Run all blocks of a page, in order and in one namespace, which is returned."""
-    text = text_of(page)
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
-        exec(block, given)
-    return given
+    mpl.use("agg")
+    return outputs.run_page(DOCS / f"{page}.md")
 
 
 @pytest.mark.parametrize("page", [*PAGES, *MORE_PAGES])
-def test_code_runs(page, tmp_path, monkeypatch):
-    mpl.use("agg")
-    monkeypatch.chdir(tmp_path)
-    data = cs.datasets.make_experts(200, 4, 3, random_state=0)
-    model = cs.FeatureClusterRegressor(2)
-    run_page(page, cs=cs, X=data.X, y=data.y, model=model, n_numeric=2)
+def test_code_runs(page):
+    run_page(page)
+
+
+@pytest.mark.parametrize("page", sorted(path.stem for path in DOCS.glob("*.md")))
+def test_code_fits_a_page(page):
+    """A hundred characters fit on a screen of 1280 pixels."""
+    blocks = re.findall(r"^```[a-z]*\n(.*?)^```", text_of(page), flags=re.S | re.M)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 100] == []
+
+
+def test_outputs_are_values_and_printed_lines_in_order():
+    session = outputs.Session()
+    text, figures = session.run("print('one')\n'two'\n3;\nx = [4]\nx  # five\n")
+    assert (text, figures) == ("one\n'two'\n[4]", [])
+    text, figures = session.run("import matplotlib.pyplot as plt\nplt.figure();\nx + x\n")
+    assert (text, len(figures)) == ("[4, 4]", 1)
 
 
 def test_code_of_prediction_intervals_runs():
