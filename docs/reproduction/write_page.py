@@ -27,17 +27,18 @@ INTRODUCTION = """\
 Every table and figure of *Learning with Clustering Structure*, computed by one command:
 
 ```
-pip install "clustruct[experiments]"
+pip install '.[experiments]'               # in a clone
 clustruct reproduce all --out results      # or table1 ... table5, convergence, phase
 clustruct reproduce all --quick            # a look in a few minutes
 ```
 
 An interrupted run resumes where it stopped. Every repetition has its own seed, so that neither the
-order nor the number of processes changes a bit of the results. Each cell of a table holds our mean
-and standard deviation, the paper's, and a verdict: `=` if the means differ by at most two standard
-errors of their difference (rounding of the paper's last digit included), otherwise better or
-worse; smaller is better. `auto`, which the paper does not have, is compared with the best of the
-paper's methods in the column.
+order nor the number of processes changes a bit of the results.
+
+**How to read the tables.** Every method has three lines: the paper's mean and standard deviation, ours, and a verdict. The
+verdict is `=` if the means differ by at most two standard errors of their difference (rounding of the paper's last
+digit included), otherwise better or worse; smaller is better. `auto`, which the paper does not have, is
+compared with the best of the paper's methods in the column, which is named.
 """
 
 

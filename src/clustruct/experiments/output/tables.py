@@ -36,21 +36,27 @@ class Table:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """A comparison to read: ours, the paper's and the verdict in each cell."""
-    body = [
-        [f"**{printed}**", *(_cell(comparison.entry(name, c)) for c in comparison.columns)]
-        for name, printed in comparison.methods.items()
-    ]
-    return Table(comparison.title, [comparison.quantity, *comparison.columns], body)
+    """A comparison to read: a line for the paper, one for ours and one for the verdict."""
+    body: list[list[str]] = []
+    for name, printed in comparison.methods.items():
+        entries = [comparison.entry(name, column) for column in comparison.columns]
+        lines = {
+            "paper": [_papers(entry, comparison.methods) for entry in entries],
+            "ours": [str(entry.ours or "") for entry in entries],
+            "verdict": [MARKS.get(entry.verdict, entry.verdict) for entry in entries],
+        }
+        body += [
+            [f"**{printed}**" if line == "paper" else "", line, *cells]
+            for line, cells in lines.items()
+        ]
+    return Table(comparison.title, [comparison.quantity, "", *comparison.columns], body)
 
 
-def _cell(entry: Entry) -> str:
-    if entry.ours is None:
-        return f"not measured; paper {entry.paper}" if entry.paper else "not measured"
+def _papers(entry: Entry, methods: Mapping[str, str]) -> str:
+    """The paper's figure, with the name of its method if that is another one."""
     if entry.paper is None:
-        return str(entry.ours)
-    whose = f"paper's best, {entry.rival.upper()}" if entry.rival else "paper"
-    return f"{entry.ours}<br>{whose} {entry.paper}<br>{MARKS.get(entry.verdict, entry.verdict)}"
+        return ""
+    return f"{entry.paper}<br>by {methods[entry.rival]}" if entry.rival else str(entry.paper)
 
 
 def entries_table(comparison: Comparison) -> Table:
