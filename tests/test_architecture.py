@@ -20,6 +20,8 @@ FLOORS = (
         "_docs",
         "_extras",
         "_finite",
+        "_interrupts",
+        "_progress",
         "_threads",
         "arrays",
     },

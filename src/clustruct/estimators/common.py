@@ -1,20 +1,26 @@
 """What models of clustered features, samples and tasks have in common."""
 
 import inspect
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from clustruct._docs import documented
+from clustruct._finite import without_warnings
+from clustruct._interrupts import Watch, is_kept, keeping
+from clustruct._progress import shown
 from clustruct.design import load
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.search.rules import RULES
@@ -23,6 +29,7 @@ from clustruct.results import Certificate, Iteration, StabilityResult, Status
 from clustruct.solvers.driver import Budget, Callback
 
 Model = TypeVar("Model", bound=type)
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 Constraints = Mapping[str, list[Any]]
 SEARCH_CONSTRAINTS: Constraints = {
     "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left")],
@@ -46,6 +53,40 @@ def fields_are_parameters(kind: Model) -> Model:
     ordered = sorted(others, key=lambda p: (p.kind, p.name in common))
     constructor.__signature__ = signature.replace(parameters=[first, *ordered])
     return kind
+
+
+def long_work(fit: Fit) -> Fit:
+    """Make a fit tell its progress if it is verbose, and end by Ctrl-C with the best so far."""
+
+    @wraps(fit)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        inside = is_kept()
+        with keeping() as watch, shown(self.verbose):
+            fitted = without_warnings(fit)(self, *args, **kwargs)
+            if watch.came and not inside:  # the outermost fit tells
+                _tell_of_interrupt(self, watch)
+        return fitted
+
+    return cast("Fit", wrapped)
+
+
+def _tell_of_interrupt(model: Any, watch: Watch) -> None:
+    """Say in the status of a fitted model, and by a warning, that Ctrl-C ended its fit."""
+    status = model.status_
+    model.status_ = replace(
+        status,
+        interrupted=True,
+        converged=status.converged and not watch.cut,
+        message=f"{status.message.removesuffix('.')}. Interrupted by Ctrl-C.",
+    )
+    if watch.cut:  # a search has told of it
+        warnings.warn(
+            f"Ctrl-C ended the fit of {type(model).__name__} early. The model holds the best so "
+            "far, and status_.interrupted is True. A second Ctrl-C within the next few seconds "
+            "ends the program or loop that goes on now.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 class ScoredPredictions:
@@ -92,7 +133,6 @@ class ClusterModel(BaseEstimator):
     has_offset_ = False  # of model files from before there were offsets
     stability_: ClassVar[StabilityResult | None] = None  # what `clustruct.stability` has found
     _centres: ClassVar[bool] = False  # whether all losses are fitted about the means of columns
-    _quiet = 0  # the level of `verbose` up to which iterations are not printed
     _constraints: ClassVar[Constraints] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -125,7 +165,7 @@ class ClusterModel(BaseEstimator):
 
     def _solving(self, known_options: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
         """What the solver of a problem is told by the parameters."""
-        watch = watcher(int(self.verbose) > self._quiet, self.callback)
+        watch = watcher(int(self.verbose) > 1, self.callback)
         return {
             "budget": Budget(self.max_iter, self.tol, watch),
             "n_starts": None if self.n_init == "auto" else self.n_init,

@@ -188,6 +188,7 @@ class Status:
         tuple[tuple[str, float], ...], "Every solver tried, in order, with its objective."
     ]
     message: Annotated[str, "The same in words."]
+    interrupted: Annotated[bool, "Whether Ctrl-C ended it, with the best so far."] = False
 
     def _repr_html_(self) -> str:
         return table(self.message, ("solver", "objective"), self.objectives)

@@ -2,12 +2,14 @@
 
 A solver has a start and a step. `drive` asks it for steps until it reports that nothing is left to
 gain, until a step gains less than the tolerance, or until the budget is spent. Budget, tolerance,
-trace and status live here; solvers know nothing of them.
+trace and status live here; solvers know nothing of them. Ctrl-C ends the loop between two steps,
+see `clustruct._interrupts`.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -17,6 +19,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from clustruct._finite import REMEDY, NotFinite, require_finite
+from clustruct._interrupts import asked, hold
+from clustruct._progress import counting
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Constraint
 from clustruct.objectives.linear import Point
@@ -60,7 +64,11 @@ _Numbers = Mapping[str, float | Floats]
 
 
 class Solver(Protocol[S]):
-    """An algorithm: a first iterate, a step, and the feasible point of an iterate."""
+    """An algorithm: a first iterate, a step, and the feasible point of an iterate.
+
+    It may have `steps`, what progress calls its steps in the plural (empty if it counts by itself),
+    and `remark`, a function from an iterate to what progress says of it.
+    """
 
     name: str
 
@@ -93,7 +101,8 @@ class Run(Generic[S]):
     """The result of one solver.
 
     state: the last iterate.
-    stopped: whether the monitor ended the run.
+    stopped: whether the monitor or Ctrl-C ended the run.
+    interrupted: whether it was Ctrl-C.
     """
 
     solver: str
@@ -102,6 +111,7 @@ class Run(Generic[S]):
     trace: tuple[Iteration, ...]
     converged: bool
     stopped: bool = False
+    interrupted: bool = False
 
     @property
     def message(self) -> str:
@@ -110,7 +120,8 @@ class Run(Generic[S]):
         if self.converged:
             ending = "converged"
         else:
-            ending = f"stopped by {'the callback' if self.stopped else 'max_iter'}"
+            stopper = "Ctrl-C" if self.interrupted else "the callback"
+            ending = f"stopped by {stopper if self.stopped else 'max_iter'}"
         if not steps:
             return f"{self.solver}: {ending if self.stopped else 'done'} at once"
         return f"{self.solver}: {ending} after {steps} step{'s' * (steps != 1)}"
@@ -150,6 +161,7 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
     """
     begin = time.perf_counter()
     trace: list[Iteration] = []
+    remark: Callable[[S], str] = getattr(solver, "remark", lambda state: "")
 
     def checked(act: Callable[[], T], number: int, numbers: Callable[[T], _Numbers]) -> T:
         """Call a function, check that its numbers are finite, and name the iteration in errors."""
@@ -167,7 +179,8 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
     def record(number: int, state: S) -> bool:
         seconds = time.perf_counter() - begin
         trace.append(Iteration(solver.name, number, state.objective, state.step, seconds))
-        return bool(budget.monitor(trace[-1]))
+        hold()
+        return bool(budget.monitor(trace[-1])) or asked()
 
     def of_state(state: S) -> _Numbers:
         return {"the objective": float(state.objective)}
@@ -178,12 +191,15 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
     state = checked(solver.start, 0, of_state)
     stopped = record(0, state)
     converged = state.done
-    while not converged and not stopped and len(trace) <= budget.max_iter:
-        following = checked(partial(solver.advance, state), len(trace), of_state)
-        if following.objective < state.objective or not following.done:
-            stopped = record(len(trace), following)
-        state = following
-        converged = state.done or state.gain <= budget.tol
+    steps: str = getattr(solver, "steps", "steps")
+    with counting(steps, budget.max_iter, at_most=True, measure="objective") as count:
+        while not converged and not stopped and len(trace) <= budget.max_iter:
+            following = checked(partial(solver.advance, state), len(trace), of_state)
+            if following.objective < state.objective or not following.done:
+                stopped = record(len(trace), following)
+            state = following
+            converged = state.done or state.gain <= budget.tol
+            count.tick(state.objective, remark(state))
     stopped = stopped and not converged
     if not converged and not stopped and not budget.quiet:
         warnings.warn(
@@ -197,7 +213,8 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
     verify = getattr(solver, "verify", None)
     if verify is not None:  # raises an error if the solution is outside the constraint's set
         verify(solution)
-    return Run(solver.name, solution, state, tuple(trace), converged, stopped)
+    interrupted = stopped and asked()
+    return Run(solver.name, solution, state, tuple(trace), converged, stopped, interrupted)
 
 
 # ---- What solvers need of an objective and a constraint.
@@ -320,24 +337,28 @@ class StartedProblem(Generic[Goal]):
         slack: distance from the best objective up to which another one counts as equal.
         """
         least, most = limits
-        count = most if self.n_starts is None else self.n_starts
+        most = most if self.n_starts is None else self.n_starts
         width = effective_n_jobs(self.n_jobs)
         found: list[Run[Any]] = []
-        for first in range(0, count, width):
-            numbers = range(first, min(first + width, count))
-            if width == 1:
-                batch = [solve_from(number) for number in numbers]
-            else:
-                batch = Parallel(n_jobs=width, prefer="threads")(
-                    delayed(solve_from)(i) for i in numbers
-                )
-            for run in batch:
-                found.append(run)
-                if run.stopped:
-                    return found
-                enough = self.n_starts is None and len(found) >= least
-                if enough and _reached_twice(found, slack):
-                    return found
+        with counting("starts", most, at_most=True, measure="objective") as count:
+            for first in range(0, most, width):
+                for run in self._batch(solve_from, range(first, min(first + width, most))):
+                    found.append(run)
+                    count.tick(min(run.state.objective for run in found))
+                    if run.stopped:
+                        return found
+                    enough = self.n_starts is None and len(found) >= least
+                    if enough and _reached_twice(found, slack):
+                        return found
+        return found
+
+    @staticmethod
+    def _batch(solve_from: Callable[[int], Run[Any]], numbers: range) -> list[Run[Any]]:
+        """The runs from some starts, in threads that hear of Ctrl-C as this one does."""
+        if len(numbers) == 1:
+            return [solve_from(numbers[0])]
+        jobs = [delayed(copy_context().run)(solve_from, number) for number in numbers]
+        found: list[Run[Any]] = Parallel(n_jobs=len(numbers), prefer="threads")(jobs)
         return found
 
 

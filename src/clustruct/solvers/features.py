@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
+from clustruct._progress import counting
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import (
     FactorClustered,
@@ -322,10 +323,13 @@ def _greedy(problem: FeatureProblem) -> list[Attempt]:
 
 
 def _pg(problem: FeatureProblem) -> list[Attempt]:
-    return [
-        Attempt("pg", (_descend(problem, start, problem.options),))
-        for start in _starts(problem, problem.n_starts or 1)
-    ]
+    starts, attempts = _starts(problem, problem.n_starts or 1), list[Attempt]()
+    things = "starts" if len(starts) > 1 else ""
+    with counting(things, len(starts), at_most=True, measure="objective") as count:
+        for start in starts:
+            attempts.append(Attempt("pg", (_descend(problem, start, problem.options),)))
+            count.tick(best_attempt(attempts).solution.point.value)
+    return attempts
 
 
 def _cg(problem: FeatureProblem) -> list[Attempt]:

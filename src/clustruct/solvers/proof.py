@@ -105,6 +105,7 @@ class Proof:
     """The open nodes and the best grouping so far, as a solver whose steps are nodes."""
 
     name = "proof"
+    steps = "nodes"
 
     def __init__(self, objective: QuadraticObjective, limits: Limits, solution: Solution) -> None:
         self._objective, self._blocks = objective, limits.blocks
@@ -136,6 +137,10 @@ class Proof:
     def solution(self, state: ProofState) -> Solution:
         """The best grouping known."""
         return state.solution
+
+    def remark(self, state: ProofState) -> str:
+        """The gap that is left."""
+        return f"gap of {100 * state.step:.2g} % left"
 
     def _state(self) -> ProofState:
         """The state after the nodes so far."""

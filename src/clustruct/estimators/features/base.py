@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
 from clustruct._typing import Floats
 from clustruct.arrays import beside, cast
 from clustruct.design import Design, PickingDesign, Rows
@@ -24,6 +23,7 @@ from clustruct.estimators.common import (
     Constraints,
     ScoredPredictions,
     fields_are_parameters,
+    long_work,
 )
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.factors import as_pipeline, centred, validate_samples
@@ -94,7 +94,7 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
 
     @documented((ARGUMENTS,))
     @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
+    @long_work
     def fit(
         self,
         X: ArrayLike,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from clustruct._docs import documented
 from clustruct._finite import without_warnings
+from clustruct._progress import counting, shown
 from clustruct.estimators.columns.factors import FROM_DTYPE, Factor, FactorColumns
 from clustruct.estimators.descriptions import ALL, ARGUMENTS, FEATURE_SEARCH, FEATURES
 from clustruct.estimators.features.base import ordered_groups
@@ -60,6 +62,7 @@ def feature_cluster_path(
     tol: float = 1e-6,
     solver_options: Mapping[str, Any] | None = None,
     random_state: int | np.random.RandomState | None = None,
+    verbose: int | bool = 0,
 ) -> FeaturePath:
     """Fit grouped features for every number of groups, alpha and number of nonzero weights.
 
@@ -82,6 +85,8 @@ def feature_cluster_path(
         the ridge that empirical Bayes gives each factor.
     loss : str or Loss, default="squared"
         Loss, as in `FeatureClusterRegressor` and `FeatureClusterClassifier`.
+    verbose : int or bool, default=0
+        Whether to tell on standard error, now and then, how many fits are done.
 
     Returns
     -------
@@ -120,7 +125,11 @@ def feature_cluster_path(
         grid = price_grid(prices, alphas, priced, cast(FactorColumns, factors_))
     method = model._method(objective.shape).quietly(solver)
     finish = partial(_fields, not model._many_outputs())
-    fits = dict(fit_grid(objective, grid, model._blocks(), method, finish))
+    fits = {}
+    with shown(verbose), counting("fits", prod(grid.shape), measure="objective") as count:
+        for place, fitted in fit_grid(objective, grid, model._blocks(), method, finish):
+            fits[place] = fitted
+            count.tick()
     in_order = (fits[place] for place in np.ndindex(grid.shape))
     every = [np.array(field) for field in zip(*in_order, strict=True)]
     shaped: list[Any] = [field.reshape(*grid.shape, *field.shape[1:]) for field in every]

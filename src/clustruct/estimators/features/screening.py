@@ -109,6 +109,7 @@ def screened_scores(
     found: list[Any] = [None] * len(works)
     for mine in run_jobs([partial(screen, work, plan) for work in works], n_jobs):
         found[mine.number] = mine
+        yield Scored(None, None, 0)
     scores = np.stack([mine.scores for mine in found], axis=-1)
     modelled, exact[...] = _at_best(scores), False
     n_more = SETTINGS.first
@@ -125,9 +126,10 @@ def screened_scores(
                 scores[(*place, slice(None), number)] = these
         for place in places:
             exact[place] = True
+            yield Scored(place, scores[place], 0, n_done=0)
         n_more = SETTINGS.more
     for mine in found:
-        yield Scored((..., mine.number), scores[..., mine.number], 0)
+        yield Scored((..., mine.number), scores[..., mine.number], 0, n_done=0)
 
 
 def _at_best(scores: Floats) -> Floats:

@@ -15,11 +15,16 @@ from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
+from clustruct._progress import counting
 from clustruct._threads import one_thread
 from clustruct._typing import Floats, Labels
 from clustruct.estimators.columns.factors import FactorColumns
-from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints, fields_are_parameters
+from clustruct.estimators.common import (
+    SEARCH_CONSTRAINTS,
+    Constraints,
+    fields_are_parameters,
+    long_work,
+)
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.features.base import FeatureCluster
 from clustruct.estimators.features.folds import FoldWork, LocalSamples, PlacedSamples, Plan
@@ -93,7 +98,6 @@ class Search(SearchFace, FeatureCluster):
 
     factor_order_: ClassVar[list[tuple[str, float]] | None] = None  # of prices only
     _plain: ClassVar[Any]
-    _quiet = 1  # up to there, folds are counted
     _constraints: ClassVar[Constraints] = {
         **SEARCH_CONSTRAINTS,
         "n_clusters": ["array-like", Interval(Integral, 1, None, closed="left"), Mapping, None],
@@ -112,7 +116,7 @@ class Search(SearchFace, FeatureCluster):
 
     @documented((ARGUMENTS,))
     @_fit_context(prefer_skip_nested_validation=True)
-    @without_warnings
+    @long_work
     def fit(
         self,
         X: ArrayLike,
@@ -156,7 +160,7 @@ class Search(SearchFace, FeatureCluster):
             use = by_folds(works, plan, self.n_jobs, objective, rule)
         else:
             use = self._by_criterion(samples.weight, objective, grid, method)
-        found = run_search(use, rule, self.max_iter, self.verbose)
+        found = run_search(use, rule, self.max_iter)
         self._refit(objective, found, grid, method)
         self._tally(samples.all)
         self._follow(samples.design)
@@ -215,7 +219,7 @@ class Search(SearchFace, FeatureCluster):
 
         n_fits, shape, name = prod(grid.shape), (*grid.shape, 1, 1), f"neg_{self.criterion}"
         table = partial(table_of, grid, (1.0,), self.criterion, name)
-        return Use("fit", n_fits, n_fits, shape, name, scored(), table)
+        return Use("fits", n_fits, n_fits, shape, name, scored(), table)
 
     def _refit(self, objective: Objective, found: SearchResult, grid: Grid, method: Method) -> None:
         """Fit all data at the chosen point, by the full solver."""
@@ -293,7 +297,7 @@ def by_folds(
         travel = all(work.travels for work in works)
         jobs = [partial(score_fold, work, plan) for work in works]
         scored = run_jobs(jobs, n_jobs, None if travel else objective.side_by_side)
-    return Use("fold", len(works), prod(plan.grid.shape) * len(works), shape, name, scored, table)
+    return Use("folds", len(works), prod(plan.grid.shape) * len(works), shape, name, scored, table)
 
 
 def score_fold(work: FoldWork, plan: Plan) -> Scored:
@@ -312,15 +316,16 @@ def score_fold(work: FoldWork, plan: Plan) -> Scored:
         waiting.clear()
 
     finish = partial(_fractions, plan.relax)
-    for place, (solutions, converged) in fit_grid(
-        objective, plan.grid, plan.model._blocks(), method, finish
-    ):
-        waiting[place] = [_without_slope(solution) for solution in solutions]
-        unconverged += not converged
-        if len(waiting) * len(plan.relax) >= together:
+    fits = fit_grid(objective, plan.grid, plan.model._blocks(), method, finish)
+    with counting("fits", prod(plan.grid.shape)) as count:
+        for place, (solutions, converged) in fits:
+            waiting[place] = [_without_slope(solution) for solution in solutions]
+            unconverged += not converged
+            if len(waiting) * len(plan.relax) >= together:
+                settle()
+            count.tick()
+        if waiting:
             settle()
-    if waiting:
-        settle()
     return Scored((..., work.fold.number), scores, unconverged)
 
 

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, count_true, look_up, namespace, to_host, totals_by_code
 from clustruct.design import Design, LocalDesign, Rows, load
@@ -22,6 +21,7 @@ from clustruct.estimators.common import (
     Constraints,
     ScoredPredictions,
     fields_are_parameters,
+    long_work,
 )
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.offsets import attach_offset, beside_offset, shifted, with_offsets
@@ -67,7 +67,7 @@ class SampleCluster(ScoredPredictions, ClusterModel, ABC):
         """Loss of the predictions, weighted over the experts."""
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
+    @long_work
     def fit(
         self,
         X: ArrayLike,

@@ -25,13 +25,14 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
+from clustruct._progress import counting
 from clustruct._typing import Floats
 from clustruct.estimators.common import (
     SEARCH_CONSTRAINTS,
     Constraints,
     conclude,
     fields_are_parameters,
+    long_work,
 )
 from clustruct.estimators.descriptions import ARGUMENTS
 from clustruct.estimators.intake import Samples, validate, weigh
@@ -75,7 +76,7 @@ class CountSearch(SampleCluster):
     }
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
+    @long_work
     def fit(
         self,
         X: ArrayLike,
@@ -107,7 +108,7 @@ class CountSearch(SampleCluster):
             else:
                 use = self._by_criterion(counts, sample, seed, fitted)
             rule = Rule(self.rule, slack=BARE_MENTION)
-            found = run_search(use, rule, self.max_iter, self.verbose)
+            found = run_search(use, rule, self.max_iter)
         else:  # choose the number on samples drawn by weight
             drawn = draw_samples(weigh(design, targets, sample_weight, given), seed)
             few = clone(self).set_params(gate=None, random_state=seed, verbose=0, callback=None)
@@ -193,12 +194,14 @@ class CountSearch(SampleCluster):
             )
             fit = cache(lambda q: _fitted(clone(template).set_params(n_clusters=q), *rest))
             found = []
-            for model in map(fit, counts):
-                if scoring is None:
-                    mine = -compared(model, partial(fit, 1), *held)
-                else:
-                    mine = model_scorer(scoring, *held[2:])(model, *held[:2])
-                found.append((mine, model.best_loss(*held)))
+            with counting("fits", len(counts)) as count:
+                for model in map(fit, counts):
+                    if scoring is None:
+                        mine = -compared(model, partial(fit, 1), *held)
+                    else:
+                        mine = model_scorer(scoring, *held[2:])(model, *held[:2])
+                    found.append((mine, model.best_loss(*held)))
+                    count.tick()
             unconverged = sum(not fit(count).status_.converged for count in counts)
             return Scored((..., number), np.array(found), unconverged)
 
@@ -207,7 +210,8 @@ class CountSearch(SampleCluster):
         shape = len(counts), 2, len(jobs)
         table = partial(table_of, counts, "cv", name)
         scored, n_fits = run_jobs(jobs, self.n_jobs), len(counts) * len(jobs)
-        return Use("fold", len(jobs), n_fits, shape, name or "None", scored, table)
+        first = (slice(None), 0)
+        return Use("folds", len(jobs), n_fits, shape, name or "None", scored, table, first)
 
     def _by_criterion(
         self, counts: list[int], sample: Any, seed: int, fitted: dict[int, Any]
@@ -228,7 +232,8 @@ class CountSearch(SampleCluster):
 
         n_fits, shape = len(counts), (len(counts), 3, 1)
         table = partial(table_by_criterion, counts, self.criterion)
-        return Use("fit", n_fits, n_fits, shape, f"neg_{self.criterion}", scored(), table)
+        first = (slice(None), int(self.criterion == "icl"))
+        return Use("fits", n_fits, n_fits, shape, f"neg_{self.criterion}", scored(), table, first)
 
     def _counts(self, y: NDArray[Any]) -> list[int]:
         """The numbers to try."""

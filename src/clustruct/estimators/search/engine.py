@@ -3,6 +3,9 @@
 Features, samples and tasks differ in how the fits of a fold are made and scored; each has a `Use`
 for that. Scores do not depend on which process does the work: every fit has the same seed, and
 linear algebra runs in one thread, so that they are the same bits whatever ``n_jobs`` is.
+
+Ctrl-C ends the search, and the choice is made among what is complete: by the folds on which all
+candidates are scored or, if there is none, among the candidates that are scored on all folds.
 """
 
 import warnings
@@ -14,12 +17,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from clustruct._interrupts import asked, deaf_children, in_part, keeping, waiting
+from clustruct._progress import counting
 from clustruct._threads import one_thread
 from clustruct._typing import Floats
-from clustruct.estimators.search.progress import counter
 from clustruct.estimators.search.rules import Rule, check_scores
 
 Table = TypeVar("Table")
@@ -27,46 +32,104 @@ T = TypeVar("T")
 
 
 class Scored(NamedTuple):
-    """What a job has found: scores, their place among all, and how many fits did not converge."""
+    """What a job has found: scores, their place among all, and how many fits did not converge.
+
+    A place of None is of no scores. `n_done` jobs are done with it.
+    """
 
     place: Any
     scores: Any
     unconverged: int
+    n_done: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class Use(Generic[Table]):
     """What is special to a search of features, samples or tasks.
 
-    A job is a `thing`, "fold" or "fit", and may be of several fits. `shape` is that of all scores,
-    with the folds last; `scoring` is their name. `table` makes, of all scores and a rule, a table
-    with the candidate that is chosen.
+    A job is one of its `things`, "folds" or "fits", and may be of several fits. `shape` is that of
+    all scores, with the folds last; `scoring` is their name. `table` makes, of all scores and a
+    rule, a table with the candidate that is chosen; scores of candidates that were not reached are
+    NaN. `compared` are those of all scores that are compared, for progress.
     """
 
-    thing: str
+    things: str
     n_things: int
     n_fits: int
     shape: tuple[int, ...]
     scoring: str
     jobs: Iterable[Scored]
     table: Callable[[Floats, Rule], Table]
+    compared: Any = ...
 
 
-def run_search(use: Use[Table], rule: Rule, max_iter: int, verbose: int | bool) -> Table:
+def run_search(use: Use[Table], rule: Rule, max_iter: int) -> Table:
     """Score all candidates and return the table with the one that is chosen.
 
-    A warning tells of fits that were stopped by `max_iter`; with `verbose`, a line on standard
-    error tells of each job that is done.
+    A warning tells of fits that were stopped by `max_iter`, and one of Ctrl-C.
     """
-    scores, unconverged = np.empty(use.shape), 0
-    tell = counter(verbose, use.thing, use.n_things)
-    for place, found, count in use.jobs:
-        scores[place] = found
-        unconverged += count
-        tell()
+    scores, done = np.full(use.shape, np.nan), np.zeros(use.shape, dtype=bool)
+    unconverged = n_done = 0
+    jobs = iter(use.jobs)
+    with keeping() as watch, counting(use.things, use.n_things, measure="score") as count:
+        try:
+            while (job := _next(jobs)) is not None:
+                if job.place is not None:
+                    scores[job.place], done[job.place] = job.scores, True
+                unconverged += job.unconverged
+                n_done += job.n_done
+                if _folds(done).any() or _candidates(done).any():
+                    watch.hold()
+                count.tick(_best(scores[use.compared], done[use.compared]), done=n_done)
+        except KeyboardInterrupt:
+            if not (_folds(done).any() or _candidates(done).any()) or not watch.heed():
+                raise
+        else:
+            watch.heed()  # all is scored, and the final fit is made in full
+    if not done.all():
+        _warn_of_interrupt(use, n_done)
+    if _folds(done).any():
+        scores, done = scores[..., _folds(done)], done[..., _folds(done)]
+    reached = _candidates(done)
+    scores[~reached] = np.nan
     warn_of_unconverged(unconverged, use.n_fits, max_iter)
-    check_scores(scores, use.scoring)
+    check_scores(scores[reached], use.scoring)
     return use.table(scores, rule)
+
+
+def _next(jobs: Iterator[Scored]) -> Scored | None:
+    """The next job that is done; one that is not complete is of no use."""
+    with in_part():
+        return next(jobs, None)
+
+
+def _folds(done: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Folds on which all candidates are scored."""
+    return np.asarray(done.all(axis=tuple(range(done.ndim - 1))))
+
+
+def _candidates(done: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Candidates that are scored on all folds."""
+    return np.asarray(done.all(axis=-1))
+
+
+def _best(scores: Floats, done: NDArray[np.bool_]) -> float | None:
+    """The best mean score of what is complete; None if nothing is."""
+    if (folds := _folds(done)).any():
+        return float(scores[..., folds].mean(axis=-1).max())
+    reached = _candidates(done)
+    return float(scores[reached].mean(axis=-1).max()) if reached.any() else None
+
+
+def _warn_of_interrupt(use: Use[Any], n_done: int) -> None:
+    """Say that a search was ended by Ctrl-C, and what the choice is based on."""
+    warnings.warn(
+        f"Ctrl-C ended the search after {n_done} of {use.n_things} {use.things}. The choice is "
+        "made by these, and the model is fitted to all samples now; press Ctrl-C again to end "
+        "at once.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
 
 
 def run_jobs(
@@ -80,10 +143,30 @@ def run_jobs(
         if together is not None:
             yield from together(alone)
         elif effective_n_jobs(n_jobs) == 1:
-            yield from (job() for job in jobs)
+            for job in jobs:
+                asked()
+                yield job()
         else:
-            parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-            yield from parallel(delayed(job)() for job in alone)
+            yield from in_processes(alone, n_jobs, "generator_unordered")
+
+
+def in_processes(
+    jobs: Sequence[Callable[[], T]], n_jobs: int | None, order: str = "generator"
+) -> Iterator[T]:
+    """Run jobs in other processes, and yield what they return; Ctrl-C ends all of them."""
+    with deaf_children():
+        found = Parallel(n_jobs=n_jobs, return_as=order)(delayed(job)() for job in jobs)
+    try:
+        while True:
+            with waiting():
+                result = next(found)
+            yield result
+    except StopIteration:
+        return
+    finally:
+        with warnings.catch_warnings():  # joblib warns of jobs that nobody waits for
+            warnings.simplefilter("ignore")
+            found.close()
 
 
 def _in_one_thread(job: Callable[[], T]) -> T:

@@ -1,14 +1,11 @@
 """Progress of a search: how many of its jobs are done."""
 
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+
+from clustruct._progress import Progress, telling
 
 Tell = Callable[[int, int], object]
-
-_listener: ContextVar[Tell | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
@@ -16,7 +13,7 @@ def reporting_to(tell: Tell) -> Iterator[None]:
     """Report the progress of every search that runs inside of the ``with`` block.
 
     `tell` is called with the number of jobs that are done and with their total number, when a
-    search begins and whenever a fold or a fit is done.
+    search, a path or `stability` begins and whenever a fold, a fit or a refit is done.
 
     Examples
     --------
@@ -30,32 +27,16 @@ def reporting_to(tell: Tell) -> Iterator[None]:
     >>> seen
     [(0, 3), (1, 3), (2, 3), (3, 3)]
     """
-    token = _listener.set(tell)
-    try:
+    last: tuple[int, int] | None = None
+
+    def hear(progress: Progress) -> None:
+        nonlocal last
+        now = progress.done, progress.total
+        if progress.over:
+            last = None
+        elif not progress.at_most and now != last:  # parts of jobs and starts are not told
+            last = now
+            tell(*now)
+
+    with telling(hear):
         yield
-    finally:
-        _listener.reset(token)
-
-
-def counter(verbose: int | bool, thing: str, total: int) -> Callable[[], None]:
-    """Return a function to call whenever one of `total` jobs is done.
-
-    It reports to the listener of `reporting_to`; with `verbose`, it also writes a line to standard
-    error, with the time spent and the time left. `thing` names a job, such as "fold".
-    """
-    listener, begin, done = _listener.get(), time.perf_counter(), 0
-    if listener is not None:
-        listener(done, total)
-
-    def tell() -> None:
-        nonlocal done
-        done += 1
-        if listener is not None:
-            listener(done, total)
-        if verbose:
-            seconds = time.perf_counter() - begin
-            left = seconds / done * (total - done)
-            line = f"{thing} {done} of {total}: {seconds:.1f} s, {left:.1f} s left"
-            print(line, file=sys.stderr, flush=True)
-
-    return tell

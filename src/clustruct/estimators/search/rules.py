@@ -30,9 +30,12 @@ class Rule:
     def choose(self, scores: Floats, sizes: Floats) -> int:
         """Index of the chosen one of several candidates, which come with the simplest first.
 
-        Scores, of shape (n_candidates, n_folds), are larger for the better; sizes are numbers of
-        groups. Of equal candidates the first is chosen.
+        Scores, of shape (n_candidates, n_folds), are larger for the better, and NaN for candidates
+        that were not reached; sizes are numbers of groups. Of equal candidates the first is chosen.
         """
+        reached = np.flatnonzero(~np.isnan(scores).any(axis=1))
+        if 0 < reached.size < len(scores):
+            return int(reached[self.choose(scores[reached], sizes[reached])])
         if self.name == "fewest" and self.slack is None:
             return fewest(scores, sizes, self.n_errors, self.ratio, self.share)
         means = scores.mean(axis=1)

@@ -15,12 +15,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from clustruct._docs import documented
-from clustruct._finite import require_finite, without_warnings
+from clustruct._finite import require_finite
 from clustruct._typing import Floats
 from clustruct.arrays import beside, like, take, to_host
 from clustruct.design import Beside, Design, PickingDesign, Rows, as_design, load
 from clustruct.estimators import intake
-from clustruct.estimators.common import ClusterModel, Constraints, fields_are_parameters
+from clustruct.estimators.common import (
+    ClusterModel,
+    Constraints,
+    fields_are_parameters,
+    long_work,
+)
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
 from clustruct.estimators.offsets import (
     attach_offset,
@@ -127,7 +132,7 @@ class TaskCluster(ClusterModel):
     # ---- Fit
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
+    @long_work
     def fit(
         self,
         X: ArrayLike,

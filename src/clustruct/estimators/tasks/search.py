@@ -18,9 +18,15 @@ from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from clustruct._docs import documented
-from clustruct._finite import without_warnings
+from clustruct._interrupts import in_part
+from clustruct._progress import counting
 from clustruct._typing import Floats, Indices
-from clustruct.estimators.common import SEARCH_CONSTRAINTS, Constraints, fields_are_parameters
+from clustruct.estimators.common import (
+    SEARCH_CONSTRAINTS,
+    Constraints,
+    fields_are_parameters,
+    long_work,
+)
 from clustruct.estimators.descriptions import ARGUMENTS, TASK_ARGUMENTS
 from clustruct.estimators.search import engine
 from clustruct.estimators.search.engine import Scored, Use
@@ -92,7 +98,6 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     rule: str = "fewest"
     criterion: str = "cv"
 
-    _quiet = 1  # up to there, folds are counted
     _constraints: ClassVar[Constraints] = {
         **SEARCH_CONSTRAINTS,
         "alpha": _SEVERAL,
@@ -104,7 +109,7 @@ class TaskSearch(engine.SearchFace, TaskCluster):
     }
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @without_warnings
+    @long_work
     def fit(
         self,
         X: ArrayLike,
@@ -138,9 +143,11 @@ class TaskSearch(engine.SearchFace, TaskCluster):
             for prices in grid
             if prices.learned
         }
-        mixtures = {prices: counting.best() for prices, counting in countings.items()}
-        if self.use_inputs == "auto" and more is None:
-            mixtures = _by_evidence(countings, mixtures)
+        with in_part():  # nothing can be chosen yet
+            mixtures = {prices: each.best() for prices, each in countings.items()}
+            if self.use_inputs == "auto" and more is None:
+                mixtures = _by_evidence(countings, mixtures)
+        if len(mixtures) < len(countings):
             grid = tuple(prices for prices in grid if not prices.learned or prices in mixtures)
         guesses = {prices: run.state for prices, run in mixtures.items()}
         points = Points(self._unwatched(), counts, grid, score, guesses, more)
@@ -151,9 +158,9 @@ class TaskSearch(engine.SearchFace, TaskCluster):
         scored = engine.run_jobs(jobs, self.n_jobs if at_hand else 1)
         shape = len(points.counts), len(grid), len(splits)
         table = partial(points.table, name)
-        use = Use("fold", len(splits), int(np.prod(shape)), shape, name, scored, table)
+        use = Use("folds", len(splits), int(np.prod(shape)), shape, name, scored, table)
         rule = Rule(self.rule, SIGNIFICANT, ratio=folds.ratio)
-        found = engine.run_search(use, rule, self.max_iter, self.verbose)
+        found = engine.run_search(use, rule, self.max_iter)
         q, s = found.best_index
         if grid[s] in mixtures and mixtures[grid[s]].state.n_groups <= counts[q]:
             self._set_fit(reading, prepared, grid[s], mixture_outcome(mixtures[grid[s]]))
@@ -328,33 +335,35 @@ def _score_split(number: int, split: Split, points: Points) -> Scored:
     place = np.full(entries.n_tasks, present.size)  # the mean comes after all tasks
     place[present] = np.arange(present.size)
     unconverged = 0
-    for s, prices in enumerate(points.grid):
-        if prices.learned:
-            for c, rows in enumerate(_mixture_rows(points, prices, prepared, entries, present)):
+    with counting("points", len(points.grid)) as told:
+        for s, prices in enumerate(points.grid):
+            told.tick(done=s)
+            if prices.learned:
+                for c, rows in enumerate(_mixture_rows(points, prices, prepared, entries, present)):
+                    coef, intercept = prepared.columns(rows)
+                    coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
+                continue
+            strengths = prices.strengths(prepared.data.width, prepared.data.fit_intercept)
+            changed = s > 0 and prices.within != points.grid[s - 1].within
+            objective = (
+                TaskObjective(prepared.data, strengths)
+                if objective is None
+                else objective.with_strengths(strengths)
+            )
+            first, later = (FIRST_STARTS, MORE_STARTS) if not points.mixtures else (1, 0)
+            problem = replace(_quick(points.model._problem(objective, 1)), n_starts=first)
+            for c, count in enumerate(points.counts):
+                mine = replace(problem, n_clusters=min(count, present.size))
+                if count in found:
+                    before = found[count]
+                    starts = 1 + later * changed
+                    mine = replace(mine, hints=(before.labels,), near=before.W, n_starts=starts)
+                run = attempt(mine, "am")[0].solutions[-1]
+                unconverged += not run.converged
+                found[count] = point_of(run.solution.point)
+                rows = np.vstack([found[count].W, found[count].mean])
                 coef, intercept = prepared.columns(rows)
                 coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
-            continue
-        strengths = prices.strengths(prepared.data.width, prepared.data.fit_intercept)
-        changed = s > 0 and prices.within != points.grid[s - 1].within
-        objective = (
-            TaskObjective(prepared.data, strengths)
-            if objective is None
-            else objective.with_strengths(strengths)
-        )
-        first, later = (FIRST_STARTS, MORE_STARTS) if not points.mixtures else (1, 0)
-        problem = replace(_quick(points.model._problem(objective, 1)), n_starts=first)
-        for c, count in enumerate(points.counts):
-            mine = replace(problem, n_clusters=min(count, present.size))
-            if count in found:
-                before = found[count]
-                starts = 1 + later * changed
-                mine = replace(mine, hints=(before.labels,), near=before.W, n_starts=starts)
-            run = attempt(mine, "am")[0].solutions[-1]
-            unconverged += not run.converged
-            found[count] = point_of(run.solution.point)
-            rows = np.vstack([found[count].W, found[count].mean])
-            coef, intercept = prepared.columns(rows)
-            coefs[c, s], intercepts[c, s] = coef[place], intercept[place]
     coefs, intercepts = (a.reshape(-1, *a.shape[2:]) for a in (coefs, intercepts))
     scores = score_fits(held, coefs, intercepts, loss_of(points.model), points.score)
     return Scored((..., number), scores.reshape(shape), unconverged)

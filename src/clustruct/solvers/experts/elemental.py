@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clustruct._interrupts import asked
+from clustruct._progress import counting
 from clustruct._typing import Floats, Labels
 from clustruct.kernels import elemental
 from clustruct.objectives.samples.objective import Panel, SampleObjective
@@ -56,18 +58,21 @@ def from_elements(
         n_batches = min(n_batches, problem.n_starts)
     values = np.empty(0)
     best, kept = np.inf, np.zeros(shares.size, dtype=np.intp)
-    for number in range(n_batches):
-        shape = (settings.batch, n_experts, features.shape[1])
-        uniforms = problem.rng(number).random(shape)
-        found, labels = elemental.search(
-            features, targets, shares, ridges, n_experts, uniforms, settings.rounds
-        )
-        values = np.append(values, found)
-        if found.min() < best:
-            best, kept = found.min(), labels[found.argmin()]
-        times = int(np.count_nonzero(values <= best + settings.same * abs(best)))
-        if times >= settings.again:
-            break
+    most = n_batches * settings.batch
+    with counting("elemental starts", most, at_most=True, measure="objective") as count:
+        for number in range(n_batches):
+            shape = (settings.batch, n_experts, features.shape[1])
+            uniforms = problem.rng(number).random(shape)
+            found, labels = elemental.search(
+                features, targets, shares, ridges, n_experts, uniforms, settings.rounds
+            )
+            values = np.append(values, found)
+            if found.min() < best:
+                best, kept = found.min(), labels[found.argmin()]
+            count.tick(float(best), done=values.size)
+            times = int(np.count_nonzero(values <= best + settings.same * abs(best)))
+            if times >= settings.again or asked():
+                break
     panel = objective.fit_groups(kept[places], SHARP)
     return panel, f"from the best of {values.size} elemental starts, found {times} times"
 

@@ -20,10 +20,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
+from clustruct._interrupts import asked
+from clustruct._progress import counting
 from clustruct._threads import one_thread
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.grouping.constraints import Places
@@ -103,6 +106,7 @@ class Found(NamedTuple):
     finder: the route that found it first.
     routes: how often each route found it, from partitions that were not the best themselves.
     timed_out: whether the time limit ended the search.
+    interrupted: whether Ctrl-C did.
     """
 
     labels: Labels
@@ -110,6 +114,7 @@ class Found(NamedTuple):
     finder: str
     routes: Counter[str]
     timed_out: bool
+    interrupted: bool = False
 
     @property
     def in_words(self) -> str:
@@ -119,7 +124,9 @@ class Found(NamedTuple):
         if n_found > 1:
             names = ", ".join(sorted(self.routes))
             told = f"found by {len(self.routes)} of {N_ROUTES} routes, {n_found} times: {names}"
-        return f"{told}; stopped by time_limit" if self.timed_out else told
+        if self.timed_out or self.interrupted:
+            told += f"; stopped by {'time_limit' if self.timed_out else 'Ctrl-C'}"
+        return told
 
 
 def search(
@@ -136,19 +143,28 @@ def search(
     starts (m, d): partitions to improve on, such as the solutions of other solvers.
     """
     effort = effort or Effort()
-    begin, timed_out = time.perf_counter(), False
+    begin, limit = time.perf_counter(), effort.time_limit
+    timed_out, interrupted, turn = False, False, 0
     pool = _Pool(problem, effort)
+    things, most = ("turns", effort.n_turns) if limit is None else ("seconds", ceil(limit))
     # One thread: with more, the order of the sums and so the last digits depend on their number.
-    with one_thread():
+    with one_thread(), counting(things, most, at_most=True, measure="value") as count:
         if starts is not None:
             pool.add(np.array(starts, dtype=np.intp, order="C"), np.inf, START)
         for labels, origin, route in _candidates(problem, pool, effort, rng):
             pool.add(labels, origin, route)
-            if effort.time_limit is not None and time.perf_counter() - begin > effort.time_limit:
+            turn += route == RANDOM  # every turn begins with them
+            seconds = time.perf_counter() - begin
+            done = turn - 1 if limit is None else int(seconds)
+            count.tick(float(pool.values[0]), done=done)
+            if limit is not None and seconds > limit:
                 timed_out = not pool.is_settled
                 break
+            if asked():
+                interrupted = True
+                break
     value = max(float(pool.values[0]), 0.0)
-    return Found(pool.labels[0], value, pool.finder, pool.routes, timed_out)
+    return Found(pool.labels[0], value, pool.finder, pool.routes, timed_out, interrupted)
 
 
 class _Pool:
@@ -353,6 +369,7 @@ class Soft:
     """
 
     name = "soft"
+    steps = ""  # the search counts its turns
 
     objective: QuadraticObjective | FeatureObjective
     places: Places

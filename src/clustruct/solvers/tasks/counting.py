@@ -10,6 +10,8 @@ from math import lgamma
 
 import numpy as np
 
+from clustruct._interrupts import asked
+from clustruct._progress import counting
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import Clustered
 from clustruct.losses.noise import UnitNoise
@@ -76,6 +78,8 @@ class Counting:
         if not any(block.centers.size for block in one.state.blocks):
             return  # such as inputs that are constant, which tell nothing
         for count in range(2, min(self.most, n_tasks) + 1):
+            if asked():
+                return
             last = self._best_start(count, one.state, last.state)
             yield last
             if self._pays(last, best):
@@ -88,7 +92,12 @@ class Counting:
 
         Every group has tasks for which it is the most likely one.
         """
-        run = self.untied(self.chosen(list(self.runs()), self.most))
+        most, runs = min(self.most, self.likelihood.data.n_tasks), list[Fitted]()
+        with counting("numbers of groups", most, at_most=True, measure="evidence") as count:
+            for run in self.runs():
+                runs.append(run)
+                count.tick(max(self.evidence(each.state) for each in runs))
+        run = self.untied(self.chosen(runs, self.most))
         while (used := np.unique(run.state.shares.argmax(axis=0))).size < run.state.n_groups:
             shares = run.state.shares[used]
             run = self._drive(shares / shares.sum(axis=0), run.state.guess, form=run.state.form)
