@@ -2,11 +2,13 @@
 
 import io
 import sys
+import time
 import warnings
 
 import pytest
 
 import clustruct as cs
+from clustruct._progress import counting
 from clustruct.cli.console import Console
 from clustruct.cli.preparing import training
 from clustruct.estimators.search.progress import reporting_to
@@ -49,15 +51,37 @@ def test_text_is_printed_as_it_is(capsys):
     assert capsys.readouterr().out == "[bold]a[/bold]\t:smile: " + "x" * 300 + "\n"
 
 
-def test_progress_on_a_terminal_only(terminal, monkeypatch):
+def test_progress_is_a_bar_on_a_terminal(terminal):
     screen = terminal()
-    with Console().progress("thinking") as tell:
-        tell(1, 2)
-    assert "thinking" in screen.getvalue()
+    with Console().progress("thinking"), counting("folds", 4, measure="score") as count:
+        assert "thinking" in screen.getvalue()
+        count.tick(0.5)
+        count.move(0.5)
+        count.tick(0.75)
+        time.sleep(0.2)  # the bar is drawn ten times a second
+    shown = screen.getvalue()
+    assert "2 of 4 folds, about" in shown
+    assert "s left, best score 0.75" in shown
+    assert "\u2501" in shown  # of the bar
+
+
+def test_progress_elsewhere_is_a_line_now_and_then(monkeypatch):
+    monkeypatch.setattr("clustruct._progress.FIRST", 0.0)
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
-    with Console().progress("thinking") as tell:
-        tell(1, 2)
+    with Console().progress("thinking"), counting("folds", 4, measure="score") as count:
+        count.tick(0.5)
+        count.tick(0.75)
+    first, last = pipe.getvalue().splitlines()
+    assert first == "clustruct: 0 of 4 folds (0.0 s)"
+    assert last == "clustruct: 2 of 4 folds, best score 0.75 (0.0 s)"
+
+
+def test_short_work_prints_nothing_elsewhere(monkeypatch):
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    with Console().progress("thinking"), counting("folds", 4) as count:
+        count.tick()
     assert pipe.getvalue() == ""
 
 

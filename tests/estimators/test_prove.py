@@ -38,7 +38,7 @@ def test_without_prove_the_fit_is_the_same_to_the_bit():
 
 def test_limits_and_progress(capsys):
     model = cs.FeatureClusterRegressor(
-        3, prove=True, solver_options={"max_nodes": 2}, verbose=True
+        3, prove=True, solver_options={"max_nodes": 2}, verbose=2
     ).fit(NOISE, TARGET)
     assert "% left" in model.status_.message
     assert model.certificate_.source == "proof"

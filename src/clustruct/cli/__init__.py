@@ -1,9 +1,10 @@
 """The command line: parse, call, print; no mathematics.
 
 Every command prints tables for people or, with ``--json``, one JSON object for programs. It exits
-with 0, with 1 on bad data, with 2 on bad usage, with 130 when interrupted, with 128 and the number
-of the signal when told to end, and shows a traceback only with ``--debug``. Each command has a
-module of its own in `commands`, and its options are in `arguments`.
+with 0, with 1 on bad data, with 2 on bad usage, with 130 when interrupted (also if the best so far
+was kept and written), with 128 and the number of the signal when told to end, and shows a traceback
+only with ``--debug``. Each command has a module of its own in `commands`, and its options are in
+`arguments`.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Any
 
 from clustruct.cli.arguments import parser
 from clustruct.cli.console import Console
-from clustruct.cli.messages import BadUsage, note
+from clustruct.cli.messages import BadUsage, EndedEarly, note
 
 __all__ = ["main", "parser"]
 
@@ -66,6 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return PIPE_CLOSED
+    except EndedEarly as error:
+        note(f"clustruct: interrupted; {error}")
+        return INTERRUPTED
     except KeyboardInterrupt:
         note("clustruct: interrupted; no file was left half-written")
         return INTERRUPTED

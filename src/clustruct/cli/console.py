@@ -1,10 +1,11 @@
 """What commands print with: results, tables, notes and progress."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from clustruct._extras import load_extra
+from clustruct._progress import Lines, Progress, telling
 from clustruct.cli.messages import in_one_line, note, printable
 
 # Columns of text that a table fills: the terminal's within these limits, or so many without one.
@@ -61,25 +62,32 @@ class Console:
         note(text)
 
     @contextmanager
-    def progress(self, text: str) -> Iterator[Callable[[int, int], None]]:
-        """Show on a terminal what is being done while the block runs.
+    def progress(self, text: str) -> Iterator[None]:
+        """Show what is being done while the block runs, and how far it is.
 
-        Yields a function that moves a bar, called with the jobs that are done and their number.
+        A terminal has a bar; elsewhere long work gets a line now and then.
         """
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        if not self._errors.is_terminal:
+            with telling(Lines()):
+                yield
+            return
+        from rich import progress as rich
 
-        name = TextColumn("{task.description}", markup=False)
-        with Progress(
-            *(SpinnerColumn(), name, BarColumn(), TimeElapsedColumn()),
+        name = rich.TextColumn("{task.description}", markup=False)
+        with rich.Progress(
+            *(rich.SpinnerColumn(), name, rich.BarColumn(bar_width=20), rich.TimeElapsedColumn()),
             console=self._errors,
             transient=True,
             redirect_stdout=False,
-            disable=not self._errors.is_terminal,
         ) as bar:
             task = bar.add_task(text, total=None)
 
-            def tell(done: int, total: int) -> None:
-                # One more than the search has: the fit to all rows, or its gate, comes last.
-                bar.update(task, completed=done, total=total + 1)
+            def tell(told: Progress) -> None:
+                if told.over:  # what comes next has not told yet how much it is
+                    bar.update(task, description=text, total=None)
+                    return
+                done = told.done + told.part
+                bar.update(task, description=told.in_words, completed=done, total=told.total)
 
-            yield tell
+            with telling(tell):
+                yield

@@ -14,6 +14,10 @@ class BadUsage(ValueError):
     """Arguments that do not go together; the command ends with status 2."""
 
 
+class EndedEarly(KeyboardInterrupt):
+    """Ctrl-C, after which the command has kept and written the best so far; with the words."""
+
+
 def note(text: str) -> None:
     """Print a line to standard error, unless that is closed or full."""
     if sys.stderr is not None:

@@ -79,11 +79,11 @@ def _tell_of_interrupt(model: Any, watch: Watch) -> None:
         converged=status.converged and not watch.cut,
         message=f"{status.message.removesuffix('.')}. Interrupted by Ctrl-C.",
     )
-    if watch.cut:  # a search has told of it
+    if watch.pending:  # otherwise a search has told of it
+        told = "holds the best so far" if watch.cut else "was nearly done, and is complete"
         warnings.warn(
-            f"Ctrl-C ended the fit of {type(model).__name__} early. The model holds the best so "
-            "far, and status_.interrupted is True. A second Ctrl-C within the next few seconds "
-            "ends the program or loop that goes on now.",
+            f"Ctrl-C ended the fit of {type(model).__name__}, which {told}; status_.interrupted is "
+            "True. What comes after the fit goes on now: a second Ctrl-C ends it.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -48,7 +48,12 @@ def caveats(
 
 
 def _of_the_fit(estimator: Any) -> Iterator[str]:
-    if not estimator.status_.converged:
+    if estimator.status_.interrupted:
+        yield (
+            "Ctrl-C ended the fit early: the model is the best that was found by then. Fit it "
+            "again, and let it come to its end."
+        )
+    elif not estimator.status_.converged:
         yield (
             "The solver was stopped before it had converged. Raise max_iter, or scale the columns."
         )

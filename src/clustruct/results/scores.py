@@ -23,17 +23,18 @@ def score_columns(
     """Parameters and scores of a search as columns, as ``GridSearchCV.cv_results_`` has them.
 
     Points are the parameters that were tried, all with the same names; scores of the folds, of
-    shape (n_points, n_folds), are larger for the better. Deviations over the folds are computed
-    unless they are given.
+    shape (n_points, n_folds), are larger for the better, and NaN for points that were not reached
+    before Ctrl-C, which come last. Deviations over the folds are computed unless they are given.
     """
     means = folds.mean(axis=1)
+    ranked = np.where(np.isnan(means), np.inf, -means)
     return {
         **{f"param_{name}": _column([point[name] for point in points]) for name in points[0]},
         "params": list(points),
         **{f"split{f}_test_score": folds[:, f].copy() for f in range(folds.shape[1])},
         "mean_test_score": means,
         "std_test_score": folds.std(axis=1) if deviations is None else deviations,
-        "rank_test_score": rankdata(-means, method="min").astype(np.int32),
+        "rank_test_score": rankdata(ranked, method="min").astype(np.int32),
     }
 
 

@@ -91,6 +91,7 @@ class StabilityResult(ShownAsTable):
         "Co-membership from which on two items count as together, by the same score; NaN if all "
         "pairs have the same.",
     ] = float("nan")
+    interrupted: Annotated[bool, "Whether Ctrl-C ended the resampling early."] = False
     fitted: Annotated[
         Any, "Model and samples, for `consensus_model`; None in model files and pickles."
     ] = field(default=None, metadata={"in_files": False})
@@ -131,7 +132,8 @@ class StabilityResult(ShownAsTable):
             verdict = f"{n_firm} of {n_groups} groups {firm} again {often}."
         else:
             verdict = f"None of {n_groups} groups is firm: none comes again {often}."
-        return " ".join([verdict, *self._wavering()])
+        early = ["Ctrl-C ended the resampling early."] if self.interrupted else []
+        return " ".join([verdict, *self._wavering(), *early])
 
     def wavering(self) -> Labels:
         """Items that are not firm, those that change groups most often first.

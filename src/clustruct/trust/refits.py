@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -9,8 +10,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils.parallel import Parallel, delayed
 
+from clustruct._interrupts import asked
 from clustruct._threads import one_thread
 from clustruct._typing import Counts, Floats, Labels
 from clustruct.arrays import to_host
@@ -18,6 +19,7 @@ from clustruct.design import load
 from clustruct.estimators.features import resamples as features
 from clustruct.estimators.intake import place_matrix
 from clustruct.estimators.samples import resamples as samples
+from clustruct.estimators.search.engine import in_processes
 from clustruct.estimators.tasks import resamples as tasks
 from clustruct.inspection import (
     final_estimator,
@@ -28,6 +30,10 @@ from clustruct.inspection import (
 )
 from clustruct.results.stability import ABSENT
 from clustruct.trust.given import Sureness, of_features, of_samples, of_tasks
+
+# Shares of the resamples for each process: with more, their preparation takes longer; with fewer,
+# Ctrl-C keeps less.
+SHARES = 8
 
 
 class Refit(NamedTuple):
@@ -142,10 +148,10 @@ class Fitted:
         if n_workers == 1 or not place_matrix(self.estimator, self.X).on_host:
             yield from self._in_turn(parts)
             return
-        bounds = np.linspace(0, len(parts), n_workers + 1).astype(int)
+        n_shares = min(len(parts), SHARES * n_workers)
+        bounds = np.linspace(0, len(parts), n_shares + 1).astype(int)
         shares = [parts[first:last] for first, last in pairwise(bounds)]
-        jobs = (delayed(_all_of)(self, mine) for mine in shares)
-        for found in Parallel(n_jobs=n_workers)(jobs):
+        for found in in_processes([partial(_all_of, self, mine) for mine in shares], n_workers):
             yield from found
 
     def _in_turn(self, parts: Sequence[Counts]) -> Iterator[Refit]:
@@ -153,6 +159,7 @@ class Fitted:
         with one_thread():  # the same bits for any number of jobs
             if self.anew and search_of(self.estimator) is not None:
                 for counts in parts:
+                    asked()
                     yield self._aligned(self.fitted_to(counts))
             elif self.kind == "features":
                 for solution in features.refitted(self.estimator, *rows, **self.given):

@@ -1,13 +1,18 @@
 """Would the groups come again: a model is refitted to resamples of its samples."""
 
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from clustruct._arguments import as_count
-from clustruct._typing import Floats, Labels
+from clustruct._interrupts import in_part, keeping
+from clustruct._progress import counting, shown
+from clustruct._typing import Counts, Floats, Labels
 from clustruct.estimators.features.relativities import effect_ends
 from clustruct.inspection import feature_names, outputs_of
 from clustruct.results.intervals import GroupValues
@@ -17,6 +22,8 @@ from clustruct.trust.consensus import consensus, threshold
 from clustruct.trust.parts import BOOTSTRAP, SUBSAMPLE, draw_parts
 from clustruct.trust.refits import Fitted, Refit
 
+# Resamples that Ctrl-C keeps: firmness is known to 0.1 then.
+ENOUGH = 10
 # What a search does on each resample.
 ANEW, KEPT = "anew", "kept"
 
@@ -34,6 +41,7 @@ def stability(
     search: str = ANEW,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
+    verbose: int | bool = 0,
 ) -> StabilityResult:
     """Refit a model to resamples of its samples, and compare the groups.
 
@@ -74,6 +82,8 @@ def stability(
         Number of parallel jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
+    verbose : int or bool, default=0
+        Whether to tell on standard error, now and then, how many resamples are done.
 
     Returns
     -------
@@ -98,7 +108,7 @@ def stability(
     seed = int(check_random_state(random_state).randint(2**31))
     parts = draw_parts(scheme, n_resamples, fitted.strata, fitted.kept, seed)
     reference = fitted.groups
-    refits = list(fitted.refits(parts, n_jobs))
+    refits, interrupted = _refits(fitted, parts, n_jobs, verbose)
     labels = np.stack([refit.labels for refit in refits])
     labels = labels.astype(np.min_scalar_type(-max(3, int(labels.max()) + 1)))
     found = agreement(reference.labels, labels)
@@ -127,10 +137,43 @@ def stability(
         effects=_effects(fitted, refits) if scheme == BOOTSTRAP else None,
         values=_values(model, fitted, refits, found) if scheme == BOOTSTRAP else None,
         weights=_weights(fitted, refits) if scheme == BOOTSTRAP else None,
+        interrupted=interrupted,
         fitted=fitted,
     )
     fitted.estimator.stability_ = result.summary()
     return result
+
+
+def _refits(
+    fitted: Fitted, parts: Sequence[Counts], n_jobs: int | None, verbose: int | bool
+) -> tuple[list[Refit], bool]:
+    """The refits to all resamples, or those before Ctrl-C if they are enough, and which it is."""
+    refits: list[Refit] = []
+    found = fitted.refits(parts, n_jobs)
+    with keeping() as watch, shown(verbose), counting("resamples", len(parts)) as count:
+        try:
+            while (refit := _next(found)) is not None:
+                refits.append(refit)
+                if len(refits) >= ENOUGH:
+                    watch.hold()
+                count.tick()
+        except KeyboardInterrupt:
+            if len(refits) < ENOUGH or not watch.heed():
+                raise
+    if watch.came:
+        warnings.warn(
+            f"Ctrl-C ended the resampling after {len(refits)} of {len(parts)} resamples. The "
+            "result is about these.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return refits, len(refits) < len(parts)
+
+
+def _next(refits: Iterator[Refit]) -> Refit | None:
+    """The next refit; one that is not complete is of no use."""
+    with in_part():
+        return next(refits, None)
 
 
 def _names(model: Any, fitted: Fitted) -> tuple[str, ...] | None:

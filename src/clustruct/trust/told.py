@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr
 from sklearn.base import clone, is_classifier
 
+from clustruct._interrupts import in_part
 from clustruct._typing import Counts, Floats, Labels
 from clustruct.arrays import to_host
 from clustruct.design import LocalDesign, load
@@ -162,7 +163,8 @@ def told_of_features(estimator: Any, fitted: Fitted, telling: Counts) -> Told:
 
 def _told(model: Any, inputs: Floats, y: Any, weights: Any, offset: Any, units: Any = None) -> Told:
     """Fit a model without groups, and take what a test needs."""
-    model.fit(inputs, y, weights, offset)
+    with in_part():  # of no use unless it is complete
+        model.fit(inputs, y, weights, offset)
     rows, response = response_of(model, inputs, y, weights, offset)
     return Told(rows, response, np.vstack([model._weights, model._offset]), units)
 

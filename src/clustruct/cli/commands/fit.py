@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from clustruct import __version__
 from clustruct.cli.arguments import LOSS_PARAMETERS
 from clustruct.cli.console import Console
-from clustruct.cli.messages import BadUsage, as_json
+from clustruct.cli.messages import BadUsage, EndedEarly, as_json
 from clustruct.cli.models import Settings
 from clustruct.cli.preparing.columns import written_as_text
 from clustruct.cli.preparing.factors import FactorOptions, factor_options
@@ -64,6 +64,11 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
         console.say(as_json(_values(args, problem, trained)))
     else:
         _print_trained(args, trained, console)
+    if trained.cut_short:
+        kept = (
+            "The best so far is kept" if args.out is None else f"The best so far is in {args.out}"
+        )
+        raise EndedEarly(f"{trained.cut_short}. {kept}, and all else is complete.")
 
 
 def _resampling(args: argparse.Namespace) -> dict[str, Any] | None:
@@ -241,6 +246,7 @@ def _values(args: argparse.Namespace, problem: Problem, trained: "Trained") -> d
         "remarks": problem.remarks,
         "model": model_values(trained),
         "held_out": score_values(trained),
+        "interrupted": trained.cut_short or None,
         "out": args.out,
         "report": args.report,
     }

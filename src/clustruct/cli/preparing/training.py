@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
+from clustruct._interrupts import in_part
 from clustruct._typing import Indices
 from clustruct.cli.console import Console
 from clustruct.cli.messages import BadUsage
@@ -28,7 +29,6 @@ from clustruct.cli.preparing.preparation import (
 from clustruct.cli.preparing.problems import Problem
 from clustruct.cli.reading.scratch import Scratch, size_in_words
 from clustruct.cli.reading.tables import sparse_names
-from clustruct.estimators.search.progress import reporting_to
 from clustruct.reporting.comparing.comparison import Comparison, compare
 from clustruct.reporting.comparing.samples import MOST_ROWS, Data
 from clustruct.results.stability import DRAWN
@@ -48,6 +48,7 @@ class Trained:
     comparison: Comparison | None  # scores on the rows held out
     # Which way monotone factors go, where that was found and not given
     directions: Mapping[str, Direction] = field(default_factory=dict)
+    cut_short: str = ""  # what Ctrl-C ended early, or left out
 
     @property
     def estimator(self) -> Any:
@@ -67,6 +68,9 @@ def train(
 
     With `resampling`, arguments of `stability`, see whether its groups come again.
 
+    Ctrl-C ends the step that it comes in, with what that has found; once there is a model, steps
+    after the fit are left out. A second one raises KeyboardInterrupt.
+
     What is made of a large table is kept in `scratch`, for as long as the model is used.
     """
     seed = settings.seed
@@ -85,24 +89,34 @@ def train(
     estimator, directions = _fit(problem, settings, console, fitted, ready)
     if problem.is_large and hasattr(ready.shown, "columns"):  # pieces are arrays without names
         estimator.feature_names_in_ = np.asarray(ready.shown.columns, dtype=object)
-    if resampling is not None:
+    cut_short = "the fit ended early" if estimator.status_.interrupted else ""
+    if resampling is not None and not cut_short:
         given = _given(problem, fitted)
         text = f"refitting to {resampling['n_resamples']} {DRAWN[resampling['scheme']]}"
-        with console.progress(text):
-            routed = given.routed_to_fit()
-            stability(estimator, ready.matrix, given.y, **routed, **resampling, random_state=seed)
+        routed = {**given.routed_to_fit(), **resampling, "random_state": seed}
+        try:
+            with console.progress(text):
+                again = stability(estimator, ready.matrix, given.y, **routed)
+            cut_short = "there are fewer resamples than asked for" if again.interrupted else ""
+        except KeyboardInterrupt:
+            cut_short = "there are no resamples"
     before = [] if ready.steps is None else [("columns", ready.steps)]
     model = Pipeline([*before, ("model", estimator)])
     comparison = None
     if held.size:
-        with console.progress("comparing with other models"):
-            held_out = _data(problem, _drawn(problem, held, seed))
-            matrix = None if ready.factors else ready.shown  # rivals take no levels
-            comparison = compare(
-                model, ready.data, held_out, seed=seed, matrix=matrix, n_fitted=fitted.size
-            )
+        try:
+            with console.progress("comparing with other models"):
+                held_out = _data(problem, _drawn(problem, held, seed))
+                matrix = None if ready.factors else ready.shown  # rivals take no levels
+                comparison = compare(
+                    model, ready.data, held_out, seed=seed, matrix=matrix, n_fitted=fitted.size
+                )
+        except KeyboardInterrupt:
+            if cut_short:
+                raise
+            cut_short = "the model was not compared with others"
     names = ready.names if not ready.factors else estimator.factors_.weight_names
-    return Trained(model, ready.shown, names, ready.data, comparison, directions)
+    return Trained(model, ready.shown, names, ready.data, comparison, directions, cut_short)
 
 
 def _fit(
@@ -114,12 +128,12 @@ def _fit(
     n_tasks = None if given.tasks is None else np.unique(given.tasks).size
     factors = {name: c.factor for name, c in ready.factors.items() if c.factor is not None}
     sought = [name for name, column in ready.factors.items() if column.finds_direction]
-    with console.progress("finding directions"):
+    with console.progress("finding directions"), in_part():
         found = find_directions(ready.matrix, y, routed, factors, sought, settings, kind)
     factors |= {name: replace(factors[name], kind=way.kind) for name, way in found.items()}
     estimator = choose_model(settings, kind, shape, y, ready.blocks, n_tasks, factors)
     text = f"fitting {shape[0]} rows of {shape[1]} features"
-    with console.progress(text) as tell, reporting_to(tell):
+    with console.progress(text):
         return estimator.fit(ready.matrix, y, **routed), found
 
 

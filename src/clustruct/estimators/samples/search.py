@@ -252,10 +252,14 @@ def table_by_criterion(
 ) -> CountSelection:
     """The table of one information criterion, with the numbers that all of them would choose.
 
-    BIC, ICL and losses have the shape (n_counts, 3, 1), the criteria with a minus.
+    BIC, ICL and losses have the shape (n_counts, 3, 1), the criteria with a minus; those of numbers
+    that were not reached are NaN.
     """
     bic, icl, losses = (found[:, place, 0] for place in range(3))
-    joint = -joint_values(np.array(counts, dtype=np.float64), -bic, -icl)
+    joint, there = np.full(bic.shape, np.nan), ~np.isnan(bic)
+    joint[there] = -joint_values(
+        np.array(counts, dtype=np.float64)[there], -bic[there], -icl[there]
+    )
     tables = {
         name: table_of(counts, name, "", np.stack([scores, losses], axis=1)[:, :, None], rule)
         for name, scores in zip(INFORMATION, (bic, icl, joint), strict=True)

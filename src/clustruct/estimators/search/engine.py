@@ -81,12 +81,12 @@ def run_search(use: Use[Table], rule: Rule, max_iter: int) -> Table:
                 if _folds(done).any() or _candidates(done).any():
                     watch.hold()
                 count.tick(_best(scores[use.compared], done[use.compared]), done=n_done)
+            interrupted = watch.heed()  # all is scored, and the final fit is made in full
         except KeyboardInterrupt:
-            if not (_folds(done).any() or _candidates(done).any()) or not watch.heed():
+            interrupted = (_folds(done).any() or _candidates(done).any()) and watch.heed()
+            if not interrupted:
                 raise
-        else:
-            watch.heed()  # all is scored, and the final fit is made in full
-    if not done.all():
+    if interrupted:
         _warn_of_interrupt(use, n_done)
     if _folds(done).any():
         scores, done = scores[..., _folds(done)], done[..., _folds(done)]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
+from clustruct._interrupts import in_part
 from clustruct.inspection import factors_of, final_estimator, kind_of
 from clustruct.losses import Loss, loss_of
 from clustruct.reporting.comparing.encoding import as_codes, as_matrix, on_one_scale
@@ -107,6 +108,7 @@ def hold_out(model: Any, data: Data, test_size: float, seed: int) -> tuple[Data,
     return data.split(test_size, seed, classes=is_classifier(final_estimator(model)))
 
 
+@in_part()  # models that Ctrl-C has ended early are not compared
 def compare(
     model: Any,
     train: Data,
