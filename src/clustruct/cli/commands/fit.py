@@ -65,10 +65,8 @@ def _fit(args: argparse.Namespace, problem: Problem, scratch: Scratch, console: 
     else:
         _print_trained(args, trained, console)
     if trained.cut_short:
-        kept = (
-            "The best so far is kept" if args.out is None else f"The best so far is in {args.out}"
-        )
-        raise EndedEarly(f"{trained.cut_short}. {kept}, and all else is complete.")
+        where = "above" if args.out is None else f"in {args.out}"
+        raise EndedEarly(f"{trained.cut_short}. The best so far is {where}; no file is incomplete.")
 
 
 def _resampling(args: argparse.Namespace) -> dict[str, Any] | None:

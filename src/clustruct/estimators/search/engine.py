@@ -78,12 +78,12 @@ def run_search(use: Use[Table], rule: Rule, max_iter: int) -> Table:
                     scores[job.place], done[job.place] = job.scores, True
                 unconverged += job.unconverged
                 n_done += job.n_done
-                if _folds(done).any() or _candidates(done).any():
+                if _has_complete(done):
                     watch.hold()
                 count.tick(_best(scores[use.compared], done[use.compared]), done=n_done)
             interrupted = watch.heed()  # all is scored, and the final fit is made in full
         except KeyboardInterrupt:
-            interrupted = (_folds(done).any() or _candidates(done).any()) and watch.heed()
+            interrupted = _has_complete(done) and watch.heed()
             if not interrupted:
                 raise
     if interrupted:
@@ -111,6 +111,11 @@ def _folds(done: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _candidates(done: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Candidates that are scored on all folds."""
     return np.asarray(done.all(axis=-1))
+
+
+def _has_complete(done: NDArray[np.bool_]) -> bool:
+    """Whether there is anything to choose by."""
+    return bool(_folds(done).any() or _candidates(done).any())
 
 
 def _best(scores: Floats, done: NDArray[np.bool_]) -> float | None:
