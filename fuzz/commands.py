@@ -205,6 +205,6 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
 
 # A child has limits of its own; those of its parent are far beyond.
 TARGET = Target(
-    "commands", _draw, _check, _smaller, share=0.1, short=8, prepare=_prepare,
+    "commands", _draw, _check, _smaller, share=0.05, short=8, prepare=_prepare,
     seconds=2.0 * SECONDS, memory=4 * MEMORY,
 )  # fmt: skip

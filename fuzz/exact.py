@@ -24,6 +24,12 @@ def as_integers(numbers: Sequence[float]) -> tuple[list[int], int]:
     return scaled, 1 - shift
 
 
+@cache
+def two_to(exponent: int) -> Fraction:
+    """A power of two."""
+    return Fraction(2) ** exponent
+
+
 class Sequenced:
     """A sequence of values with weights, and the costs of its segments as integers.
 
@@ -53,15 +59,15 @@ class Sequenced:
     def mean(self, i: int, j: int) -> Fraction:
         """The weighted mean of the values from `i` to `j - 1`, in units of the values."""
         mass, first = (m[j] - m[i] for m in self.moments[:2])
-        return Fraction(first, mass) * Fraction(2) ** self.exponent
+        return Fraction(first, mass) * two_to(self.exponent)
 
     def fraction(self, cost: int) -> Fraction:
         """A cost as a number."""
-        return cost * Fraction(2) ** self.unit
+        return cost * two_to(self.unit)
 
     def integer(self, number: Fraction) -> int:
         """A number as a cost, rounded upwards."""
-        scaled = number / Fraction(2) ** self.unit
+        scaled = number / two_to(self.unit)
         return -(-scaled.numerator // scaled.denominator)
 
     def doubled(self) -> "Sequenced":
@@ -153,7 +159,7 @@ def best_cut(
     intervals = {interval for cut in cuts for interval in cut}
     costs = {interval: sequence.cost(*interval) for interval in intervals}
     masses = {(i, j): sequence.moments[0][j] - sequence.moments[0][i] for i, j in intervals}
-    needed = min_weight / Fraction(2) ** sequence.w_exponent
+    needed = min_weight / two_to(sequence.w_exponent)
     best = -1
     for cut in cuts:
         if len(cut) > n_segments:

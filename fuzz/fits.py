@@ -369,4 +369,4 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
                 yield {**recipe, name: size}
 
 
-TARGET = Target("fits", _draw, _check, _smaller, share=0.25, short=25, memory=2048 << 20)
+TARGET = Target("fits", _draw, _check, _smaller, share=0.18, short=25, memory=2048 << 20)

@@ -142,5 +142,5 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
 
 
 TARGET = Target(
-    "reports", _draw, _check, _smaller, share=0.05, short=2, prepare=_prepare, most_jobs=1
+    "reports", _draw, _check, _smaller, share=0.02, short=2, prepare=_prepare, most_jobs=1
 )

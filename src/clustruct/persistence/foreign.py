@@ -5,6 +5,7 @@ of columns. Parameters are checked as `fit` would, attributes by a table as in `
 """
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -73,10 +74,15 @@ def check_foreign(model: Any) -> None:
 
 def _check(model: Any, state: Mapping[str, Any]) -> None:
     name = type(model).__name__
-    model._validate_params()
+    if hasattr(model, "_parameter_constraints"):  # compositions have none
+        model._validate_params()
     check_types(state, _TYPES)
     if name in _STEPS:
         _check_steps(name, state)
+    if isinstance(state.get("dtype", float), str | int | float | list | tuple | dict | None):
+        raise ValueError(f"dtype is {state['dtype']!r:.40}")
+    if "ngram_range" in state:
+        _check_vectorizer(state)
     if name == "TfidfVectorizer" and "vocabulary_" in state:
         _check_words(state)
     if "n_features_in_" not in state:
@@ -93,6 +99,20 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
         _check_categories(state["categories_"], int(state["n_features_in_"]))
     if name == "OneHotEncoder":
         _check_one_hot(model, state)
+
+
+def _check_vectorizer(state: Mapping[str, Any]) -> None:
+    """What words are is told in numbers and patterns that can be read."""
+    first, last = state["ngram_range"]
+    if not (isinstance(first, int) and isinstance(last, int) and 1 <= first <= last):
+        raise ValueError(f"ngram_range is {state['ngram_range']!r:.40}")
+    try:
+        re.compile(state["token_pattern"] or "")
+    except re.error as error:
+        raise ValueError(f"its token_pattern is no pattern: {error}") from error
+    words = state["stop_words"]
+    if isinstance(words, list) and not all(isinstance(word, str) for word in words):
+        raise ValueError("its stop_words are no words")
 
 
 def _check_words(state: Mapping[str, Any]) -> None:
