@@ -79,25 +79,27 @@ def _keep(target: Target, tally: Tally, seed: int, *, keep: bool) -> None:
 
 def _line(tally: Tally) -> str:
     outcomes = ", ".join(f"{count:,} {name}" for name, count in tally.outcomes.most_common())
-    rate = tally.n_cases / max(tally.seconds, 1e-9)
-    return f"{tally.name}: {tally.n_cases:,} cases, {rate:.0f} a second: {outcomes}"
+    rate = tally.n_cases / max(tally.spent, 1e-9)
+    return (
+        f"{tally.name}: {tally.n_cases:,} cases in {tally.seconds:.0f} s and {tally.spent:.0f} s "
+        f"of processor time, {rate:.0f} a second of it: {outcomes}"
+    )
 
 
 def _table(tallies: Sequence[Tally]) -> str:
     """A table in Markdown, for the documentation."""
     lines = [
         "",
-        "| target | cases | a second | slowest case, s | failed, by kind | known |",
-        "|---|---|---|---|---|---|",
+        "| target | cases | processor time, s | a second of it | slowest case, s | failed, kinds | "
+        "known |",
+        "|---|---|---|---|---|---|---|",
     ]
     for tally in tallies:
-        rate = tally.n_cases / max(tally.seconds, 1e-9)
+        rate = tally.n_cases / max(tally.spent, 1e-9)
         known = sum(tally.known.values())
         failed = f"{tally.outcomes['failed']:,}, {len(tally.failures)}"
-        lines.append(
-            f"| {tally.name} | {tally.n_cases:,} | {rate:,.1f} | {tally.slowest:.2f} | "
-            f"{failed} | {known:,} |"
-        )
+        numbers = f"{tally.n_cases:,} | {tally.spent:,.0f} | {rate:,.1f} | {tally.slowest:.2f}"
+        lines.append(f"| {tally.name} | {numbers} | {failed} | {known:,} |")
     return "\n".join(lines)
 
 

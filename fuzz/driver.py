@@ -45,6 +45,7 @@ class Tally:
     known: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Failure] = field(default_factory=dict)  # the first one of each kind
     slowest: float = 0.0  # processor time of a case, in seconds
+    spent: float = 0.0  # processor time of all cases, but for those of workers that died
 
     @property
     def n_cases(self) -> int:
@@ -146,8 +147,9 @@ def _count(message: Any, tally: Tally) -> bool:
     if isinstance(message, Failure):
         tally.add(message)
         return False
-    counts, slowest, finished = message
+    counts, slowest, spent, finished = message
     tally.outcomes.update(counts)
+    tally.spent += spent
     tally.slowest = max(tally.slowest, slowest)
     return bool(finished)
 
@@ -166,11 +168,13 @@ def _work(
     limit_process(target.memory)
     counts: Counter[str] = Counter()
     slowest, told = 0.0, time.monotonic()
+    spent = time.process_time()
     index = first
     while index < stop and (now := time.monotonic()) < deadline:
         if now - told > NEWS:
-            connection.send((counts, slowest, False))
-            counts, told = Counter(), now
+            used = time.process_time()
+            connection.send((counts, slowest, used - spent, False))
+            counts, told, spent = Counter(), now, used
         slot.value = index
         began = time.process_time()
         outcome, what, details, recipe = _run_limited(target, seed, index)
@@ -180,7 +184,7 @@ def _work(
         else:
             counts[outcome] += 1
         index += step
-    connection.send((counts, slowest, True))
+    connection.send((counts, slowest, time.process_time() - spent, True))
     connection.close()
 
 

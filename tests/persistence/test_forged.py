@@ -5,9 +5,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
 from tests.persistence.models import CLASSES, EXPERTS, FEATURES, FRAME, SIGNS, TASKS
@@ -210,3 +212,67 @@ def test_gates_of_all_classifiers_come_back(tmp_path):
     np.testing.assert_array_equal(
         cs.load(tmp_path / "m").predict(EXPERTS.X), model.predict(EXPERTS.X)
     )
+
+
+def encoded():
+    """A pipeline with columns, encoders of categories and words."""
+    columns = ColumnTransformer(
+        [
+            ("kinds", OneHotEncoder(drop="first", sparse_output=False), ["country", "age"]),
+            ("rare", OneHotEncoder(min_frequency=20, handle_unknown="ignore"), ["country"]),
+            ("words", TfidfVectorizer(), "words"),
+        ],
+        remainder="passthrough",
+        n_jobs=1,
+    )
+    frame = FRAME.assign(country=FRAME["country"].fillna("none"), words="one two three")
+    return make_pipeline(columns, cs.FeatureClusterRegressor(2)).fit(frame, FEATURES.y), frame
+
+
+def test_columns_and_encoders_come_back(tmp_path):
+    model, frame = encoded()
+    cs.save(model, tmp_path / "m")
+    np.testing.assert_array_equal(cs.load(tmp_path / "m").predict(frame), model.predict(frame))
+
+
+def test_files_start_no_processes(tmp_path):
+    model, _ = encoded()
+    model.steps[0][1].n_jobs = 64
+    cs.save(model, tmp_path / "m")
+    assert cs.load(tmp_path / "m").steps[0][1].n_jobs is None
+
+
+def encoder(place):
+    """The encoder at a place, which compiled code trusts with its numbers of columns."""
+    return lambda columns: columns.transformers_[place][1]
+
+
+FORGED_COLUMNS = {
+    "fewer columns": (encoder(0), "_n_features_outs", [1, 1]),
+    "no list of columns": (encoder(0), "_n_features_outs", "ab"),
+    "descending": (encoder(0), "categories_", [np.array(list("abcde")), np.arange(3)[::-1]]),
+    "left out beyond the last": (encoder(0), "_drop_idx_after_grouping", np.array([9, 0], object)),
+    "rare beyond the last": (encoder(1), "_default_to_infrequent_mappings", [np.full(5, 7)]),
+    "other words": (encoder(2), "_tfidf", 0),
+    "no n-grams": (encoder(2), "ngram_range", (1, "x")),
+    "no pattern": (encoder(2), "token_pattern", "("),
+    "other names": (lambda columns: columns, "_transformer_to_input_indices", {"x": [0]}),
+    "columns beyond the last": (
+        lambda columns: columns,
+        "_transformer_to_input_indices",
+        {"kinds": [0, 99], "rare": [0], "words": [4], "remainder": [1, 2]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_COLUMNS)
+def test_columns_that_do_not_fit(tmp_path, monkeypatch, name):
+    """Saving refuses what loading would refuse, so that it is written without the check."""
+    find, attribute, value = FORGED_COLUMNS[name]
+    model, _ = encoded()
+    setattr(find(model.steps[0][1]), attribute, value)
+    with monkeypatch.context() as patch:
+        patch.setattr("clustruct.persistence.classes.check_foreign", lambda made: None)
+        cs.save(model, tmp_path / "m")
+    with pytest.raises(ValueError, match="is impossible"):
+        cs.load(tmp_path / "m")

@@ -207,8 +207,8 @@ def segment_1d(
     segments, and for `min_weight` where it matters. On a circle several lines are tried, all n of
     them at worst. Monotone segments with `min_weight` need memory for n x n numbers.
 
-    Sums are in double precision: what cannot be resolved are costs below about 1e-15 n of the sum
-    of weights times the largest squared distance from the mean.
+    Sums are in double precision: the segments cost at most 2e-15 n W R^2 more than the best ones,
+    with the sum W of the weights and the largest distance R from the mean.
 
     Examples
     --------

@@ -4,7 +4,6 @@ Their code takes fitted attributes as they are, and hands some of them to compil
 of columns. Parameters are checked as `fit` would, attributes by a table as in `shapes`.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -60,10 +59,9 @@ _WORDS = ("drop", "passthrough")  # in place of a transformer
 
 
 def settle_jobs(state: dict[str, Any]) -> None:
-    """Let a file ask for no more processes than this machine has cores."""
-    jobs = state.get("n_jobs")
-    if isinstance(jobs, int) and jobs > (os.cpu_count() or 1):
-        state["n_jobs"] = -1
+    """Transformers of a file run in this process, however many processes the file asks for."""
+    if state.get("n_jobs") not in (None, 1):
+        state["n_jobs"] = None
 
 
 def check_foreign(model: Any) -> None:
