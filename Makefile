@@ -32,7 +32,7 @@ help:
 	@echo 'make demo       fit features, samples and tasks to tables, with reports'
 	@echo 'make test       lint, type-check and test, the kernels compiled and uncompiled'
 	@echo 'make suite      the tests alone;  make test-slow: those that take longer'
-	@echo 'make coverage   which lines and branches the tests run, with a floor'
+	@echo 'make coverage   which lines and branches the tests run'
 	@echo 'make lint       check style, format, spelling and the files that GitHub reads'
 	@echo 'make format     fix style and format automatically'
 	@echo 'make typecheck  check types'
