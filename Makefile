@@ -129,12 +129,14 @@ sanitized-kernels: $(VENV)/.dev
 	@$(UNDER_SANITIZERS) $(BIN)/python -c 'from clustruct import kernels; \
 		assert kernels.COMPILED and "sanitize" in kernels.__file__, kernels.__file__'
 
-docs: $(VENV)/.docs $(VENV)/.kernels
+docs: $(VENV)/.docs $(VENV)/.dev $(VENV)/.kernels browser
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	CLUSTRUCT_SITE=docs/_build/html $(BIN)/python -m pytest -q tests/site
 	@echo 'Read docs/_build/html/index.html'
 
 clean:
-	rm -rf build dist src/*.egg-info docs/_build docs/generated docs/auto_examples clustruct-demo
+	rm -rf build dist src/*.egg-info docs/_build docs/generated docs/auto_examples docs/tutorials \
+		clustruct-demo
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov .coverage .coverage.*
 	rm -f src/clustruct/kernels/*.so src/clustruct/kernels/*.pyd src/clustruct/kernels/*.c
 	rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels
