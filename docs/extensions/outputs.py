@@ -101,7 +101,10 @@ class ShowOutputs(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         """Run the blocks in the order in which they stand."""
         page = self.env.docname
-        if not self.env.doc2path(page).endswith(".md") or page in self.config.outputs_not_run:
+        if (
+            not os.fspath(self.env.doc2path(page)).endswith(".md")
+            or page in self.config.outputs_not_run
+        ):
             return
         session = Session()
         for number, block in enumerate(list(self.document.findall(_is_python))):
