@@ -7,16 +7,17 @@ worse, and a path without held-out samples.
 """
 
 # %%
-# Fifty features in four groups, with much noise.
+# Twenty-four features in four groups, with much noise.
 import matplotlib.pyplot as plt
 
 import clustruct as cs
 
-problem = cs.datasets.make_clustered_features(150, 50, 4, noise=10.0, random_state=1)
+problem = cs.datasets.make_clustered_features(120, 24, 4, noise=6.0, random_state=1)
 counts = range(1, 9)
 
-best = cs.FeatureClusterRegressorCV(counts, random_state=0).fit(problem.X, problem.y)
-simple = cs.FeatureClusterRegressorCV(counts, rule="fewest", random_state=0)
+best = cs.FeatureClusterRegressorCV(counts, alphas=(1e-1, 1e-2), random_state=0)
+best.fit(problem.X, problem.y)
+simple = cs.FeatureClusterRegressorCV(counts, alphas=(1e-1, 1e-2), rule="fewest", random_state=0)
 simple.fit(problem.X, problem.y)
 print("best score: ", best.best_params_)
 print("fewest groups that are not clearly worse: ", simple.best_params_)
