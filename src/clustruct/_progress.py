@@ -27,6 +27,7 @@ class Progress:
     part: how much of the next one is done, from 0 to 1.
     best: the best so far of what `measure` names.
     over: whether the work has ended.
+    before: how many were done before the clock was started.
     """
 
     things: str
@@ -39,14 +40,15 @@ class Progress:
     best: float | None = None
     remark: str = ""
     over: bool = False
+    before: int = 0
 
     @property
     def left(self) -> float | None:
-        """Seconds left if jobs take as long as before; None where their number is not known."""
-        ahead = self.done + self.part
-        if self.at_most or self.over or not ahead:
+        """Seconds left if jobs take as long as those so far; None if their number is not known."""
+        done = self.done + self.part
+        if self.at_most or self.over or done <= self.before:
             return None
-        return self.seconds / ahead * (self.total - ahead)
+        return self.seconds / (done - self.before) * (self.total - done)
 
     @property
     def in_words(self) -> str:

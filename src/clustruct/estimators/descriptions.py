@@ -15,7 +15,8 @@ solver_options : dict
 random_state : int, RandomState instance or None
     Seed of the random starts.
 verbose : int or bool
-    Whether to print each iteration.
+    1 tells on standard error, now and then, how much is done and the best so far, and prints the
+    status and the certificate; 2 also prints each iteration.
 callback : callable
     Called with each `Iteration`; returning True ends the fit.
 alpha : float
@@ -67,8 +68,9 @@ n_jobs : int
 random_state : int, RandomState instance or None
     Seed of the folds and of the random starts.
 verbose : int or bool
-    1 writes a line to standard error for each fold or fit that is done, with the time spent and
-    left; 2 also prints each iteration of the final fit.
+    1 tells on standard error, now and then, how many folds or fits are done, the time left and the
+    best score so far, and prints the status and the certificate; 2 also prints each iteration of
+    the final fit.
 callback : callable
     Called with each `Iteration` of a fit to all samples; returning True ends that fit.
 """

@@ -22,6 +22,7 @@ from joblib import Parallel, cpu_count, delayed
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from clustruct._progress import Lines, Progress
 from clustruct.experiments.experiment import Experiment, Row, Task
 from clustruct.experiments.store import Store
 
@@ -169,17 +170,28 @@ def perform(task: Task, parent: int) -> tuple[str, str, Row | None, str]:
 
 @contextmanager
 def shown_progress(stream: TextIO | None = None) -> Iterator[Watch]:
-    """Show a progress bar while the block runs; yields the callback that updates it."""
+    """Show a progress bar while the block runs; yields the callback that updates it.
+
+    Without a terminal, lines on standard error tell now and then how far it is.
+    """
     stream = stream or sys.stderr
     if stream is None or not stream.isatty():
-        yield lambda outcome: None
+        lines, begin = Lines(), time.perf_counter()
+
+        def tell(outcome: Outcome) -> None:
+            seconds, before = time.perf_counter() - begin, outcome.done - outcome.computed
+            count = "repetitions", outcome.done, outcome.total
+            lines(Progress(*count, seconds=seconds, before=before, remark=outcome.latest))
+
+        yield tell
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
     console = Console(file=stream)
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         job = bar.add_task("starting", total=None, count="")
 
         def update(outcome: Outcome) -> None:

@@ -91,10 +91,10 @@ class StabilityResult(ShownAsTable):
         "Co-membership from which on two items count as together, by the same score; NaN if all "
         "pairs have the same.",
     ] = float("nan")
-    interrupted: Annotated[bool, "Whether Ctrl-C ended the resampling early."] = False
     fitted: Annotated[
         Any, "Model and samples, for `consensus_model`; None in model files and pickles."
     ] = field(default=None, metadata={"in_files": False})
+    interrupted: Annotated[bool, "Whether Ctrl-C ended the resampling early."] = False
 
     @property
     def n_resamples(self) -> int:
