@@ -48,11 +48,11 @@ CHAIN_SHARE = cython.declare(cython.Py_ssize_t, 36)
 # Longer vectors are left to ``kmeans1d``, which needs less memory.
 LONGEST = 32768
 # Work space that is kept from call to call, one for each thread: vectors and groups up to these.
-KEPT_LENGTH = 8192
+KEPT_LENGTH = 1 << 14
 KEPT_GROUPS = 256
 _kept = threading.local()
 
-NONE = np.empty((0, 0))
+NONE, NO_WEIGHTS = np.empty((0, 0)), np.empty(0)
 NO_BYTES, NO_SHORTS = np.empty((0, 0, 0), dtype=np.uint8), np.empty((0, 0, 0), dtype=np.uint16)
 NO_LABELS = np.empty((0, 0, 0), dtype=np.intp)
 
@@ -77,17 +77,14 @@ def cluster_vector(values, weights, n_clusters):
     n = values.shape[0]
     most = min(n_clusters, n)
     labels, centers, sizes = np.empty(n, dtype=np.intp), np.empty(most), np.empty(most, np.int64)
-    found, undecided = np.empty(2, dtype=np.int64), np.empty(1, dtype=np.uint8)
-    inertia = np.empty(1)
-    work_space(n, most).cluster(
-        values[None], values.view(np.int64)[None], NONE if weights is None else weights[None],
-        np.array([most]), NO_BYTES, NO_SHORTS, labels[None, None], centers[None], sizes[None],
-        found[None, :1], inertia[None], found[1:], undecided,
+    found = work_space(n, most).cluster_one(
+        values, values.view(np.int64), NO_WEIGHTS if weights is None else weights, most, labels,
+        centers, sizes,
     )  # fmt: skip
-    if undecided[0]:
+    if found is None:
         return None
-    n_found = found[0]
-    return labels, centers[:n_found], sizes[:n_found], float(inertia[0]), int(found[1])
+    n_found, inertia, exponent = found
+    return labels, centers[:n_found], sizes[:n_found], inertia, exponent
 
 
 @cython.cclass
@@ -133,9 +130,9 @@ class Vectors:
     weight_exponent: cython.longlong
 
     def __init__(self, n, most):
-        floats = np.empty(7 * n + 32)
+        floats = np.empty(7 * (n + 8))
         bits = floats.view(np.int64)
-        parts = [slice(part * (n + 4), (part + 1) * (n + 4)) for part in range(7)]
+        parts = [slice(part * (n + 8), (part + 1) * (n + 8)) for part in range(7)]
         self.ordered, self.ordered_bits = floats[parts[0]], bits[parts[0]]
         self.loads, self.spare_loads = floats[parts[1]], floats[parts[2]]
         self.spare, self.spare_bits = floats[parts[3]], bits[parts[3]]
@@ -152,6 +149,38 @@ class Vectors:
         self.n_states = 2 * first_states(n, min(most, FEW))
         chain = make_room(min(most, FEW), self.n_states)
         self.layout, self.spare_layout, self.moments, self.chain_floats, self.chain_integers = chain
+
+    def cluster_one(
+        self,
+        values: cython.const[cython.double][::1],
+        bits: cython.const[cython.longlong][::1],
+        weights: cython.const[cython.double][::1],
+        number: cython.Py_ssize_t,
+        labels: cython.Py_ssize_t[::1],
+        centers: cython.double[::1],
+        sizes: cython.longlong[::1],
+    ):
+        """``cluster`` for one vector and one number of groups: fewer arrays to hand over.
+
+        Empty weights stand for weights of one. Returns the number of groups, the sum of squares
+        over a power of two, and the exponent of that power; None if undecided.
+        """
+        n_found: cython.Py_ssize_t = 0
+        decided: cython.bint
+        with cython.nogil:
+            decided = self._prepare(values, bits, weights)
+            if decided:
+                n_found = min(number, self.n_distinct)
+                decided = self._cut(n_found, 0.0, weights.shape[0] > 0)
+            if decided:
+                _label(values, self.thresholds[: n_found - 1], labels)
+                self._write_groups(n_found, 0, number, centers, sizes)
+                if self.n_counted < values.shape[0]:
+                    self._find_halfway(n_found)
+                    _label_uncounted(values, weights, self.thresholds, n_found - 1, labels, sizes)
+        if not decided:
+            return None
+        return n_found, self._total(n_found), 2 * self.exponent + self.weight_exponent
 
     def cluster(
         self,
