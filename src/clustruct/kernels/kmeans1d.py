@@ -24,11 +24,15 @@ from clustruct.kernels.partition import label_by_threshold, with_ends
 from clustruct.kernels.penalised import best_partition
 from clustruct.kernels.rational import best_cut
 from clustruct.kernels.sorting import scale_and_merge, scale_down, scale_factors, sort_values
-from clustruct.kernels.vectors import LONGEST, cluster_vector
+from clustruct.kernels.vectors import KEPT_LENGTH, cluster_vector
 
 # So few groups are worth a chain search if there are so many values for each of them.
 FEW = 15
 FEW_SHARE = 32
+# Longer vectors than ``vectors`` keeps its work space for are cut there, up to this length, if they
+# have so many values for each group but too many groups for the chain search; measured.
+MOST_PRICED = 1 << 17
+PRICED_SHARE = 512
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384
@@ -56,11 +60,19 @@ def cluster_values(values, weights, n_clusters):
     the order of the centres, the centres, the number of values in each group, and the inertia,
     which is infinite if it exceeds the largest double.
     """
-    found = cluster_vector(values, weights, n_clusters) if values.shape[0] <= LONGEST else None
+    found = None
+    if _is_short(values.shape[0], n_clusters):
+        found = cluster_vector(values, weights, n_clusters)
     if found is None:
         return resolve_groups(values, weights, n_clusters)
     labels, centers, sizes, mantissa, exponent = found
     return labels, centers, sizes, ldexp(mantissa, exponent)
+
+
+def _is_short(n, n_clusters):
+    """Whether ``vectors`` is quicker than the searches here."""
+    priced = PRICED_SHARE * n_clusters <= n < CHAIN_SHARE * n_clusters**2
+    return n <= KEPT_LENGTH or (priced and n <= MOST_PRICED)
 
 
 def resolve_groups(values, weights, n_clusters):

@@ -34,11 +34,11 @@ N_GUESSES = cython.declare(cython.int, 12)
 # As in ``penalised``: how close numbers of groups allow secants, and how far to go for a bracket.
 CLOSE = cython.declare(cython.Py_ssize_t, 8)
 OVERSHOOT = cython.declare(cython.double, 3.5)
-SAMPLE_OVERSHOOT = cython.declare(cython.double, 0.5)
+SAMPLE_OVERSHOOT = cython.declare(cython.double, 1.5)
 NEAR = cython.declare(cython.Py_ssize_t, 2)
 # The price is first found on a part of the positions: one in so many or so many for each group, if
 # there are so many times more of them.
-SAMPLE_STRIDE = cython.declare(cython.Py_ssize_t, 16)
+SAMPLE_STRIDE = cython.declare(cython.Py_ssize_t, 8)
 SAMPLE_SHARE = cython.declare(cython.Py_ssize_t, 12)
 SAMPLED = cython.declare(cython.Py_ssize_t, 3)
 # Positions that a boundary may still take before the proof is given up.
