@@ -35,10 +35,11 @@ clustruct reproduce all --quick            # a look in a few minutes
 An interrupted run resumes where it stopped. Every repetition has its own seed, so that neither the
 order nor the number of processes changes a bit of the results.
 
-**How to read the tables.** Every method has three lines: the paper's mean and standard deviation, ours, and a verdict. The
-verdict is `=` if the means differ by at most two standard errors of their difference (rounding of the paper's last
-digit included), otherwise better or worse; smaller is better. `auto`, which the paper does not have, is
-compared with the best of the paper's methods in the column, which is named.
+**How to read the tables.** Every method has three lines: the paper's mean and standard deviation,
+ours, and a verdict. The verdict is `=` if the means differ by at most two standard errors of their
+difference (rounding of the paper's last digit included), otherwise better or worse; smaller is
+better. `auto`, which the paper does not have, is compared with the best of the paper's methods in
+the column, which is named.
 """
 
 
