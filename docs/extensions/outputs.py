@@ -141,4 +141,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     mpl.use("agg")
     app.add_config_value("outputs_not_run", [], "env")
     app.add_transform(ShowOutputs)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    # Forked processes would wait forever for the threads that linear algebra had before the fork.
+    return {"parallel_read_safe": False, "parallel_write_safe": True}
