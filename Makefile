@@ -160,7 +160,9 @@ browser:
 # What the build requires goes into the environment too, so that a changed kernel is recompiled in
 # seconds; installing leaves the kernels to the step that compiles them.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := CLUSTRUCT_UNCOMPILED=1 $(PIP) install --quiet --no-build-isolation
+# Twice quiet: errors are shown, and the complaints of pip about its own settings are not.
+QUIETLY := install --quiet --quiet
+INSTALL := CLUSTRUCT_UNCOMPILED=1 $(PIP) $(QUIETLY) --no-build-isolation
 
 $(BIN)/python$(EXE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -170,11 +172,11 @@ $(BIN)/python$(EXE):
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: pyproject.toml setup.py | $(BIN)/python$(EXE)
-	@echo 'Installing clustruct and what it needs in $(VENV)'
+	@echo 'Installing clustruct, NumPy, SciPy, scikit-learn, pandas, pyarrow and matplotlib in $(VENV)'
 	@$(BIN)/python -c 'import tomllib; \
 		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 		> $(VENV)/build-requires.txt
-	@$(PIP) install --quiet -r $(VENV)/build-requires.txt
+	@$(PIP) $(QUIETLY) -r $(VENV)/build-requires.txt
 	@$(INSTALL) --editable '.[plot,cli,report]'
 	@touch $@
 
@@ -184,7 +186,7 @@ $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.base
 	@touch $@
 
 $(VENV)/.kernels: $(KERNELS) setup.py | $(VENV)/.base
-	@echo 'Compiling the kernels'
+	@echo 'Compiling the kernels: about a minute on one core'
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@# Without a compiler there is no stamp, and the next call tries again.
 	@! $(BIN)/python -W ignore -c 'from clustruct.kernels import COMPILED; assert COMPILED' \
