@@ -241,3 +241,27 @@ def test_errors_of_splitters_are_told_with_the_remedy():
         search.fit(X[:6], Y[:6], groups=[0, 0, 1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"'groups'.*Give fewer folds, other groups"):
         search.fit(X[:6], Y[:6])
+
+
+@pytest.mark.parametrize("search", [False, True])
+@pytest.mark.parametrize("size", [1e6, 1e8, 1e12])
+def test_an_outlier_in_all_columns_leaves_the_objective_right(search, size):
+    """Weights that cancel on that row are small beside their sums of products with it."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 4))
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(30)
+    X[5] = size
+    model = cs.FeatureClusterRegressor(2, random_state=0)
+    if search:
+        model = cs.FeatureClusterRegressorCV((1, 2), alphas=(1e-3,), cv=2, random_state=0)
+    model.fit(X, y)
+    ridge = 0.5 * 1e-3 * getattr(model, "relax_", 1.0) * np.square(model.coef_).sum()
+    right = 0.5 * np.square(y - model.predict(X)).mean() + ridge
+    np.testing.assert_allclose(model.objective_, right, rtol=1e-5)
+
+
+def test_targets_beyond_the_precision_of_the_samples_are_refused():
+    X = np.ones((4, 1), dtype=np.float32)
+    X[0] = 2.0
+    with pytest.raises(ValueError, match="too large for the single precision of X"):
+        cs.FeatureClusterRegressor(1).fit(X, [1e100, 0.0, 0.0, 0.0])

@@ -304,3 +304,19 @@ def test_a_cold_sweep_goes_downhill():
     uniforms = rng.random((30, 30))
     anneal(normal, moment, *anywhere(30, 4), 4, -1, labels, np.full(30, 1e-9), uniforms)
     assert explained(normal, moment, labels, 4) > before
+
+
+@pytest.mark.parametrize("angle", [1e-3, 3e-4, 1e-4])
+def test_dependent_groups_explain_all_there_is(angle):
+    """Two nearly parallel groups and a third in their plane: no pivot but the last is rounding."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        parallel, third = rng.standard_normal((2, 2))
+        across = np.array([-parallel[1], parallel[0]])
+        factor = np.stack([parallel, 1.7 * parallel + angle * across, third], axis=1)
+        normal = np.ascontiguousarray(factor.T @ factor)
+        target = rng.standard_normal(2)
+        moment = np.ascontiguousarray((factor.T @ target)[:, None])
+        labels = np.arange(3, dtype=np.intp)[None]
+        (found,) = descend(normal, moment, *anywhere(3, 3), 3, -1, labels, 0)
+        np.testing.assert_allclose(found, 0.5 * target @ target, rtol=1e-5)

@@ -418,3 +418,14 @@ def test_weighted_points_are_feasible(pairs, n_clusters, n_nonzero):
     assert_feasible(w, n_clusters, n_nonzero, nearest)
     if n_nonzero is not None:
         assert not nearest.point[weights == 0].any()
+
+
+def test_hard_thresholding_compares_entries_out_of_the_range_of_squares():
+    w = np.array([1e308, 1e-200, 3e-200, 1.0])
+    assert cs.project_clustered(w, None, n_nonzero=3).labels.tolist() == [2, -1, 0, 1]
+    weights = np.array([0.0, 1.0, 1e-3, 1e-300])
+    kept = cs.project_clustered(w, None, n_nonzero=1, sample_weight=weights)
+    assert kept.labels.tolist() == [-1, -1, -1, 0]
+    rows = np.array([[1e-200, 1e-200], [1.2e-200, 0.0], [0.0, 1e300]])
+    kept = cs.project_clustered(rows, None, n_nonzero=2)
+    assert (kept.labels >= 0).tolist() == [True, False, True]

@@ -51,6 +51,7 @@ from clustruct.estimators.search.scoring import Scoring, name_of
 from clustruct.grouping.constraints import Free
 from clustruct.losses import Loss, loss_of
 from clustruct.objectives.features.factors import FactorObjective
+from clustruct.objectives.features.streamed import feature_objective
 from clustruct.objectives.linear import Point
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import SearchResult
@@ -161,7 +162,10 @@ class Search(SearchFace, FeatureCluster):
         else:
             use = self._by_criterion(samples.weight, objective, grid, method)
         found = run_search(use, rule, self.max_iter)
-        self._refit(objective, found, grid, method)
+        point = self._refit(objective, found, grid, method).solution.point
+        if isinstance(objective, QuadraticObjective) and not objective.resolves(point):
+            exact = feature_objective(samples.design, samples.response, 0.0)
+            self._refit(exact, found, grid, method)
         self._tally(samples.all)
         self._follow(samples.design)
         self.has_offset_ = offset is not None
@@ -221,7 +225,9 @@ class Search(SearchFace, FeatureCluster):
         table = partial(table_of, grid, (1.0,), self.criterion, name)
         return Use("fits", n_fits, n_fits, shape, name, scored(), table)
 
-    def _refit(self, objective: Objective, found: SearchResult, grid: Grid, method: Method) -> None:
+    def _refit(
+        self, objective: Objective, found: SearchResult, grid: Grid, method: Method
+    ) -> FeatureOutcome:
         """Fit all data at the chosen point, by the full solver."""
         q, a, k = found.best_index
         counts = found.n_clusters[q : q + 1]
@@ -242,6 +248,7 @@ class Search(SearchFace, FeatureCluster):
         self._set_outcome(relaxed(outcome, self.relax_))
         self._set_search(found)
         self.alpha_ = float(found.alphas[a])
+        return outcome
 
     def _as_chosen(self) -> Self:
         """A copy with the number of groups, or the price, and of nonzero weights as chosen."""
