@@ -48,7 +48,8 @@ help:
 	@echo 'make docs       build the documentation, docs/_build/html/index.html'
 	@echo 'make clean      remove build products;  make distclean: also the environment'
 	@echo
-	@echo 'All of them work in $(VENV), made by PYTHON=$(PYTHON) (3.11 or newer).'
+	@echo 'They work in $(VENV), made by PYTHON=$(PYTHON) (3.11 or newer); wheel, wheels, oldest, nightly'
+	@echo 'and no-compiler make environments of their own in build/.'
 
 demo: $(VENV)/.kernels
 	@$(BIN)/clustruct demo
