@@ -47,6 +47,8 @@ def _fast(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
     if w is not None:
         raise NotImplementedError("takes no weights")
     labels = import_module("fast1dkmeans").cluster(x, k)
+    if labels.max() >= k:
+        raise RuntimeError(f"returned {labels.max() + 1} groups instead of {k}")
     return np.bincount(labels, x) / np.bincount(labels)
 
 
