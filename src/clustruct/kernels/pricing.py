@@ -336,7 +336,7 @@ def _sweep(
 
     with the first moments ``s, r`` and weights ``v, w`` from either to ``t``; both sides are
     multiplied by ``v w``. Differences up to twice the noise are doubts. The arrays of moments go on
-    for seven entries, all equal to the last one.
+    for three entries, all equal to the last one.
     """
     head: cython.Py_ssize_t = 0
     tail: cython.Py_ssize_t = 0
@@ -357,7 +357,7 @@ def _sweep(
     lost: cython.Py_ssize_t
     probe: cython.Py_ssize_t
     doubt: cython.double = 2.0 * noise
-    for probe in range(1, 8):
+    for probe in range(1, 4):
         mass[n + probe] = mass[n]
         first[n + probe] = first[n]
     best[0] = 0.0
@@ -389,15 +389,15 @@ def _sweep(
             old_mass = mass[i]
             at = since[tail]
             at = at if at > step else step + 1
-            # Eight positions at once, without branches: most often one of them is it. With
+            # Four positions at once, without branches: most often one of them is it. With
             # s = r + apart and v = w + between, the difference times v w is what follows.
             apart = new_first - old_first
             between = new_mass - old_mass
             base = lead * between - apart * apart
-            w = mass[at + 7] - new_mass
+            w = mass[at + 3] - new_mass
             scale = doubt * w * (w + between)
             lost = 0
-            for probe in range(8):
+            for probe in range(4):
                 w = mass[at + probe] - new_mass
                 r = first[at + probe] - new_first
                 gain = w * (lead * w + base - 2.0 * apart * r) + between * r * r
@@ -407,10 +407,10 @@ def _sweep(
                 tail -= 1
                 continue
             begin = at + lost
-            if lost < 8 or begin > n:
+            if lost < 4 or begin > n:
                 break
             # Double the strides until one goes too far, then halve what is in question.
-            low = at + 7
+            low = at + 3
             high = n + 1
             stride = 1
             while high - low > 1:
