@@ -14,13 +14,11 @@ from clustruct.grouping.cuda import lies_on_gpu
 from clustruct.grouping.factors import Cyclic, Factor, Monotone, Ordinal
 from clustruct.grouping.matrices import as_numbers_of_groups, cast_labels, cluster_matrix
 from clustruct.grouping.row_groups import is_tensor
-from clustruct.grouping.rows import group_rows
+from clustruct.grouping.rows import SAFE_SQUARES, group_rows
 from clustruct.kernels import kmeans1d
 from clustruct.kernels.finite import all_finite
 from clustruct.results import Clustering1D, Projection, Segmentation1D
 
-# Sums of squares in this range have lost no square that matters.
-SAFE_SQUARES = (1e-280, 1e300)
 # Kinds of sequence, which may be decreasing.
 SEQUENCES: dict[str, Callable[[bool], Factor]] = {
     "ordinal": lambda decreasing: Ordinal(),

@@ -28,6 +28,8 @@ N_STARTS, N_QUICK_STARTS = 10, 16
 # Entries of rows times groups up to which the kernel takes less time than scikit-learn, whose calls
 # take milliseconds and whose products are faster.
 FEW_PRODUCTS = 1 << 17
+# Between these, weighted squares have all their digits.
+SAFE_SQUARES = (1e-280, 1e300)
 # Far more exchanges than it takes: each lowers the distance.
 MAX_EXCHANGES = 100
 
@@ -208,8 +210,13 @@ def _largest(scores: Floats, n_kept: int) -> NDArray[np.bool_]:
 def _largest_rows(rows: Floats, weights: Floats | None, n_kept: int) -> NDArray[np.bool_]:
     """Mask of the ``n_kept`` rows of the largest weighted norms, but for zeros.
 
-    Norms are mantissas and exponents, so that no square is out of range.
+    Where a square may be out of range, norms are mantissas and exponents.
     """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        plain = _sq_norms(rows, weights)
+    least, largest = SAFE_SQUARES
+    if plain.max() < largest and not rows[plain < least].any():
+        return _largest(plain, n_kept)
     exponents: NDArray[np.integer] = np.frexp(np.abs(rows).max(axis=1))[1]
     norms = np.square(np.ldexp(rows, -exponents[:, None])).sum(axis=1)
     exponents = 2 * exponents
