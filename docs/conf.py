@@ -28,7 +28,13 @@ extensions = [
 html_math_renderer = "mathml"
 # Tables that are not part of the package: the page shows the outputs of a run.
 outputs_not_run = ["tariffs"]
-exclude_patterns = ["_build", "generated/compared", "generated/extra", "reproduction/notes"]
+exclude_patterns = [
+    "_build",
+    "generated/compared",
+    "generated/extra",
+    "reproduction/notes",
+    "sg_execution_times.rst",  # of earlier builds
+]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
