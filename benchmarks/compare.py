@@ -35,8 +35,8 @@ def paired(differences: Sequence[float], digits: int) -> str:
     return f"{mean(differences):+.{digits}f} ± {error:.{digits}f}".replace("-", "−")
 
 
-def seconds(value: float) -> str:
-    """A time with two digits."""
+def brief(value: float) -> str:
+    """A number with two digits, or all before the point."""
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
@@ -56,8 +56,8 @@ def vectors() -> str:
             [
                 f"`{peer}`",
                 f"{len(done)} of {len(mine)}",
-                f"{median(ratios):.1f}",
-                f"{min(ratios):.2g} to {max(ratios):.0f}",
+                brief(median(ratios)),
+                f"{brief(min(ratios))} to {brief(max(ratios))}",
                 f"{slow} of {len(done)}",
                 "optimal" if excess < 1e-9 else f"up to {100 * excess:.0f} % more",
             ]
@@ -101,8 +101,8 @@ def classes(kind: str) -> Callable[[], str]:
                     [
                         record["table"],
                         "{} × {}, {}".format(*record["shape"]),
-                        seconds(time["ours"]),
-                        seconds(time["peer"]),
+                        brief(time["ours"]),
+                        brief(time["peer"]),
                         f"{loss['ours']:.4f}",
                         f"{loss['peer']:.4f}",
                         gain.replace("-", "−"),
@@ -143,7 +143,7 @@ def tariffs() -> str:
                 f"{mean(record['deviance'] for record in mine):.5f}",
                 "" if method == "one-hot ridge" else paired(gain, 1),
                 "trees" if None in effects else f"{mean(effects):.0f}",
-                seconds(mean(record["seconds"] for record in mine)),
+                brief(mean(record["seconds"] for record in mine)),
             ]
         )
     return markdown(["", "deviance", "10⁴ × difference to ridge", "effects", "s"], rows)
@@ -164,7 +164,7 @@ def clusterlearn() -> str:
         for name in ours:
             gain = [record["r2"][name] - record["r2"][peer] for record in mine]
             cells += [f"{mean(record['r2'][name] for record in mine):.3f}", paired(gain, 3)]
-        time = [seconds(median(r["seconds"][name] for r in mine)) for name in (ours[0], peer)]
+        time = [brief(median(r["seconds"][name] for r in mine)) for name in (ours[0], peer)]
         rows.append([*cells, f"{mean(r['r2'][peer] for r in mine):.3f}", *time])
     return markdown(
         ["", "5 folds", "difference", "validation rows", "difference", peer, "s, ours", "s, its"],
@@ -202,7 +202,7 @@ def experts() -> str:
         if record["part"] != "clusterwise":
             rows.append([f"**{record['part']}**", "", ""])
             rows += [
-                [name, f"{100 * record['recovered'][key]:.0f} %", seconds(record["seconds"][key])]
+                [name, f"{100 * record['recovered'][key]:.0f} %", brief(record["seconds"][key])]
                 for key, name in names.items()
                 if key in record["recovered"]
             ]
@@ -218,7 +218,7 @@ def reviews() -> str:
     rows = []
     for name in ("clustered", "ridge"):
         error = mean(record["error"][name] for record in splits)
-        time = [seconds(call[name]) for call in calls.values()]
+        time = [brief(call[name]) for call in calls.values()]
         difference = paired(gain, 3) if name == "clustered" else ""
         weights = "14 or 15" if name == "clustered" else "5623"
         rows.append([name, weights, f"{error:.3f}", difference, *time])

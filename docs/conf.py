@@ -54,12 +54,14 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_", "__repr__"),
+    "ignore_repr_types": r"Display|matplotlib",  # their figures show
     "write_computation_times": False,
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"clustruct {version}"
 html_theme_options = {
+    "logo": {"text": "clustruct"},
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],

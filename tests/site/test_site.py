@@ -102,7 +102,8 @@ def test_no_page_loads_anything_from_elsewhere():
 def test_page_fits_its_window(visit, address, page):
     browser = visit(f"{page}.html")
     clipped = browser.execute_script(
-        "return [...document.querySelectorAll('pre, div.math, table')]"
+        "const kinds = 'h1, pre, div.math, .pst-scrollable-table-container';"
+        "return [...document.querySelectorAll(kinds)]"
         ".filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 1)"
         ".map(e => e.textContent.trim().slice(0, 200))"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clustruct.experiments.comparison import Comparison, Entry
+from clustruct.experiments.comparison import Comparison, Entry, Figure
 
 MARKS = {"agrees": "=", "better": "↓ better", "worse": "↑ worse"}
 
@@ -42,7 +42,7 @@ def comparison_table(comparison: Comparison) -> Table:
         entries = [comparison.entry(name, column) for column in comparison.columns]
         lines = {
             "paper": [_papers(entry, comparison.methods) for entry in entries],
-            "ours": [str(entry.ours or "") for entry in entries],
+            "ours": [_figure(entry.ours) for entry in entries],
             "verdict": [MARKS.get(entry.verdict, entry.verdict) for entry in entries],
         }
         body += [
@@ -54,9 +54,12 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def _papers(entry: Entry, methods: Mapping[str, str]) -> str:
     """The paper's figure, with the name of its method if that is another one."""
-    if entry.paper is None:
-        return ""
-    return f"{entry.paper}<br>by {methods[entry.rival]}" if entry.rival else str(entry.paper)
+    return _figure(entry.paper) + (f"<br>by {methods[entry.rival]}" if entry.rival else "")
+
+
+def _figure(figure: Figure | None) -> str:
+    """A figure that stays on one line."""
+    return "" if figure is None else str(figure).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def entries_table(comparison: Comparison) -> Table:
