@@ -11,7 +11,9 @@ import io
 import itertools
 import os
 import re
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,14 @@ class Session:
 
     def __init__(self, **given: Any) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__", **given}
-        self.folder = tempfile.TemporaryDirectory()  # where the blocks write files
+        self.folder = tempfile.mkdtemp()  # where the blocks write files
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def run(self, code: str) -> tuple[str, list[Figure]]:
         """Run a block; return its text and the figures that it made."""
         plt.close("all")
         parts = []
-        with contextlib.chdir(self.folder.name), _narrow():
+        with contextlib.chdir(self.folder), _narrow():
             for statement in ast.parse(code).body:
                 text = io.StringIO()
                 with contextlib.redirect_stdout(text):
