@@ -117,7 +117,7 @@ def check_targets(model: Any, y: Any, n_samples: int, *, multi_output: bool = Tr
     """Bring targets to the host and validate them: numbers, in columns or not, or classes."""
     numeric = is_regressor(model)
     y = as_numbers(load(y)) if numeric else load(y)
-    if np.shape(y)[:1] == (0,):
+    if getattr(y, "shape", (-1,))[:1] == (0,) or (isinstance(y, list | tuple) and not y):
         require_as_many(np.empty(0), n_samples)
     targets: NDArray[Any] = _check_y(
         y, multi_output=numeric and multi_output, y_numeric=numeric, estimator=model
