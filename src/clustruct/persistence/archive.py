@@ -49,7 +49,7 @@ def read_archive(path: Path, max_size: int) -> tuple[dict[str, bytes], dict[str,
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as source:
-                infos = _checked_infos(source, max_size)
+                infos = _checked_infos(source, max_size, path.stat().st_size)
                 members = {name: source.read(info) for name, info in infos.items()}
         except _Refusal:
             raise
@@ -69,7 +69,9 @@ class _Refusal(ValueError):
     """A reason to refuse an archive that the zip reader would accept."""
 
 
-def _checked_infos(source: zipfile.ZipFile, max_size: int) -> dict[str, zipfile.ZipInfo]:
+def _checked_infos(
+    source: zipfile.ZipFile, max_size: int, n_bytes: int
+) -> dict[str, zipfile.ZipInfo]:
     """The members of an archive by name, checked before any of it is unpacked."""
     infos = source.infolist()
     if len(infos) > _MOST_MEMBERS:
@@ -86,6 +88,8 @@ def _checked_infos(source: zipfile.ZipFile, max_size: int) -> dict[str, zipfile.
         raise _Refusal(f"it has a member that no model file has: {name}. {GET_ANOTHER}")
     if any(i.flag_bits & _ENCRYPTED or i.compress_type not in _METHODS for i in infos):
         raise _Refusal(f"it is packed in a way that model files are not. {GET_ANOTHER}")
+    if any(info.compress_size > n_bytes for info in infos):  # memory is taken for what is declared
+        raise _Refusal(f"it has a member that is longer than the file. {GET_ANOTHER}")
     size = sum(info.file_size for info in infos)
     if size > max_size:
         raise _Refusal(

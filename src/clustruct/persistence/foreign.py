@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from clustruct.persistence.shapes import check_entries, check_types, checked
+from clustruct.persistence.shapes import check_entries, checked
 
 # Fitted attributes; those whose entry begins with a question mark may be None.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
@@ -43,6 +43,8 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
 }
 # Attributes of these types, where they are.
 _TYPES: dict[str, type] = {
+    "_fill_dtype": np.dtype,
+    "_fit_dtype": np.dtype,
     "_sklearn_output_config": dict,
     "_tfidf": TfidfTransformer,
     "_transformer_to_input_indices": dict,
@@ -74,7 +76,9 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
     name = type(model).__name__
     if hasattr(model, "_parameter_constraints"):  # compositions have none
         model._validate_params()
-    check_types(state, _TYPES)
+    for attribute in _TYPES.keys() & state.keys():
+        if not isinstance(state[attribute], _TYPES[attribute]):
+            raise ValueError(f"{attribute} is a {type(state[attribute]).__name__}")
     if name in _STEPS:
         _check_steps(name, state)
     if isinstance(state.get("dtype", float), str | int | float | list | tuple | dict | None):

@@ -132,7 +132,7 @@ def _check_model(model: ClusterModel, state: Mapping[str, Any], entries: Mapping
         raise ValueError(f"it has {lengths['k']} outputs instead of {n_outputs}")
     if not isinstance(model, TaskCluster):
         _check_axes(model, state)
-    check_types(state, _OBJECTS)
+    _check_types(state, _OBJECTS)
     if isinstance(model, SampleCluster):
         _check_gate(state["_gate"], lengths["q"])
     if isinstance(model, TaskCluster) and state["_layout"] not in _LAYOUTS:
@@ -205,8 +205,7 @@ def _check_axes(model: Any, state: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} has {np.ndim(state[name])} axes instead of {number}")
 
 
-def check_types(state: Mapping[str, Any], types: Mapping[str, type]) -> None:
-    """Check the types of attributes that are there."""
+def _check_types(state: Mapping[str, Any], types: Mapping[str, type]) -> None:
     for name, kind in types.items():
         if state.get(name) is not None and not isinstance(state[name], kind):
             raise ValueError(f"{name} is a {type(state[name]).__name__}")
