@@ -252,6 +252,7 @@ FORGED_COLUMNS = {
     "no list of columns": (encoder(0), "_n_features_outs", "ab"),
     "descending": (encoder(0), "categories_", [np.array(list("abcde")), np.arange(3)[::-1]]),
     "left out beyond the last": (encoder(0), "_drop_idx_after_grouping", np.array([9, 0], object)),
+    "left out of no columns": (encoder(0), "_drop_idx_after_grouping", ()),
     "rare beyond the last": (encoder(1), "_default_to_infrequent_mappings", [np.full(5, 7)]),
     "other words": (encoder(2), "_tfidf", 0),
     "no n-grams": (encoder(2), "ngram_range", (1, "x")),

@@ -184,6 +184,8 @@ def _check_one_hot(model: Any, state: Mapping[str, Any]) -> None:
                 if set(np.unique(mapping).tolist()) != set(range(sizes[place])):
                     raise ValueError("rare categories are not grouped")
     dropped = state["_drop_idx_after_grouping"]
+    if dropped is not None and getattr(dropped, "shape", ()) != (len(sizes),):
+        raise ValueError("categories are left out of columns that there are not")
     for place, drop in enumerate([None] * len(sizes) if dropped is None else dropped):
         if drop is not None:
             if not isinstance(drop, int | np.integer) or not 0 <= drop < sizes[place]:
