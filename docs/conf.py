@@ -68,7 +68,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = dict.fromkeys(("index", "getting_started", "comparison"), [])  # no pages below
+html_sidebars = {page: [] for page in ("index", "getting_started", "comparison")}  # no pages below
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
