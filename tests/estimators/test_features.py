@@ -268,19 +268,18 @@ def test_starts_of_several_outputs_are_shaped_as_the_weights():
     )
 
 
-def test_verbose_prints_every_step(capsys):
+@pytest.mark.parametrize(("verbose", "steps"), [(1, False), (True, False), (2, True)])
+def test_verbose_prints_the_end_and_from_2_on_every_step(capsys, verbose, steps):
     X, y = noisy(11, 40, 12)
     FeatureClusterRegressor(3, solver="pg", init="zeros").fit(X, y)
     assert capsys.readouterr().out == ""
-    for verbose in (1, True):
-        model = FeatureClusterRegressor(3, solver="pg", init="zeros", verbose=verbose).fit(X, y)
-        *lines, message, proof = capsys.readouterr().out.splitlines()
-        assert message == model.status_.message
-        assert proof == model.certificate_.in_words
-        assert len(lines) == len(model.trace_)
-        for line, iteration in zip(lines, model.trace_, strict=True):
-            assert line.split()[:2] == ["pg", str(iteration.number)]
-            assert f"objective {iteration.objective:.8g}" in line
+    model = FeatureClusterRegressor(3, solver="pg", init="zeros", verbose=verbose).fit(X, y)
+    *lines, message, proof = capsys.readouterr().out.splitlines()
+    assert message == model.status_.message
+    assert proof == model.certificate_.in_words
+    for line, iteration in zip(lines, model.trace_ if steps else (), strict=True):
+        assert line.split()[:2] == ["pg", str(iteration.number)]
+        assert f"objective {iteration.objective:.8g}" in line
 
 
 def test_budget_is_told():

@@ -97,7 +97,8 @@ def test_base_and_relativities_make_up_the_prediction(case, reference):
     frame = frame.assign(region=frame["region"].where(frame.index > 9, "island"))
     table = model.relativities(frame, target, reference=reference, **rows)
     expected = on_scale(model, table, frame, None)
-    np.testing.assert_allclose(by_table(model, table, frame), expected, rtol=1e-12)
+    # Effects of order one that nearly cancel leave a prediction with fewer digits.
+    np.testing.assert_allclose(by_table(model, table, frame), expected, rtol=1e-12, atol=1e-15)
     assert table.multiplies == (case in ("poisson", "logistic"))
 
 

@@ -17,12 +17,18 @@ ALWAYS, NEVER = 0, sys.maxsize
 RESOLUTION = 2.0**-96
 
 
+def without_vectors(monkeypatch):
+    """Leave no vector to ``vectors``, which takes the short ones."""
+    for limit in ("KEPT_LENGTH", "MOST_PRICED"):
+        monkeypatch.setattr(kmeans1d, limit, 0)
+
+
 @pytest.fixture(params=["vectors", "chain", "penalised", "secants"])
 def search(request, monkeypatch):
     """One of the ways to find the boundaries."""
     if request.param == "vectors":
         return
-    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
+    without_vectors(monkeypatch)
     share = ALWAYS if request.param == "chain" else NEVER
     monkeypatch.setattr(kmeans1d, "CHAIN_SHARE", share)
     if request.param == "secants":
@@ -123,7 +129,7 @@ def test_many_groups(shape):
 
 @pytest.mark.parametrize("block", [1, 2, 4])
 def test_any_table_of_moments_gives_the_same_groups(block, monkeypatch):
-    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
+    without_vectors(monkeypatch)
     monkeypatch.setattr(kmeans1d, "BLOCK", block)
     monkeypatch.setattr(kmeans1d, "CHAIN_SHARE", ALWAYS)
     for seed in cases(10):
@@ -134,7 +140,7 @@ def test_any_table_of_moments_gives_the_same_groups(block, monkeypatch):
 
 
 def test_price_takes_over_where_the_chain_search_gives_up(monkeypatch):
-    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
+    without_vectors(monkeypatch)
     monkeypatch.setattr(kmeans1d, "CHAIN_SHARE", ALWAYS)
     monkeypatch.setattr(kmeans1d, "LEAST_STATES", 1)
     monkeypatch.setattr(kmeans1d, "STATES_SHARE", sys.maxsize)
@@ -151,7 +157,7 @@ def test_price_takes_over_where_the_chain_search_gives_up(monkeypatch):
 
 @pytest.mark.parametrize("n_clusters", [3, 40])
 def test_the_faster_search_is_chosen(n_clusters, monkeypatch):
-    monkeypatch.setattr(kmeans1d, "LONGEST", 0)
+    without_vectors(monkeypatch)
     calls = []
     for name in ("cheapest_chain", "best_partition"):
         function = getattr(kmeans1d, name)
