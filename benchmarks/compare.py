@@ -29,6 +29,14 @@ def markdown(header: Row, rows: Iterable[Row]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, marks, *rows)) + "\n"
 
 
+def grouped(chosen: Iterable[Record], key: Callable[[Record], Any]) -> dict[Any, list[Record]]:
+    """Records with the same key, in the order in which keys come."""
+    by: dict[Any, list[Record]] = {}
+    for record in chosen:
+        by.setdefault(key(record), []).append(record)
+    return by
+
+
 def paired(differences: Sequence[float], digits: int) -> str:
     """A mean difference with its standard error."""
     error = stdev(differences) / len(differences) ** 0.5
@@ -126,9 +134,7 @@ def classes(kind: str) -> Callable[[], str]:
 
 def tariffs() -> str:
     """Motor tariffs: deviance, number of effects and time, means over the splits."""
-    by: dict[str, list[Record]] = {}
-    for record in records("tariffs"):
-        by.setdefault(record["method"], []).append(record)
+    by = grouped(records("tariffs"), lambda record: record["method"])
     ridge = [record["deviance"] for record in by["one-hot ridge"]]
     rows = []
     for method, mine in by.items():
@@ -153,11 +159,9 @@ def clusterlearn() -> str:
     """R² on ClusterLearn's problems, with paired differences."""
     peer = "ClusterLearn"
     ours = ("clustruct, 5 folds", "clustruct, validation rows")
-    by: dict[str, list[Record]] = {}
-    for record in records("factors"):
-        if record["problem"] in ("bike", "figure"):
-            name = "bike" if record["problem"] == "bike" else "Figure 2"
-            by.setdefault(f"{name}, n = {record['n']}", []).append(record)
+    problems = {"bike": "bike", "figure": "Figure 2"}
+    chosen = (record for record in records("factors") if record["problem"] in problems)
+    by = grouped(chosen, lambda record: f"{problems[record['problem']]}, n = {record['n']}")
     rows = []
     for case, mine in by.items():
         cells = [case]
@@ -174,10 +178,8 @@ def clusterlearn() -> str:
 
 def levels() -> str:
     """Many levels of few rows: squared error beside a one-hot ridge."""
-    by: dict[tuple[str, int], list[Record]] = {}
-    for record in records("factors"):
-        if record["problem"] == "own":
-            by.setdefault((record["truth"], record["rows"]), []).append(record)
+    chosen = (record for record in records("factors") if record["problem"] == "own")
+    by = grouped(chosen, lambda record: (record["truth"], record["rows"]))
     rows = []
     for (truth, count), mine in by.items():
         pairs = [list(record["error"].values()) for record in mine]

@@ -45,7 +45,8 @@ FEW = cython.declare(cython.Py_ssize_t, 32)
 CHAIN_SHARE = cython.declare(cython.Py_ssize_t, 36)
 
 
-# Longer vectors are left to ``kmeans1d``, which needs less memory.
+# Longer rows of a matrix are left to ``kmeans1d``, which needs less memory; it has limits of its own
+# for single vectors.
 LONGEST = 32768
 # Work space that is kept from call to call, one for each thread: vectors and groups up to these.
 KEPT_LENGTH = 1 << 14
