@@ -45,7 +45,7 @@ FEW = cython.declare(cython.Py_ssize_t, 32)
 CHAIN_SHARE = cython.declare(cython.Py_ssize_t, 36)
 
 
-# Longer rows of a matrix are left to ``kmeans1d``, which needs less memory; it has limits of its own
+# Longer rows of a matrix are left to ``kmeans1d``, which needs less memory and has its own limits
 # for single vectors.
 LONGEST = 32768
 # Work space that is kept from call to call, one for each thread: vectors and groups up to these.
