@@ -14,7 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 # Seconds of work that are worth keeping.
 PATIENCE = 3.0
@@ -117,6 +119,12 @@ def in_part() -> Iterator[None]:
         yield
     finally:
         _in_part.reset(token)
+
+
+def next_part(parts: Iterator[T]) -> T | None:
+    """The next part of the work, complete; None after the last one."""
+    with in_part():
+        return next(parts, None)
 
 
 def asked() -> bool:

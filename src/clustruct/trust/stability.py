@@ -1,7 +1,7 @@
 """Would the groups come again: a model is refitted to resamples of its samples."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from clustruct._arguments import as_count
-from clustruct._interrupts import in_part, keeping
+from clustruct._interrupts import keeping, next_part
 from clustruct._progress import counting, shown
 from clustruct._typing import Counts, Floats, Labels
 from clustruct.estimators.features.relativities import effect_ends
@@ -152,7 +152,7 @@ def _refits(
     found = fitted.refits(parts, n_jobs)
     with keeping() as watch, shown(verbose), counting("resamples", len(parts)) as count:
         try:
-            while (refit := _next(found)) is not None:
+            while (refit := next_part(found)) is not None:
                 refits.append(refit)
                 if len(refits) >= ENOUGH:
                     watch.hold()
@@ -168,12 +168,6 @@ def _refits(
             stacklevel=3,
         )
     return refits, len(refits) < len(parts)
-
-
-def _next(refits: Iterator[Refit]) -> Refit | None:
-    """The next refit; one that is not complete is of no use."""
-    with in_part():
-        return next(refits, None)
 
 
 def _names(model: Any, fitted: Fitted) -> tuple[str, ...] | None:

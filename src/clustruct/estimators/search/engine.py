@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from clustruct._interrupts import asked, deaf_children, in_part, keeping, waiting
+from clustruct._interrupts import asked, deaf_children, keeping, next_part, waiting
 from clustruct._progress import counting
 from clustruct._threads import one_thread
 from clustruct._typing import Floats
@@ -73,7 +73,7 @@ def run_search(use: Use[Table], rule: Rule, max_iter: int) -> Table:
     jobs = iter(use.jobs)
     with keeping() as watch, counting(use.things, use.n_things, measure="score") as count:
         try:
-            while (job := _next(jobs)) is not None:
+            while (job := next_part(jobs)) is not None:
                 if job.place is not None:
                     scores[job.place], done[job.place] = job.scores, True
                 unconverged += job.unconverged
@@ -95,12 +95,6 @@ def run_search(use: Use[Table], rule: Rule, max_iter: int) -> Table:
     warn_of_unconverged(unconverged, use.n_fits, max_iter)
     check_scores(scores[reached], use.scoring)
     return use.table(scores, rule)
-
-
-def _next(jobs: Iterator[Scored]) -> Scored | None:
-    """The next job that is done; one that is not complete is of no use."""
-    with in_part():
-        return next(jobs, None)
 
 
 def _folds(done: NDArray[np.bool_]) -> NDArray[np.bool_]:
