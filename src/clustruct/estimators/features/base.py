@@ -48,7 +48,6 @@ from clustruct.estimators.offsets import shifted
 from clustruct.losses import loss_of
 from clustruct.objectives.features.streamed import feature_objective
 from clustruct.objectives.linear import Response
-from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.results import FeatureGroup, FeatureGroups, Relativities
 from clustruct.results.scores import Price
 from clustruct.solvers.driver import Solution
@@ -117,9 +116,7 @@ class FeatureCluster(TransformerMixin, ScoredPredictions, ClusterModel, ABC):
         if self.price is not None:
             require_one_output(objective)
         outcome = method.fit(objective, constraint)
-        if isinstance(objective, QuadraticObjective) and not objective.resolves(
-            outcome.solution.point
-        ):
+        if not objective.resolves(outcome.solution.point):
             objective = self._with_ridge(feature_objective(design, response, 0.0), constraint)
             outcome = method.fit(objective, constraint)
         self._set_outcome(outcome)

@@ -163,7 +163,7 @@ class Search(SearchFace, FeatureCluster):
             use = self._by_criterion(samples.weight, objective, grid, method)
         found = run_search(use, rule, self.max_iter)
         point = self._refit(objective, found, grid, method).solution.point
-        if isinstance(objective, QuadraticObjective) and not objective.resolves(point):
+        if not objective.resolves(point):
             exact = feature_objective(samples.design, samples.response, 0.0)
             self._refit(exact, found, grid, method)
         self._tally(samples.all)

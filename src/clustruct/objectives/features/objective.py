@@ -36,6 +36,10 @@ class FeatureObjective(LinearObjective):
         self._foreseen: dict[bytes, Rows] = {}
         self._compiled: dict[bytes, FewWeights | ManyRows | None] = {}
 
+    def resolves(self, point: Point) -> bool:
+        """Yes: values are sums over samples, and not differences of large terms."""
+        return True
+
     def with_alpha(self, alpha: float) -> "FeatureObjective":
         """The same loss with another alpha; what is known of the columns is kept."""
         other = type(self)(self.data, self.response, alpha)
