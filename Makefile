@@ -51,7 +51,9 @@ help:
 	@echo 'They work in $(VENV), made by PYTHON=$(PYTHON) (3.11 or newer); wheel, wheels, oldest, nightly'
 	@echo 'and no-compiler make environments of their own in build/.'
 
-demo: $(VENV)/.kernels
+# Packages are fetched while the kernels are compiled.
+demo: $(VENV)/.build
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.base $(VENV)/.kernels
 	@$(BIN)/clustruct demo
 
 test: lint typecheck suite
@@ -140,7 +142,7 @@ clean:
 		clustruct-demo
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov .coverage .coverage.*
 	rm -f src/clustruct/kernels/*.so src/clustruct/kernels/*.pyd src/clustruct/kernels/*.c
-	rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels
+	rm -f $(VENV)/.build $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 distclean: clean
@@ -161,8 +163,10 @@ browser:
 # What the build requires goes into the environment too, so that a changed kernel is recompiled in
 # seconds; installing leaves the kernels to the step that compiles them.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# Twice quiet: errors are shown, and the complaints of pip about its own settings are not.
-QUIETLY := install --quiet --quiet
+# Twice quiet: errors are shown, and the complaints of pip about its own settings are not. Python
+# compiles a module to bytecode when it is first imported; to compile all of them here takes longer
+# than the download.
+QUIETLY := install --quiet --quiet --no-compile
 INSTALL := CLUSTRUCT_UNCOMPILED=1 $(PIP) $(QUIETLY) --no-build-isolation
 
 $(BIN)/python$(EXE):
@@ -172,12 +176,15 @@ $(BIN)/python$(EXE):
 	@echo 'Creating $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.base: pyproject.toml setup.py | $(BIN)/python$(EXE)
-	@echo 'Installing clustruct, NumPy, SciPy, scikit-learn, pandas, pyarrow and matplotlib in $(VENV)'
+$(VENV)/.build: pyproject.toml | $(BIN)/python$(EXE)
 	@$(BIN)/python -c 'import tomllib; \
 		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 		> $(VENV)/build-requires.txt
 	@$(PIP) $(QUIETLY) -r $(VENV)/build-requires.txt
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.build setup.py
+	@echo 'Installing clustruct, NumPy, SciPy, scikit-learn, pandas, pyarrow and matplotlib in $(VENV)'
 	@$(INSTALL) --editable '.[plot,cli,report]'
 	@touch $@
 
@@ -186,9 +193,9 @@ $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.base
 	@$(INSTALL) --editable '.[$*]'
 	@touch $@
 
-$(VENV)/.kernels: $(KERNELS) setup.py | $(VENV)/.base
-	@echo 'Compiling the kernels: about a minute on one core'
+$(VENV)/.kernels: $(KERNELS) setup.py | $(VENV)/.build
+	@echo 'Compiling the kernels: about a minute on two cores'
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@# Without a compiler there is no stamp, and the next call tries again.
-	@! $(BIN)/python -W ignore -c 'from clustruct.kernels import COMPILED; assert COMPILED' \
-		2> /dev/null || touch $@
+	@! $(BIN)/python -W ignore -c 'import sys; sys.path.insert(0, "src/clustruct"); \
+		import kernels; assert kernels.COMPILED' 2> /dev/null || touch $@

@@ -60,7 +60,7 @@ def _why_uncompiled() -> tuple[str, str] | None:
         )
     missing = [
         name
-        for name in _KERNELS
+        for name in (*_KERNELS, "_shared")
         if _FILES.isdisjoint(f"{name}{suffix}" for suffix in EXTENSION_SUFFIXES)
     ]
     if missing:
