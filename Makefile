@@ -165,7 +165,8 @@ browser:
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Twice quiet: errors are shown, and the complaints of pip about its own settings are not. Python
 # compiles a module to bytecode when it is first imported; to compile all of them here takes longer
-# than the download.
+# than the download. That bytecode has to be kept, or every process would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
 QUIETLY := install --quiet --quiet --no-compile
 INSTALL := CLUSTRUCT_UNCOMPILED=1 $(PIP) $(QUIETLY) --no-build-isolation
 
@@ -188,9 +189,13 @@ $(VENV)/.base: $(VENV)/.build setup.py
 	@$(INSTALL) --editable '.[plot,cli,report]'
 	@touch $@
 
+# Not as an extra of the package: some peers of the benchmarks are built in isolation.
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.base
 	@echo 'Installing what `$*` needs in $(VENV)'
-	@$(INSTALL) --editable '.[$*]'
+	@$(BIN)/python -c 'import tomllib; \
+		extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+		print(*extras["$*"], sep="\n")' > $(VENV)/$*-requires.txt
+	@$(PIP) $(QUIETLY) -r $(VENV)/$*-requires.txt
 	@touch $@
 
 $(VENV)/.kernels: $(KERNELS) setup.py | $(VENV)/.build
