@@ -30,9 +30,10 @@ from clustruct.kernels.vectors import KEPT_LENGTH, cluster_vector
 FEW = 15
 FEW_SHARE = 32
 # Longer vectors than ``vectors`` keeps its work space for are cut there, up to this length, if they
-# have so many values for each group but too many groups for the chain search; measured.
-MOST_PRICED = 1 << 17
-PRICED_SHARE = 512
+# have more than so many groups, and so many values for the square of that number; measured.
+MOST_MESHED = 1 << 18
+MANY = 16
+MESH_SHARE = 16
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384
@@ -71,8 +72,8 @@ def cluster_values(values, weights, n_clusters):
 
 def _is_short(n, n_clusters):
     """Whether ``vectors`` is quicker than the searches here."""
-    priced = PRICED_SHARE * n_clusters <= n < CHAIN_SHARE * n_clusters**2
-    return n <= KEPT_LENGTH or (priced and n <= MOST_PRICED)
+    meshed = n_clusters > MANY and MESH_SHARE * n_clusters**2 <= n <= MOST_MESHED
+    return n <= KEPT_LENGTH or meshed
 
 
 def resolve_groups(values, weights, n_clusters):

@@ -2,6 +2,8 @@ from libc.math cimport cbrt, log, sqrt
 
 from clustruct.kernels.intervals cimport (
     INFINITY, error_of_costs, interval_cost, moments_at, place_of_origin)
+from clustruct.kernels.mesh cimport knot_room, lay_mesh
+from clustruct.kernels.polish cimport partition_cost, polish
 
 cdef int MOST_NODES
 

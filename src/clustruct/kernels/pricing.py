@@ -13,6 +13,9 @@ boundary ``t`` is reached from a position ``i`` with ``F(i) + C(i, t) + price = 
 end back, all positions ``i`` that satisfy this up to ``2 d`` are listed. If there is one for each
 boundary, they are the best partition, and the only one. Where there are several the costs of the
 few partitions left are compared in pairs of doubles.
+
+Few groups of many values are proven on a ``mesh``, on which ``F`` is a bound from below, and only
+about as many positions are visited as the square of the number of groups.
 """
 
 import cython
@@ -27,6 +30,8 @@ if not cython.compiled:
         moments_at,
         place_of_origin,
     )
+    from clustruct.kernels.mesh import knot_room, lay_mesh
+    from clustruct.kernels.polish import partition_cost, polish
 
 # Sweeps before the search gives up, and how many of them interpolate before the secants.
 N_SWEEPS = cython.declare(cython.int, 30)
@@ -37,28 +42,41 @@ OVERSHOOT = cython.declare(cython.double, 3.5)
 SAMPLE_OVERSHOOT = cython.declare(cython.double, 1.5)
 NEAR = cython.declare(cython.Py_ssize_t, 2)
 # The price is first found on a part of the positions: one in so many or so many for each group, if
-# there are so many times more of them.
+# there are so many times more of them; so many for each group where meshes follow.
 SAMPLE_STRIDE = cython.declare(cython.Py_ssize_t, 8)
 SAMPLE_SHARE = cython.declare(cython.Py_ssize_t, 12)
+MESH_SHARE = cython.declare(cython.Py_ssize_t, 20)
 SAMPLED = cython.declare(cython.Py_ssize_t, 3)
+# A mesh has a grade of this over the number of groups, at most WIDEST; one that has to prove
+# nothing is so many times COARSER. Meshes are worth their while if they have less than this share
+# of all positions, and given up after so many attempts.
+GRADE = cython.declare(cython.double, 1.2)
+WIDEST = cython.declare(cython.double, 0.5)
+COARSER = cython.declare(cython.double, 4.0)
+MESHED = cython.declare(cython.double, 0.5)
+N_MESHES = cython.declare(cython.int, 12)
 # Positions that a boundary may still take before the proof is given up.
 MOST_NODES = 16
 UNIT = cython.declare(cython.double, 2.0**-53)
 # Totals that differ by less than this, for each group and relative to the total, are ties: the
 # costs that are added have an error of one rounding.
 TIE = cython.declare(cython.double, 2.0**-51)
-# What the search returns beside the number of sweeps.
+# What the search returns beside the number of doubts.
 UNDECIDED = cython.declare(cython.Py_ssize_t, -1)
+# What a proof may come to: several best partitions, too many that may be best, or the best one.
+TIED = cython.declare(cython.int, -1)
+OPEN = cython.declare(cython.int, 0)
+PROVEN = cython.declare(cython.int, 1)
 
 
 def float_room(n, n_groups):
     """Doubles that `priced_partition` needs as work space."""
-    return max(4 * n, n + 2 * (MOST_NODES + 1) * (n_groups + 1)) + 16
+    return 5 * (n + 16) + 2 * (MOST_NODES + 1) * (n_groups + 1) + knot_room(n_groups)
 
 
 def integer_room(n, n_groups):
     """Integers of 32 bits that `priced_partition` needs as work space."""
-    return 3 * (n + 1) + max(n, 2 * (MOST_NODES + 1) * (n_groups + 1)) + 16
+    return 4 * (n + 16) + 2 * (MOST_NODES + 1) * (n_groups + 1) + 2 * knot_room(n_groups)
 
 
 @cython.cfunc
@@ -89,28 +107,32 @@ def priced_partition(
     ``path``, the same number again. Leaves the price in ``floats[2]``.
     """
     n: cython.Py_ssize_t = values.shape[0]
-    n_sampled: cython.Py_ssize_t = max(SAMPLE_SHARE * n_groups, n // SAMPLE_STRIDE)
+    meshed: cython.bint = _mesh_size(n, n_groups) < MESHED * n
+    n_sampled: cython.Py_ssize_t = MESH_SHARE * n_groups
     outcome: cython.double[::1] = floats[:8]
-    best: cython.double[::1] = floats[8 : n + 9]
-    spare: cython.double[::1] = floats[n + 9 :]
+    best: cython.double[::1] = floats[8 : n + 16]
+    spare: cython.double[::1] = floats[n + 16 :]
     previous: cython.int[::1] = integers[: n + 1]
     queue: cython.int[::1] = integers[n + 1 : 2 * n + 2]
     since: cython.int[::1] = integers[2 * n + 2 : 3 * n + 3]
-    places: cython.int[::1] = integers[3 * n + 3 :]
+    places: cython.int[::1] = integers[3 * n + 3 : 4 * n + 16]
+    nodes: cython.int[::1] = integers[4 * n + 16 :]
     price: cython.double = hint
     overshoot: cython.double = SAMPLE_OVERSHOOT
     noise: cython.double = plain_error(values, weights, origin, mass, first, second)
-    doubts: cython.Py_ssize_t
-    if price <= 0.0 and n >= SAMPLED * n_sampled:
+    doubts: cython.Py_ssize_t = UNDECIDED
+    verdict: cython.int = OPEN
+    if not meshed:
+        n_sampled = max(SAMPLE_SHARE * n_groups, n // SAMPLE_STRIDE)
+    if meshed or (price <= 0.0 and n >= SAMPLED * n_sampled):
         n_sampled = _sample(values, n_sampled, places)
-        for i in range(n_sampled + 1):
-            spare[i] = mass[places[i]]
-            spare[n_sampled + 8 + i] = first[places[i]]
-            spare[2 * (n_sampled + 8) + i] = second[places[i]]
-        price = _dense_price(values, mass, places, n_sampled, n_groups)
-        _search_price(
+        _gather(mass, first, second, places, n_sampled, spare)
+        if price <= 0.0:
+            price = _dense_price(values, mass, places, n_sampled, n_groups)
+            overshoot = OVERSHOOT
+        doubts = _search_price(
             spare, spare[n_sampled + 8 :], spare[2 * (n_sampled + 8) :], n_sampled,
-            n_groups, price, OVERSHOOT, 0.0, best, previous, queue, since, outcome,
+            n_groups, price, overshoot, 0.0, best, previous, queue, since, outcome,
         )  # fmt: skip
         price = outcome[0]
         overshoot = outcome[1]
@@ -120,20 +142,202 @@ def priced_partition(
             places[i] = i * n // n_sampled
         price = _dense_price(values, mass, places, n_sampled, n_groups)
         overshoot = OVERSHOOT
-    doubts = _search_price(
-        mass, first, second, n, n_groups, price, overshoot, noise, best, previous, queue, since,
-        outcome,
-    )  # fmt: skip
-    if doubts < 0:
-        return UNDECIDED
-    # Errors of both totals compared, and of what they are compared with.
-    margin = 2.0 * (n_groups + 2) * (noise + 4.0 * UNIT * best[n]) + 8.0 * noise * doubts
-    if not _is_proven(
-        values, weights, origin, table, block, mass, first, second, n_groups, outcome[2], margin,
-        best, previous, rows, spare, places, path,
-    ):  # fmt: skip
-        return UNDECIDED
-    return doubts
+    if meshed and doubts >= 0:
+        _trace(previous, places, n_sampled, n_groups, path)
+        verdict = _prove_on_meshes(
+            values, weights, origin, table, block, mass, first, second, n_groups, price, noise,
+            best, spare, previous, queue, since, places, nodes, rows, path, outcome,
+        )  # fmt: skip
+        price = outcome[2]
+    if verdict == OPEN:
+        doubts = _search_price(
+            mass, first, second, n, n_groups, price, overshoot, noise, best, previous, queue,
+            since, outcome,
+        )  # fmt: skip
+        if doubts >= 0:
+            for i in range(n + 1):
+                places[i] = i
+            verdict = _prove(
+                values, weights, origin, table, block, mass, first, second, n, n_groups,
+                outcome[2], _margin(n_groups, noise, best[n], doubts), best, previous, places,
+                spare[:0], rows, spare, nodes, path,
+            )  # fmt: skip
+    return 0 if verdict == PROVEN else UNDECIDED
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _margin(
+    n_groups: cython.Py_ssize_t,
+    noise: cython.double,
+    least: cython.double,
+    doubts: cython.Py_ssize_t,
+) -> cython.double:
+    """Errors of both totals that a proof compares, and of what they are compared with."""
+    return 2.0 * (n_groups + 2) * (noise + 4.0 * UNIT * least) + 8.0 * noise * doubts
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _mesh_size(n: cython.Py_ssize_t, n_groups: cython.Py_ssize_t) -> cython.double:
+    """About how many cells a mesh has."""
+    grade: cython.double = min(GRADE / n_groups, WIDEST)
+    return 2.0 * n_groups / grade * (1.0 + log(max(0.5 * n / n_groups * grade, 1.0)))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _gather(
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    places: cython.int[::1],
+    n_places: cython.Py_ssize_t,
+    moments: cython.double[::1],
+) -> cython.void:
+    """Moments at some positions, one after the other, with room for more after each."""
+    stride: cython.Py_ssize_t = n_places + 8
+    for i in range(n_places + 1):
+        moments[i] = mass[places[i]]
+        moments[stride + i] = first[places[i]]
+        moments[2 * stride + i] = second[places[i]]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _trace(
+    previous: cython.int[::1],
+    places: cython.int[::1],
+    last: cython.Py_ssize_t,
+    n_groups: cython.Py_ssize_t,
+    path: cython.longlong[::1],
+) -> cython.void:
+    """Write the boundaries of the partition that a sweep over some places has found."""
+    for group in range(n_groups, -1, -1):
+        path[group] = places[last]
+        last = previous[last]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _prove_on_meshes(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    origin: cython.double,
+    table: cython.double[:, ::1],
+    block: cython.Py_ssize_t,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    n_groups: cython.Py_ssize_t,
+    price: cython.double,
+    noise: cython.double,
+    best: cython.double[::1],
+    spare: cython.double[::1],
+    previous: cython.int[::1],
+    queue: cython.int[::1],
+    since: cython.int[::1],
+    places: cython.int[::1],
+    nodes: cython.int[::1],
+    rows: cython.double[:, ::1],
+    path: cython.longlong[::1],
+    outcome: cython.double[::1],
+) -> cython.int:
+    """Improve a good partition on meshes about it until one proves that it is the only best one.
+
+    Partitions with fewer and with more groups, of costs known since the search for a price, bound
+    the price at which the one at hand may be best. Leaves the last price in ``outcome[2]``.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    most: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, MESHED * n)
+    room: cython.Py_ssize_t = knot_room(n_groups)
+    grade: cython.double = min(GRADE / n_groups, WIDEST)
+    last: cython.Py_ssize_t
+    count: cython.Py_ssize_t
+    doubts: cython.Py_ssize_t
+    verdict: cython.int
+    proving: cython.bint = False
+    discount: cython.double[::1] = spare[: most + 8]
+    spreads: cython.double[::1] = spare[4 * (most + 16) : 4 * (most + 16) + room]
+    rest: cython.double[::1] = spare[4 * (most + 16) + room :]
+    moments: cython.double[::1] = spare[most + 8 :]
+    found: cython.longlong[::1] = path[n_groups + 1 : 2 * n_groups + 2]
+    cost: cython.double = polish(values, origin, mass, first, second, path, found, n_groups, spare)
+    for _ in range(N_MESHES):
+        outcome[2] = price
+        last = lay_mesh(
+            values, origin, mass, first, path, n_groups, price,
+            grade if proving else min(COARSER * grade, WIDEST), most, nodes, nodes[room:],
+            spreads, places, discount,
+        )  # fmt: skip
+        if last == 0:
+            return OPEN
+        _gather(mass, first, second, places, last, moments)
+        if not proving:
+            # The best one on this mesh, which need not be the best of all, is near enough.
+            few = outcome[3]
+            few_cost = outcome[4]
+            many = outcome[5]
+            many_cost = outcome[6]
+            doubts = _search_price(
+                moments, moments[last + 8 :], moments[2 * (last + 8) :], last, n_groups, price,
+                SAMPLE_OVERSHOOT, 0.0, best, previous, queue, since, outcome,
+            )  # fmt: skip
+            if doubts < 0:
+                return OPEN
+            _trace(previous, places, last, n_groups, path)
+            cost = polish(values, origin, mass, first, second, path, found, n_groups, spare)
+            price = outcome[0]
+            if outcome[3] < few:
+                outcome[3] = few
+                outcome[4] = few_cost
+            if outcome[5] > many:
+                outcome[5] = many
+                outcome[6] = many_cost
+            proving = True
+            continue
+        doubts = _sweep(
+            moments, moments[last + 8 :], moments[2 * (last + 8) :], last, price, noise, discount,
+            True, best, previous, queue, since,
+        )  # fmt: skip
+        count = _count_groups(previous, last)
+        if count == n_groups:
+            verdict = _prove(
+                values, weights, origin, table, block, moments, moments[last + 8 :],
+                moments[2 * (last + 8) :], last, n_groups, price,
+                _margin(n_groups, noise, best[last], doubts), best, previous, places, discount,
+                rows, rest, nodes, path,
+            )  # fmt: skip
+            if verdict != OPEN:
+                return verdict
+            _trace(previous, places, last, n_groups, found)
+            new_cost = partition_cost(mass, first, second, found, n_groups)
+            if new_cost < cost:
+                cost = new_cost
+                path[: n_groups + 1] = found
+            else:
+                grade *= 0.5
+        elif count < n_groups:
+            # Fewer groups are better at this price, perhaps because of the discounts.
+            outcome[3] = count
+            outcome[4] = best[last] - price * count
+        else:
+            outcome[5] = count
+            outcome[6] = best[last] - price * count
+        high = (outcome[4] - cost) / (n_groups - outcome[3])
+        low = (cost - outcome[6]) / (outcome[5] - n_groups)
+        proving = low < high
+        if proving and not low < price < high:
+            price = 0.5 * (low + high)
+            if not 0.0 < price < INFINITY:
+                return OPEN
+    return OPEN
 
 
 @cython.cfunc
@@ -236,7 +440,8 @@ def _search_price(
 
     Returns how many comparisons of the last sweep the noise may have decided, UNDECIDED if no price
     was found. Writes to ``outcome``: the middle of the prices for this number of groups as far as
-    they are known, how far it is to their ends (as an overshoot), and the last price.
+    they are known, how far it is to their ends (as an overshoot), the last price, and the numbers
+    and costs of the next partitions known with fewer and with more groups.
     """
     few: cython.Py_ssize_t = 1
     many: cython.Py_ssize_t = n
@@ -254,12 +459,18 @@ def _search_price(
     outcome[1] = SAMPLE_OVERSHOOT
     outcome[2] = price
     for number in range(N_SWEEPS):
-        doubts = _sweep(mass, first, second, n, price, noise, best, previous, queue, since)
+        doubts = _sweep(
+            mass, first, second, n, price, noise, best, False, best, previous, queue, since
+        )
         count = _count_groups(previous, n)
         cost = best[n] - price * count
         outcome[0] = price
         outcome[2] = price
         if count == n_groups:
+            outcome[3] = few
+            outcome[4] = few_cost
+            outcome[5] = many
+            outcome[6] = many_cost
             if few_price > 0.0 and many_price > 0.0:
                 upper = (few_cost - cost) / (n_groups - few)
                 lower = (cost - many_cost) / (many - n_groups)
@@ -322,6 +533,8 @@ def _sweep(
     n: cython.Py_ssize_t,
     price: cython.double,
     noise: cython.double,
+    discount: cython.double[::1],
+    discounted: cython.bint,
     best: cython.double[::1],
     previous: cython.int[::1],
     queue: cython.int[::1],
@@ -374,6 +587,8 @@ def _sweep(
         if w > 0.0:
             cost -= s * s / w
         best[step] = best[i] + price + (cost if cost > 0.0 else 0.0)
+        if discounted:
+            best[step] -= discount[step]
         previous[step] = i
         begin = step + 1
         if begin > n:
@@ -437,7 +652,7 @@ def _sweep(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_proven(
+def _prove(
     values: cython.double[::1],
     weights: cython.double[::1],
     origin: cython.double,
@@ -446,29 +661,38 @@ def _is_proven(
     mass: cython.double[::1],
     first: cython.double[::1],
     second: cython.double[::1],
+    n: cython.Py_ssize_t,
     n_groups: cython.Py_ssize_t,
     price: cython.double,
     margin: cython.double,
     best: cython.double[::1],
     previous: cython.int[::1],
+    places: cython.int[::1],
+    discount: cython.double[::1],
     rows: cython.double[:, ::1],
     spare: cython.double[::1],
     nodes: cython.int[::1],
     path: cython.longlong[::1],
-) -> cython.bint:
-    """Whether the boundaries written to ``path`` are those of the only best partition.
+) -> cython.int:
+    """Write the boundaries of the only best partition to ``path``, if that is what a sweep found.
 
-    Layer ``q`` of ``nodes`` lists the positions that boundary ``q`` may have: their number, then
-    the positions.
+    The moments are those at ``places``, of which there are ``n`` after the first; ``path`` is left
+    as it is unless the partition is PROVEN. Layer ``q`` of ``nodes`` lists the places that
+    boundary ``q`` may have: their number, then their indices.
     """
-    n: cython.Py_ssize_t = values.shape[0]
     width: cython.Py_ssize_t = MOST_NODES + 1
     node: cython.Py_ssize_t
     layer: cython.Py_ssize_t
     alone: cython.bint = True
-    path[n_groups] = n
+    discounted: cython.bint = discount.shape[0] > 0
+    most_saved: cython.double = 0.0
+    found: cython.longlong[::1] = path[n_groups + 1 : 2 * n_groups + 2]
+    if discounted:
+        for node in range(n):
+            most_saved = max(most_saved, discount[node])
+    found[n_groups] = n
     for layer in range(n_groups, 0, -1):
-        path[layer - 1] = previous[path[layer]]
+        found[layer - 1] = previous[found[layer]]
         nodes[width * layer] = 0
     nodes[0] = 1
     nodes[1] = 0
@@ -477,17 +701,25 @@ def _is_proven(
     for layer in range(n_groups, 1, -1):
         for node in range(nodes[width * layer]):
             if not _list_predecessors(
-                mass, first, second, best, path, layer, nodes[width * layer + 1 + node],
-                margin - price, nodes[width * (layer - 1) :],
+                mass, first, second, best, found, layer, nodes[width * layer + 1 + node],
+                margin - price, most_saved, nodes[width * (layer - 1) :],
             ):  # fmt: skip
-                return False
+                return OPEN
         if nodes[width * (layer - 1)] == 0:
-            return False
+            return OPEN
         if nodes[width * (layer - 1)] > 1:
             alone = False
-    return alone or _compare_exactly(
-        values, weights, origin, table, block, n_groups, rows, spare, nodes, path
-    )
+        if discounted:
+            for node in range(nodes[width * (layer - 1)]):
+                if discount[nodes[width * (layer - 1) + 1 + node]] > 0.0:
+                    return OPEN
+    if not alone:
+        return _compare_exactly(
+            values, weights, origin, table, block, n_groups, places, rows, spare, nodes, path
+        )
+    for layer in range(n_groups + 1):
+        path[layer] = places[found[layer]]
+    return PROVEN
 
 
 @cython.cfunc
@@ -502,13 +734,14 @@ def _list_predecessors(
     layer: cython.Py_ssize_t,
     position: cython.Py_ssize_t,
     slack: cython.double,
+    most_saved: cython.double,
     nodes: cython.int[::1],
 ) -> cython.bint:
     """List the positions from which ``position`` is reached at its least cost, up to the slack.
 
-    The groups of ``path`` divide the positions into segments. ``F`` does not decrease and ``C(i,
-    t)`` does not increase with ``i``, so ``F`` at the start of a segment and ``C`` from its end
-    bound all of it. Returns False if there are too many.
+    The groups of ``path`` divide the positions into segments. ``F`` does not decrease, but for a
+    discount of up to ``most_saved``, and ``C(i, t)`` does not increase with ``i``, so ``F`` at the
+    start of a segment and ``C`` from its end bound all of it. Returns False if there are too many.
     """
     limit: cython.double = best[position] + slack
     i: cython.Py_ssize_t
@@ -528,9 +761,9 @@ def _list_predecessors(
             s = at_first - first[stop]
             w = at_mass - mass[stop]
             cost = at_second - second[stop] - (s * (s / w) if w > 0.0 else 0.0)
-            if cost > limit:
+            if cost - most_saved > limit:
                 return True
-            if best[start] + cost > limit:
+            if best[start] + cost - most_saved > limit:
                 stop = start
                 segment -= 1
                 continue
@@ -573,12 +806,13 @@ def _compare_exactly(
     table: cython.double[:, ::1],
     block: cython.Py_ssize_t,
     n_groups: cython.Py_ssize_t,
+    places: cython.int[::1],
     rows: cython.double[:, ::1],
     spare: cython.double[::1],
     nodes: cython.int[::1],
     path: cython.longlong[::1],
-) -> cython.bint:
-    """Write the cheapest partition through the nodes by costs in pairs; False for a tie.
+) -> cython.int:
+    """Write the cheapest partition through the nodes by costs in pairs, if it is PROVEN.
 
     ``spare`` holds, for every node, the least total up to it and the least one through another
     predecessor; ``path`` has room for the positions of two layers after the boundaries.
@@ -599,7 +833,7 @@ def _compare_exactly(
     for layer in range(1, n_groups + 1):
         n_here = nodes[width * layer]
         for node in range(n_here):
-            here[node] = nodes[width * layer + 1 + node]
+            here[node] = places[nodes[width * layer + 1 + node]]
         moments_at(values, weights, origin, table, block, here[:n_here], rows[MOST_NODES:])
         for node in range(n_here):
             least = INFINITY
@@ -626,9 +860,9 @@ def _compare_exactly(
     node = 0
     tie: cython.double = TIE * n_groups * spare[2 * width * n_groups]
     for layer in range(n_groups, 0, -1):
-        path[layer] = nodes[width * layer + 1 + node]
         if spare[2 * (width * layer + node) + 1] <= spare[2 * (width * layer + node)] + tie:
-            return False
+            return TIED
+        path[layer] = places[nodes[width * layer + 1 + node]]
         node = back[width * layer + node]
     path[0] = 0
-    return True
+    return PROVEN

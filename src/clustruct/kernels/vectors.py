@@ -39,9 +39,10 @@ LOST = cython.declare(cython.double, 2.0**40)
 TIGHT = cython.declare(cython.double, 2.0**-60)
 # The least exponent, and so one for the largest number, with which scaling loses no digit.
 LEAST_EXPONENT = cython.declare(cython.longlong, -900)
-# So few groups are found by the chain search, if there are so many values for the square of their
-# number; measured.
-FEW = cython.declare(cython.Py_ssize_t, 32)
+# So few groups of so few values are found by the chain search, if there are so many values for the
+# square of their number; measured.
+FEW = cython.declare(cython.Py_ssize_t, 8)
+CHAINED = cython.declare(cython.Py_ssize_t, 2048)
 CHAIN_SHARE = cython.declare(cython.Py_ssize_t, 36)
 
 
@@ -49,7 +50,7 @@ CHAIN_SHARE = cython.declare(cython.Py_ssize_t, 36)
 # for single vectors.
 LONGEST = 32768
 # Work space that is kept from call to call, one for each thread: vectors and groups up to these.
-KEPT_LENGTH = 1 << 14
+KEPT_LENGTH = 1 << 16
 KEPT_GROUPS = 256
 _kept = threading.local()
 
@@ -145,9 +146,9 @@ class Vectors:
         self.floats = np.empty(float_room(n, most))
         self.integers = np.empty(integer_room(n, most), dtype=np.int32)
         self.rows = np.empty((max(most + 3, 2 * MOST_NODES), 6))
-        self.path = np.empty(most + 1 + 2 * MOST_NODES, dtype=np.int64)
+        self.path = np.empty(2 * (most + 1 + MOST_NODES), dtype=np.int64)
         self.means, self.costs, self.thresholds = np.empty((3, most))
-        self.n_states = 2 * first_states(n, min(most, FEW))
+        self.n_states = 2 * first_states(min(n, CHAINED), min(most, FEW))
         chain = make_room(min(most, FEW), self.n_states)
         self.layout, self.spare_layout, self.moments, self.chain_floats, self.chain_integers = chain
 
@@ -407,7 +408,7 @@ class Vectors:
             for group in range(n_groups + 1):
                 self.path[group] = group
             self.path[n_groups] = m
-        elif n_groups <= FEW and m >= CHAIN_SHARE * n_groups * n_groups:
+        elif n_groups <= FEW and CHAINED >= m >= CHAIN_SHARE * n_groups * n_groups:
             if not self._chain(n_groups, weights):
                 return False
         elif (

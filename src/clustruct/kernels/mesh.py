@@ -1,0 +1,245 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Positions that stand for all others: dense about the boundaries of a partition, sparse elsewhere.
+
+To prove a partition best at a price, ``pricing`` need not visit all positions of the sorted values.
+Here they are divided into **cells** ``[low, high)``, each with one position that stands for it and
+a discount. The least discounted cost over the positions that stand for cells is no more than the
+least cost over all positions, so a partition that reaches it is best.
+
+The discount. Let ``t`` be a boundary of a best partition between groups of centres ``c < c'``,
+``D = c' - c``. Values left of ``t`` are nearer to ``c``, those right of it to ``c'``, so the
+midpoint of the centres lies in ``[x_(t-1), x_t]``. Moving ``t`` to another position ``r`` of its
+cell, the centres held, costs ``2 w D |x - midpoint|`` for each value ``x`` that it passes, so at
+most
+
+    2 D max( sum_[low, r) w (x - x_(low-1)),  sum_[r, high-1) w (x_(high-1) - x) ).
+
+A group that ends up empty is left out, which saves its price; no discount exceeds that.
+
+The distance ``D``. No group of a best partition can be split at a gain above the price, and the
+gain from splitting an interval grows with the interval. So a group that begins at ``t`` ends before
+the first ``e`` for which some split of ``[t, e)`` gains more, and ``c'`` is at most the mean up to
+there; ``c`` is bounded in the same way. Positions between two **knots** share a bound.
+
+Cells are ``grade`` times as wide as they are far from the next boundary of the partition. The cost
+of a partition whose boundaries are off by ``d`` rises like ``d^2``, and so does the discount: with
+a grade below some constant over the number of groups the rise is larger, and the mesh proves that
+the partition is best. It has about ``Q^2 (1 + log(n / Q^2))`` cells for ``Q`` groups of ``n``
+values.
+"""
+
+import cython
+
+# Knots for each group.
+KNOTS = cython.declare(cython.Py_ssize_t, 8)
+# No discount is more than this share of the price.
+MOST_DISCOUNT = cython.declare(cython.double, 0.25)
+# Sums over intervals are off by at most this share of the total weight: the values are at most 1 in
+# size, and so 2 from their origin.
+ROUNDING = cython.declare(cython.double, 16 * 2.0**-53)
+# Sums over intervals of less than this share of it are not used.
+LIGHT = cython.declare(cython.double, 1e-8)
+# More than the relative error of a gain or a discount.
+SAFETY = cython.declare(cython.double, 1.000001)
+
+
+@cython.ccall
+@cython.nogil
+@cython.exceptval(check=False)
+def knot_room(n_groups: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Numbers that `lay_mesh` needs for its knots, their ends and their spreads, each."""
+    return KNOTS * n_groups + 2
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def lay_mesh(
+    values: cython.double[::1],
+    origin: cython.double,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    path: cython.longlong[::1],
+    n_groups: cython.Py_ssize_t,
+    price: cython.double,
+    grade: cython.double,
+    most: cython.Py_ssize_t,
+    knots: cython.int[::1],
+    ends: cython.int[::1],
+    spreads: cython.double[::1],
+    places: cython.int[::1],
+    discount: cython.double[::1],
+) -> cython.Py_ssize_t:
+    """Write the positions that stand for cells, with both ends, and their discounts.
+
+    ``path`` has the boundaries of the partition, both ends included; ``mass`` and ``first`` are
+    running moments about the origin. Returns the index of the last position, or 0 if there would be
+    more than ``most``.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    n_knots: cython.Py_ssize_t = _lay_knots(path, n_groups, knots)
+    _bound_spreads(values, origin, mass, first, price, knots, n_knots, ends, spreads)
+    count: cython.Py_ssize_t = 0
+    knot: cython.Py_ssize_t = 0
+    group: cython.Py_ssize_t
+    low: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    here: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    saved: cython.double
+    lost: cython.double = ROUNDING * mass[n]
+    # The width over the distance of the near end and of the far one.
+    far_grade: cython.double = grade / (1.0 + grade)
+    places[0] = 0
+    discount[0] = 0.0
+    for group in range(n_groups):
+        low = max(path[group], 1)
+        while low < path[group + 1]:
+            while knots[knot + 1] <= low:
+                knot += 1
+            size = knots[knot + 1] - low
+            # The ends of all values are no boundaries.
+            if group > 0:
+                size = min(size, cython.cast(cython.Py_ssize_t, grade * (low - path[group])))
+            if group < n_groups - 1:
+                size = min(
+                    size, cython.cast(cython.Py_ssize_t, far_grade * (path[group + 1] - low))
+                )
+            here = low
+            saved = 0.0
+            while size > 1:
+                here = low + size // 2
+                last = low + size - 1
+                left = first[here] - first[low]
+                left -= (values[low - 1] - origin) * (mass[here] - mass[low])
+                right = (values[last] - origin) * (mass[last] - mass[here])
+                right -= first[last] - first[here]
+                saved = SAFETY * 2.0 * spreads[knot] * (max(left, right) + lost)
+                if saved <= MOST_DISCOUNT * price:
+                    break
+                size //= 2
+                here = low
+                saved = 0.0
+            count += 1
+            if count > most:
+                return 0
+            places[count] = here
+            discount[count] = saved
+            low += max(size, 1)
+    places[count + 1] = n
+    discount[count + 1] = 0.0
+    return count + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lay_knots(
+    path: cython.longlong[::1], n_groups: cython.Py_ssize_t, knots: cython.int[::1]
+) -> cython.Py_ssize_t:
+    """Write ascending positions from the first to the last one; return the index of the last."""
+    count: cython.Py_ssize_t = 0
+    knots[0] = 0
+    for group in range(n_groups):
+        length = path[group + 1] - path[group]
+        for part in range(1, KNOTS + 1):
+            knot = path[group] + part * length // KNOTS
+            if knot > knots[count]:
+                count += 1
+                knots[count] = knot
+    return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _bound_spreads(
+    values: cython.double[::1],
+    origin: cython.double,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    price: cython.double,
+    knots: cython.int[::1],
+    n_knots: cython.Py_ssize_t,
+    ends: cython.int[::1],
+    spreads: cython.double[::1],
+) -> cython.void:
+    """Bound the distance of the centres on both sides of a boundary, for each pair of knots."""
+    knot: cython.Py_ssize_t
+    end: cython.Py_ssize_t = 1
+    middle: cython.Py_ssize_t = 1
+    since: cython.Py_ssize_t = 0
+    total: cython.double = mass[values.shape[0]]
+    for knot in range(n_knots):
+        end = max(end, knot + 1)
+        while end < n_knots:
+            middle = max(middle, knot + 1)
+            halfway = 0.5 * (values[knots[knot]] + values[knots[end] - 1])
+            while middle + 1 < end and values[knots[middle]] < halfway:
+                middle += 1
+            if middle < end:
+                gain = _gain(mass, first, total, knots[knot], knots[middle], knots[end])
+                if gain > SAFETY * price:
+                    break
+            end += 1
+        ends[knot] = end
+    ends[n_knots] = n_knots
+    for knot in range(n_knots):
+        # A group that ends after this knot begins after the last one from which it could be split.
+        while ends[since + 1] <= knot:
+            since += 1
+        least = values[knots[since]] - origin
+        below = least
+        if knots[since] < knots[knot]:
+            below = _mean(mass, first, total, knots[since], knots[knot], -1.0, least)
+        largest = values[knots[ends[knot + 1]] - 1] - origin
+        above = largest
+        if knots[knot + 1] < knots[ends[knot + 1]]:
+            above = _mean(mass, first, total, knots[knot + 1], knots[ends[knot + 1]], 1.0, largest)
+        floor = values[max(knots[knot] - 1, 0)] - origin
+        ceiling = values[knots[knot + 1] - 1] - origin
+        spreads[knot] = min(above - below, 2.0 * min(above - floor, ceiling - below))
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _gain(
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    total: cython.double,
+    start: cython.Py_ssize_t,
+    middle: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+) -> cython.double:
+    """At least 0 and at most what splitting ``[start, end)`` at ``middle`` gains."""
+    v: cython.double = mass[middle] - mass[start]
+    w: cython.double = mass[end] - mass[middle]
+    apart: cython.double = 0.0
+    if min(v, w) > LIGHT * total:
+        apart = (first[end] - first[middle]) / w - (first[middle] - first[start]) / v
+        apart -= ROUNDING * total * (1.0 / v + 1.0 / w)
+        if apart > 0.0:
+            return v * w / (v + w) * apart * apart
+    return 0.0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _mean(
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    total: cython.double,
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    side: cython.double,
+    otherwise: cython.double,
+) -> cython.double:
+    """A bound, from the side given, on the mean of an interval about the origin."""
+    w: cython.double = mass[end] - mass[start]
+    if w > LIGHT * total:
+        return (first[end] - first[start]) / w + side * ROUNDING * total / w
+    return otherwise
