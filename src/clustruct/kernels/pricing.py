@@ -48,11 +48,12 @@ SAMPLE_SHARE = cython.declare(cython.Py_ssize_t, 12)
 MESH_SHARE = cython.declare(cython.Py_ssize_t, 20)
 SAMPLED = cython.declare(cython.Py_ssize_t, 3)
 # A mesh has a grade of this over the number of groups, at most WIDEST; one that has to prove
-# nothing is so many times COARSER. Meshes are worth their while if they have less than this share
-# of all positions, and given up after so many attempts.
+# nothing is so many times COARSER. Meshes are worth their while for so many positions, if they have
+# less than this share of them, and given up after so many attempts.
 GRADE = cython.declare(cython.double, 1.2)
 WIDEST = cython.declare(cython.double, 0.5)
 COARSER = cython.declare(cython.double, 4.0)
+LEAST_MESHED = cython.declare(cython.Py_ssize_t, 2048)
 MESHED = cython.declare(cython.double, 0.5)
 N_MESHES = cython.declare(cython.int, 12)
 # Positions that a boundary may still take before the proof is given up.
@@ -107,7 +108,7 @@ def priced_partition(
     ``path``, the same number again. Leaves the price in ``floats[2]``.
     """
     n: cython.Py_ssize_t = values.shape[0]
-    meshed: cython.bint = _mesh_size(n, n_groups) < MESHED * n
+    meshed: cython.bint = n >= LEAST_MESHED and _mesh_size(n, n_groups) < MESHED * n
     n_sampled: cython.Py_ssize_t = MESH_SHARE * n_groups
     outcome: cython.double[::1] = floats[:8]
     best: cython.double[::1] = floats[8 : n + 16]
