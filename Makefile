@@ -11,7 +11,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 EXE :=
 endif
-KERNELS := $(wildcard src/clustruct/kernels/*.py src/clustruct/kernels/*.pxd)
+KERNELS := $(wildcard src/clustruct/kernels/*/*.py src/clustruct/kernels/*/*.pxd)
 # Extra arguments for pytest, as in `make test ARGS="-k kernels -x"`.
 ARGS ?=
 # The revision that `make timing` compares the working tree with.
@@ -126,7 +126,7 @@ sanitize: sanitized-kernels
 
 sanitized-kernels: $(VENV)/.dev
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
-	cp -r src/clustruct $(SANITIZED)/clustruct && rm -f $(SANITIZED)/clustruct/kernels/*.so
+	cp -r src/clustruct $(SANITIZED)/clustruct && find $(SANITIZED) -name "*.so" -delete
 	CLUSTRUCT_FLAGS="$(SANITIZERS)" $(BIN)/python setup.py --quiet build_ext \
 		--build-lib $(SANITIZED) --build-temp $(SANITIZED)/objects
 	@$(UNDER_SANITIZERS) $(BIN)/python -c 'from clustruct import kernels; \
@@ -141,7 +141,7 @@ clean:
 	rm -rf build dist src/*.egg-info docs/_build docs/generated docs/auto_examples docs/tutorials \
 		clustruct-demo
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov .coverage .coverage.*
-	rm -f src/clustruct/kernels/*.so src/clustruct/kernels/*.pyd src/clustruct/kernels/*.c
+	find src/clustruct/kernels -name '*.so' -o -name '*.pyd' -o -name '*.c' | xargs rm -f
 	rm -f $(VENV)/.build $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.kernels
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 

@@ -34,10 +34,10 @@ def kernels():
     """One optional extension module for each kernel, or none if CLUSTRUCT_UNCOMPILED is set."""
     if os.environ.get("CLUSTRUCT_UNCOMPILED", "0") not in ("", "0"):
         return []
-    return [Extension(SHARED, [], optional=True)] + [
-        Extension(f"clustruct.kernels.{path.stem}", [path.as_posix()], optional=True)
-        for path in sorted(KERNELS.glob("[!_]*.py"))
-    ]
+    sources = {SHARED: []}
+    for path in sorted(KERNELS.glob("*/[!_]*.py")):
+        sources[f"clustruct.kernels.{path.parent.name}.{path.stem}"] = [path.as_posix()]
+    return [Extension(name, paths, optional=True) for name, paths in sources.items()]
 
 
 class BuildKernels(build_ext):

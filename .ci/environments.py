@@ -143,7 +143,7 @@ def check_contents(path: Path) -> None:
     else:  # no checkout, but an unpacked sdist
         expected = {p.relative_to(root).as_posix() for p in (root / "clustruct").rglob("*.py")}
     compiled = {name for name in here if name.endswith((".so", ".pyd"))}
-    kernels = {n for n in expected if re.fullmatch(r"clustruct/kernels/[^_/]\w*\.py", n)}
+    kernels = {n for n in expected if re.fullmatch(r"clustruct/kernels/\w+/[^_]\w*\.py", n)}
     # And one module for what they share.
     if path.suffix == ".whl" and len(compiled) != len(kernels) + 1:
         sys.exit(f"{path.name} has {len(compiled)} compiled modules for {len(kernels)} kernels.")

@@ -24,7 +24,7 @@ import gpu_experts
 from clustruct.design import place
 from clustruct.grouping.constraints import Clustered
 from clustruct.grouping.device_kmeans import cluster_on_device
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.linear import Response

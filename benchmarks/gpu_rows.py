@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from clustruct.grouping.device_rows import cluster_rows
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 
 WIDTH, INNER, VOCABULARY, N_LAYERS = 4096, 11008, 32000, 32
 # Rows and entries of each, and how many of that shape there are.

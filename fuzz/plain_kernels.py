@@ -12,14 +12,16 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 import clustruct as cs
-from clustruct.kernels import anchored, codes, elemental, kmeans_rows, reassign, weighted_fits
-from clustruct.kernels.class_losses import class_losses
-from clustruct.kernels.class_newton import ClassNewton
-from clustruct.kernels.finite import all_finite
-from clustruct.kernels.group_sums import sum_columns_by_column, sum_columns_by_row
-from clustruct.kernels.partition import label_by_threshold
-from clustruct.kernels.sorting import sort_values
-from clustruct.kernels.task_sums import task_scores, task_sums
+from clustruct.kernels.factors import codes
+from clustruct.kernels.fits import anchored, elemental, reassign, weighted_fits
+from clustruct.kernels.fits.class_losses import class_losses
+from clustruct.kernels.fits.class_newton import ClassNewton
+from clustruct.kernels.fits.group_sums import sum_columns_by_column, sum_columns_by_row
+from clustruct.kernels.fits.task_sums import task_scores, task_sums
+from clustruct.kernels.kmeans import kmeans_rows
+from clustruct.kernels.numbers.finite import all_finite
+from clustruct.kernels.numbers.partition import label_by_threshold
+from clustruct.kernels.numbers.sorting import sort_values
 from clustruct.losses import LogisticLoss, MultinomialLoss
 from fuzz.cases import Fault, Random, Recipe
 from fuzz.values import Floats, draw_values

@@ -15,7 +15,7 @@ from clustruct import kernels
 from clustruct.kernels._stand_in import importable_cython
 
 FOLDER = Path(kernels.__file__).parent
-NAMES = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+NAMES = sorted(f"{path.parent.name}.{path.stem}" for path in FOLDER.glob("*/[!_]*.py"))
 PROJECT = Path(__file__).parent.parent
 
 HIDE_CYTHON = """
@@ -102,7 +102,8 @@ assert "--force-reinstall" in text, text
     env = copy_of_package(tmp_path / "none", ["*.so", "*.pyd"])
     check(run_python(f"{LOAD_ALL}{ASSERT_UNCOMPILED}{checks}", env=env))
     # All or none: one missing module sends all of them to their sources.
-    env = copy_of_package(tmp_path / "some", [f"{NAMES[0]}.*.so", f"{NAMES[0]}.*.pyd"])
+    module = NAMES[0].partition(".")[2]
+    env = copy_of_package(tmp_path / "some", [f"{module}.*.so", f"{module}.*.pyd"])
     checks += f'assert "no compiled module of {NAMES[0]}," in text, text\n'
     check(run_python(f"{LOAD_ALL}{ASSERT_UNCOMPILED}{checks}", env=env))
 
@@ -181,15 +182,17 @@ def build_wheel(folder, **env):
 
 
 def kernels_with(names, *endings):
-    return {Path(name).name.partition(".")[0] for name in names if name.endswith(endings)}
+    """Names of files in the rooms of the kernels, as those of modules, by their endings."""
+    inside = [name.removeprefix("clustruct/kernels/") for name in names if name.endswith(endings)]
+    return {name.partition(".")[0].replace("/", ".") for name in inside}
 
 
 @pytest.mark.slow
 def test_wheel_holds_compiled_modules_and_sources(tmp_path):
     _, names = build_wheel(tmp_path)
     assert kernels_with(names, ".so", ".pyd") == {*NAMES, "_shared"}
-    expected = {f"clustruct/kernels/{path.name}" for path in FOLDER.glob("*.p[yx]*")}
-    assert {name for name in expected if not name.endswith(".pyd")} <= names
+    sources = [*FOLDER.rglob("*.py"), *FOLDER.rglob("*.pxd")]
+    assert {f"clustruct/kernels/{path.relative_to(FOLDER).as_posix()}" for path in sources} <= names
     assert "clustruct/grouping/device_rows.cu" in names
     assert "clustruct/py.typed" in names
     assert "clustruct/reporting/templates/report.html" in names
@@ -206,4 +209,4 @@ def test_wheel_without_a_compiler(tmp_path, env, tag):
     wheel, names = build_wheel(tmp_path, **env)
     assert tag in wheel.name
     assert not kernels_with(names, ".so", ".pyd", ".c")
-    assert {f"clustruct/kernels/{name}.py" for name in NAMES} <= names
+    assert {f"clustruct/kernels/{name.replace('.', '/')}.py" for name in NAMES} <= names

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clustruct.grouping.device_kmeans import cluster_on_device
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 
 N = 3000
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from clustruct.arrays import to_host
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 
 
 def numbers(array):

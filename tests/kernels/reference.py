@@ -238,7 +238,7 @@ def penalised_program(values, weights, penalty):
 
 
 def chain_program(values, weights, n_groups, zero_group, middle, gap):
-    """Least cost of a chain of groups, one of them about zero, see ``kernels.chain``.
+    """Least cost of a chain of groups, one of them about zero, see ``kernels.cuts.chain``.
 
     The zero group holds the value ``middle`` and has at least the weight ``gap``; the first and the
     last group are not empty.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.anchored import MOST_APART, best_groups, explained_if
+from clustruct.kernels.fits.anchored import MOST_APART, best_groups, explained_if
 from tests.brute_force import groupings
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clustruct.kernels import COMPILED
-from clustruct.kernels.chain import cheapest_chain
-from clustruct.kernels.intervals import fast_cost_error, running_moments
+from clustruct.kernels.cuts.chain import cheapest_chain
+from clustruct.kernels.numbers.intervals import fast_cost_error, running_moments
 from tests.kernels import reference
 from tests.kernels.reference import SHAPES, WEIGHTINGS, cases
 

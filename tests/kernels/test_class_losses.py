@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import logsumexp
 
-from clustruct.kernels.class_losses import class_losses
+from clustruct.kernels.fits.class_losses import class_losses
 
 
 def test_against_the_definition():

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from clustruct.kernels.class_newton import ClassNewton
+from clustruct.kernels.fits.class_newton import ClassNewton
 from clustruct.losses import LogisticLoss, MultinomialLoss
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.codes import add_by_level, sum_by_level, sum_by_pair
+from clustruct.kernels.factors.codes import add_by_level, sum_by_level, sum_by_pair
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32])

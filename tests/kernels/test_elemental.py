@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from clustruct.kernels import elemental
+from clustruct.kernels.fits import elemental
 
 N_EXPERTS = 2
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.finite import all_finite
+from clustruct.kernels.numbers.finite import all_finite
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 11])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from clustruct.kernels.group_sums import sum_columns_by_column, sum_columns_by_row
+from clustruct.kernels.fits.group_sums import sum_columns_by_column, sum_columns_by_row
 
 KERNELS = {"csr": sum_columns_by_row, "csc": sum_columns_by_column}
 

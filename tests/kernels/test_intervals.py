@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from clustruct.kernels import COMPILED
-from clustruct.kernels.groups import group_summaries, partition_cost
-from clustruct.kernels.intervals import (
+from clustruct.kernels.numbers.groups import group_summaries, partition_cost
+from clustruct.kernels.numbers.intervals import (
     fast_cost_error,
     priced_sweep,
     running_moments,

@@ -7,8 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from clustruct.kernels import COMPILED, kmeans1d, penalised
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels import COMPILED
+from clustruct.kernels.cuts import penalised
+from clustruct.kernels.kmeans import kmeans1d
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 from tests.kernels import reference
 from tests.kernels.reference import SHAPES, WEIGHTINGS, cases, problem
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from clustruct.kernels.kmeans_rows import cluster_rows
+from clustruct.kernels.kmeans.kmeans_rows import cluster_rows
 
 
 def cluster(rows, n_groups, weights=None, n_starts=10, seed=0):

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels import COMPILED, mesh
-from clustruct.kernels.kmeans1d import ldexp, resolve_groups
-from clustruct.kernels.vectors import cluster_vector
+from clustruct.kernels import COMPILED
+from clustruct.kernels.cuts import mesh
+from clustruct.kernels.kmeans.kmeans1d import ldexp, resolve_groups
+from clustruct.kernels.kmeans.vectors import cluster_vector
 from tests.kernels.reference import cases
 
 DRAWS = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.minorant import balance
+from clustruct.kernels.fits.minorant import balance
 
 
 def solved(matrix, values, n_sweeps=2000):

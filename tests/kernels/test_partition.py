@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.partition import label_by_threshold, with_ends
+from clustruct.kernels.numbers.partition import label_by_threshold, with_ends
 
 
 @pytest.mark.parametrize("n_thresholds", [0, 1, 2, 3, 4, 7, 8, 9, 31, 64, 100])

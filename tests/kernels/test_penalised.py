@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels import COMPILED, penalised
-from clustruct.kernels.groups import partition_cost
-from clustruct.kernels.intervals import running_moments
+from clustruct.kernels import COMPILED
+from clustruct.kernels.cuts import penalised
+from clustruct.kernels.numbers.groups import partition_cost
+from clustruct.kernels.numbers.intervals import running_moments
 from tests.kernels import reference
 from tests.kernels.reference import SHAPES, cases
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from clustruct.kernels.reassign import anneal, descend
+from clustruct.kernels.fits.reassign import anneal, descend
 from tests.kernels.reference import cases
 
 SWEEPS = 100

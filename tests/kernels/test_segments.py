@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels import kmeans1d
-from clustruct.kernels.rising import RisingSegments
-from clustruct.kernels.segments import KINDS, NONE, Segmenter
+from clustruct.kernels.factors.rising import RisingSegments
+from clustruct.kernels.factors.segments import KINDS, NONE, Segmenter
+from clustruct.kernels.kmeans import kmeans1d
 from tests.kernels.level_groups import allowed, least_costs
 from tests.kernels.reference import cases
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from clustruct.kernels.sorting import SMALL, scale_and_merge, scale_down, sort_values
+from clustruct.kernels.numbers.sorting import SMALL, scale_and_merge, scale_down, sort_values
 from tests.kernels.reference import SHAPES
 
 N_LONG = 3 * SMALL

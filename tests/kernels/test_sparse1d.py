@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from clustruct.kernels import COMPILED, sparse1d
-from clustruct.kernels.sparse1d import project_sparse
+from clustruct.kernels import COMPILED
+from clustruct.kernels.kmeans import sparse1d
+from clustruct.kernels.kmeans.sparse1d import project_sparse
 from tests.kernels import reference
 from tests.kernels.reference import cases
 

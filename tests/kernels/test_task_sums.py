@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.task_sums import task_scores, task_sums
+from clustruct.kernels.fits.task_sums import task_scores, task_sums
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels import COMPILED, two_sided
-from clustruct.kernels.intervals import fast_cost_error, running_moments
-from clustruct.kernels.layers import best_zero_group
-from clustruct.kernels.penalised import work_space
+from clustruct.kernels import COMPILED
+from clustruct.kernels.cuts import two_sided
+from clustruct.kernels.cuts.layers import best_zero_group
+from clustruct.kernels.cuts.penalised import work_space
+from clustruct.kernels.numbers.intervals import fast_cost_error, running_moments
 from tests.kernels import reference
 from tests.kernels.reference import cases
 

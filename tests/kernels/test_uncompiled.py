@@ -9,10 +9,11 @@ from clustruct.kernels import COMPILED
 CODE = """
 import json
 import numpy as np
-from clustruct.kernels import (
-    COMPILED, anchored, elemental, kmeans1d, minorant, penalised, reassign, segments, sparse1d,
-    sweeps, weighted_fits,
-)
+from clustruct.kernels import COMPILED
+from clustruct.kernels.cuts import penalised
+from clustruct.kernels.factors import segments, sweeps
+from clustruct.kernels.fits import anchored, elemental, minorant, reassign, weighted_fits
+from clustruct.kernels.kmeans import kmeans1d, sparse1d
 
 def bits(*results):
     return [r.tolist() if r.dtype.kind == "i" else [x.hex() for x in r.tolist()]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clustruct.kernels import COMPILED
-from clustruct.kernels.kmeans1d import ldexp, resolve_groups
-from clustruct.kernels.vectors import Vectors, cluster_vector
+from clustruct.kernels.kmeans.kmeans1d import ldexp, resolve_groups
+from clustruct.kernels.kmeans.vectors import Vectors, cluster_vector
 from tests.kernels.reference import SHAPES, WEIGHTINGS, cases
 
 SIZES = (1, 2, 3, 7, 30, 200, 700, 3100) if COMPILED else (1, 2, 9, 40)

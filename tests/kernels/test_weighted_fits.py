@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels import weighted_fits
+from clustruct.kernels.fits import weighted_fits
 
 
 def problem_of(seed, n, p, n_outputs):

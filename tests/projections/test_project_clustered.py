@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import clustruct as cs
-from clustruct.kernels import sparse1d
+from clustruct.kernels.kmeans import sparse1d
 from tests.kernels import reference
 
 numbers = st.one_of(

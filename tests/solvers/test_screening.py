@@ -5,7 +5,7 @@ import pytest
 
 from clustruct.datasets import make_experts
 from clustruct.design import as_design
-from clustruct.kernels.weighted_fits import Follower
+from clustruct.kernels.fits.weighted_fits import Follower
 from clustruct.losses import SquaredLoss
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective

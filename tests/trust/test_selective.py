@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 import clustruct as cs
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 from clustruct.trust import selective
 from clustruct.trust.selective import Contrast, _is_group, selective_p_value, tail, truncation
 

@@ -14,7 +14,7 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, cast, device_of, like, namespace, take, to_host
 from clustruct.design.local import Combine, PickingDesign, Rows, T
 from clustruct.grouping.device_kmeans import cluster_on_device
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 
 # Rows are taken in double precision by blocks of this size: a GPU wants larger ones than a cache.
 BLOCK_BYTES = 1 << 28

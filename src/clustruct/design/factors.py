@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from clustruct._finite import finite_moments
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.design.local import DenseDesign, LocalDesign, Rows
-from clustruct.kernels.codes import add_by_level, sum_by_level, sum_by_pair
+from clustruct.kernels.factors.codes import add_by_level, sum_by_level, sum_by_pair
 
 Codes = NDArray[np.integer]
 # The types of codes that the kernels know, the smallest first.

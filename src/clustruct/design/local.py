@@ -20,7 +20,7 @@ from scipy import sparse
 from clustruct._finite import LARGEST, finite_moments
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.arrays import beside, namespace, to_host
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 
 # A NumPy array where ``X`` is one; the array of another library, or of many pieces, elsewhere.
 Rows = Any

@@ -10,7 +10,7 @@ from scipy import sparse
 from clustruct._finite import finite_moments
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.design.local import CHUNK_BYTES, LocalDesign
-from clustruct.kernels.group_sums import sum_columns_by_column, sum_columns_by_row
+from clustruct.kernels.fits.group_sums import sum_columns_by_column, sum_columns_by_row
 
 Matrix: TypeAlias = sparse.csr_matrix | sparse.csc_matrix
 

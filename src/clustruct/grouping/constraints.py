@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clustruct._typing import Floats, Indices, Labels
 from clustruct.grouping.factors import Factor, Levels, Nominal
 from clustruct.grouping.rows import ZERO, Cluster, group_rows
-from clustruct.kernels import kmeans1d
+from clustruct.kernels.kmeans import kmeans1d
 from clustruct.results import Projection
 
 

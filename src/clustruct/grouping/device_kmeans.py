@@ -2,7 +2,7 @@
 
 Sorting, adding up and comparing with thresholds take most of the time for many numbers; they run on
 the device. The search for the best cuts looks at few of the sorted values and their sums; it runs
-on the host (`kernels.kmeans1d`) and gives the same result.
+on the host (`kernels.kmeans.kmeans1d`) and gives the same result.
 
 Running sums are exact here: numbers are split into integers of 31 bits each, whose sums no order of
 additions changes, and four of which hold 124 bits.
@@ -14,9 +14,9 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, cast, namespace, to_host
-from clustruct.kernels.intervals import BLOCK, NO_WEIGHTS
-from clustruct.kernels.kmeans1d import Sorted, choose_origin, cut, ldexp
-from clustruct.kernels.sorting import scale_factors
+from clustruct.kernels.kmeans.kmeans1d import Sorted, choose_origin, cut, ldexp
+from clustruct.kernels.numbers.intervals import BLOCK, NO_WEIGHTS
+from clustruct.kernels.numbers.sorting import scale_factors
 
 Array = Any
 
@@ -29,7 +29,7 @@ MOST_SMALL = 127
 
 
 def cluster_on_device(x: Array, n_clusters: int) -> tuple[Labels, Floats, Labels, float]:
-    """Exact k-means of numbers in any order, as `kernels.kmeans1d.cluster_values` has it.
+    """Exact k-means of numbers in any order, as `kernels.kmeans.kmeans1d.cluster_values` has it.
 
     x (n,): finite, of double precision, of any library that speaks the array API.
     n_clusters: at least 1.
@@ -74,7 +74,7 @@ def _ends_of_blocks(firsts: Array, n: int) -> Array:
 
 
 def _running_moments(x: Array, origin: float, ends: Array) -> Floats:
-    """The table of `kernels.intervals.running_moments`, from exact sums over all values."""
+    """The table of `kernels.numbers.intervals.running_moments`, from exact sums over all values."""
     xp = namespace(x)
     moved = x - origin
     part = moved - x

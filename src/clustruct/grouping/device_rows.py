@@ -7,7 +7,8 @@ space beside the result does not grow with the number of rows.
 What is promised: the inertia of a row exceeds the least one by at most about a millionth. Costs are
 compared in double precision. In ordinary rows the excess is about 1e-15; rows whose inertia is so
 small beside their width that rounding might matter are solved again on the host, by
-`kernels.kmeans1d`. Of partitions that are equally good up to that another may be found than there.
+`kernels.kmeans.kmeans1d`. Of partitions that are equally good up to that another may be found than
+there.
 """
 
 from functools import cache
@@ -17,7 +18,7 @@ import numpy as np
 
 from clustruct.arrays import Array, beside, cast, namespace, to_host
 from clustruct.grouping.cuda import Gpu, Launch, Limits, gpu_of
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 
 # Codes of the kernel: precisions, and what became of a row.
 KINDS = {"float64": 0, "float32": 1, "float16": 2, "bfloat16": 3}

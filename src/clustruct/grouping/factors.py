@@ -6,7 +6,7 @@ Their best groups have the values ``v`` that minimise
     1/2 sum_l w_l (x_l - v_g(l))^2 + price * (groups - 1)
 
 over what the kind allows. Solvers that group the levels of one factor again and again take
-`clustruct.kernels.segments.Segmenter`, which keeps its work space from call to call.
+`clustruct.kernels.factors.segments.Segmenter`, which keeps its work space from call to call.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import numpy as np
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.rows import group_rows
-from clustruct.kernels.segments import KINDS, NONE, Segmenter
+from clustruct.kernels.factors.segments import KINDS, NONE, Segmenter
 
 
 class Levels(NamedTuple):
@@ -29,7 +29,7 @@ class Levels(NamedTuple):
 
 
 class Factor:
-    """A kind of factor. Groups are segments of a sequence, see `clustruct.kernels.segments`.
+    """A kind of factor. Groups are segments of a sequence, see `kernels.factors.segments`.
 
     Values have shape (levels,), or (levels, outputs) where a kind takes several outputs. Weights of
     None stand for ones, exposures of None for the weights. A group needs an exposure of

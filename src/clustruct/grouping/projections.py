@@ -15,8 +15,8 @@ from clustruct.grouping.factors import Cyclic, Factor, Monotone, Ordinal
 from clustruct.grouping.matrices import as_numbers_of_groups, cast_labels, cluster_matrix
 from clustruct.grouping.row_groups import is_tensor
 from clustruct.grouping.rows import SAFE_SQUARES, group_rows
-from clustruct.kernels import kmeans1d
-from clustruct.kernels.finite import all_finite
+from clustruct.kernels.kmeans import kmeans1d
+from clustruct.kernels.numbers.finite import all_finite
 from clustruct.results import Clustering1D, Projection, Segmentation1D
 
 # Kinds of sequence, which may be decreasing.

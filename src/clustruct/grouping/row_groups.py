@@ -20,9 +20,8 @@ from clustruct._typing import Floats
 from clustruct.arrays import beside, to_host
 from clustruct.grouping import device_rows
 from clustruct.grouping.cuda import lies_on_gpu
-from clustruct.kernels.finite import all_finite
-from clustruct.kernels.kmeans1d import cluster_values, resolve_groups
-from clustruct.kernels.vectors import (
+from clustruct.kernels.kmeans.kmeans1d import cluster_values, resolve_groups
+from clustruct.kernels.kmeans.vectors import (
     LONGEST,
     NO_BYTES,
     NO_LABELS,
@@ -30,6 +29,7 @@ from clustruct.kernels.vectors import (
     NONE,
     work_space,
 )
+from clustruct.kernels.numbers.finite import all_finite
 
 # Rows are converted to double precision and clustered in blocks of about so many numbers, which a
 # processor's cache holds.

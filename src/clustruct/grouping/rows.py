@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from clustruct._typing import Floats, Labels
-from clustruct.kernels import COMPILED, kmeans1d, kmeans_rows, sparse1d
-from clustruct.kernels.sorting import scale_down
+from clustruct.kernels import COMPILED
+from clustruct.kernels.kmeans import kmeans1d, kmeans_rows, sparse1d
+from clustruct.kernels.numbers.sorting import scale_down
 
 # Exact k-means of numbers: from values, weights and a number of groups to labels, centres, sizes
 # and inertia.

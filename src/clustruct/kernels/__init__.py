@@ -1,10 +1,10 @@
 """Numerical kernels: arrays in, arrays out, no models.
 
-Every module of this folder whose name has no leading underscore is a kernel, written in Cython's
-pure-Python mode. The build compiles each of them to an extension module of the same name, which
-Python prefers to the source. The sources run as they are, with the same results but far slower,
-where a compiled module is missing, or where the environment variable ``CLUSTRUCT_UNCOMPILED`` is
-set to 1 (for debugging, coverage and tests).
+Every module of the rooms in this folder is a kernel, written in Cython's pure-Python mode. The
+build compiles each of them to an extension module of the same name, which Python prefers to the
+source. The sources run as they are, with the same results but far slower, where a compiled module
+is missing, or where the environment variable ``CLUSTRUCT_UNCOMPILED`` is set to 1 (for debugging,
+coverage and tests).
 
 Compiled kernels call each other's C functions, so they are used all together or not at all.
 
@@ -44,10 +44,9 @@ class _SourceFinder(MetaPathFinder):
     """Find the source of a kernel even where a compiled module of the same name exists."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        package, _, name = fullname.rpartition(".")
-        if package != __name__ or name not in _KERNELS:
+        source = _KERNELS.get(fullname.removeprefix(f"{__name__}."))
+        if source is None:
             return None
-        source = os.path.join(_FOLDER, f"{name}.py")
         return spec_from_file_location(fullname, source, loader=_SourceLoader(fullname, source))
 
 
@@ -60,8 +59,8 @@ def _why_uncompiled() -> tuple[str, str] | None:
         )
     missing = [
         name
-        for name in (*_KERNELS, "_shared")
-        if _FILES.isdisjoint(f"{name}{suffix}" for suffix in EXTENSION_SUFFIXES)
+        for name, source in (*_KERNELS.items(), ("_shared", os.path.join(_FOLDER, "_shared.py")))
+        if not any(os.path.exists(f"{source[:-3]}{suffix}") for suffix in EXTENSION_SUFFIXES)
     ]
     if missing:
         return (
@@ -73,11 +72,19 @@ def _why_uncompiled() -> tuple[str, str] | None:
     return None
 
 
+def _find_kernels() -> dict[str, str]:
+    """The sources of all kernels by the names of their rooms and modules."""
+    return {
+        f"{room.name}.{file.removesuffix('.py')}": os.path.join(room.path, file)
+        for room in sorted(os.scandir(_FOLDER), key=lambda room: room.name)
+        if room.is_dir() and room.name[0] != "_"
+        for file in sorted(os.listdir(room.path))
+        if file.endswith(".py") and file[0] != "_"
+    }
+
+
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-_FILES = frozenset(os.listdir(_FOLDER))
-_KERNELS = sorted(
-    file.removesuffix(".py") for file in _FILES if file.endswith(".py") and file[0] != "_"
-)
+_KERNELS = _find_kernels()
 _WHY = _why_uncompiled()
 COMPILED = _WHY is None
 

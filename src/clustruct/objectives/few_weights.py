@@ -12,7 +12,7 @@ import numpy as np
 from clustruct._typing import Floats
 from clustruct.design import Operator
 from clustruct.kernels import COMPILED
-from clustruct.kernels.class_newton import ClassNewton
+from clustruct.kernels.fits.class_newton import ClassNewton
 from clustruct.losses import Contrasts
 from clustruct.objectives.many_rows import ManyRows
 

@@ -17,7 +17,7 @@ from clustruct._finite import require_finite
 from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, cast, column_dots, namespace
 from clustruct.design import DenseDesign, Design, LocalDesign, Rows, assignment, one_by_one
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 from clustruct.objectives.linear import Point, Response
 from clustruct.results import Projection
 

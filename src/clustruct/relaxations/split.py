@@ -21,8 +21,8 @@ tangents: ``w'R w / 2 >= u'R w - u'R u / 2`` for every ``u``. So for every ``u``
 
 and ``z`` sums to zero in each block, as ``A T = 0`` and ``D T = 0``. What is left to minimise over
 the groupings has no cross terms: it is a weighted one-dimensional k-means of ``z_i / d_i`` in each
-block (`clustruct.kernels.anchored`), and the groups are shared out among the blocks exactly. With
-the levels of a single factor ``A`` is ``D`` itself if there is no ridge, and nearly so if there is:
+block (`kernels.fits.anchored`), and the groups are shared out among the blocks exactly. With the
+levels of a single factor ``A`` is ``D`` itself if there is no ridge, and nearly so if there is:
 then the bound is the optimum.
 
 **The best tangent.** The bound is concave in ``u``. Its dual is to minimise over mixtures of
@@ -36,7 +36,7 @@ best weights of some groups has these very groups as its solution, the bound is 
 
 **The best weights.** The value of a mixture is ``f(u)`` plus half of ``sum_i d_i v_i``, where
 ``v_i`` is the variance of ``w_i`` in the mixture. So ``d`` should maximise ``sum_i d_i v_i`` under
-``D(d) <= A``: a semidefinite program (`clustruct.kernels.minorant`). With a term that fixes the
+``D(d) <= A``: a semidefinite program (`kernels.fits.minorant`). With a term that fixes the
 mean of each block, ``A + rho h h'``, it asks for the largest diagonal matrix below a given one; the
 answer is corrected by its smallest eigenvalue, so that ``D(d) <= A`` holds up to rounding. Weights
 and mixture are the two sides of a saddle point. Each side's best answer to the other's last one
@@ -54,8 +54,8 @@ from scipy import linalg
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import cheapest_shares
-from clustruct.kernels.anchored import MOST_APART, best_groups, explained_if
-from clustruct.kernels.minorant import balance
+from clustruct.kernels.fits.anchored import MOST_APART, best_groups, explained_if
+from clustruct.kernels.fits.minorant import balance
 from clustruct.relaxations.parts import Part, Reduced
 
 

@@ -6,7 +6,7 @@ weights inside their factor only:
     minimise (1/S) sum_i s_i loss(y_i, z_i) + 1/2 sum_j alpha_j ||theta_j||^2 + price (groups - F)
 
 with scores ``z_i = b + sum_j theta_j[c_ij] + x_i' beta`` over ``F`` factors. Sweeps over the
-factors (`clustruct.kernels.sweeps`) choose groups on a quadratic model of the loss, whose weights
+factors (`kernels.factors.sweeps`) choose groups on a quadratic model of the loss, whose weights
 and residuals are those of Newton's method (`clustruct.solvers.residuals`); for given groups all
 values, the weights of numeric columns and the intercept are then fitted together. Both lower the
 same model.
@@ -22,8 +22,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from clustruct._typing import Floats, Labels
 from clustruct.grouping.constraints import FactorClustered, cheapest_shares
-from clustruct.kernels.segments import KINDS, Segmenter
-from clustruct.kernels.sweeps import CodedFactor, sweep
+from clustruct.kernels.factors.segments import KINDS, Segmenter
+from clustruct.kernels.factors.sweeps import CodedFactor, sweep
 from clustruct.losses import best_intercept
 from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.linear import Point

@@ -30,7 +30,7 @@ import numpy as np
 
 from clustruct._typing import Labels
 from clustruct.grouping.constraints import Limits
-from clustruct.kernels.reassign import descend
+from clustruct.kernels.fits.reassign import descend
 from clustruct.objectives.quadratic import QuadraticObjective
 from clustruct.relaxations.parts import Part, reduce_problem, whole
 from clustruct.relaxations.split import Choices, Split

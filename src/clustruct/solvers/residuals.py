@@ -11,7 +11,7 @@ import numpy as np
 
 from clustruct._typing import Floats
 from clustruct.design import FactorDesign
-from clustruct.kernels.sweeps import CodedFactor, ColumnResiduals, RowResiduals, group_gram
+from clustruct.kernels.factors.sweeps import CodedFactor, ColumnResiduals, RowResiduals, group_gram
 
 # A Gram matrix has at most so many columns (32 MB).
 MOST_COLUMNS = 2000

@@ -28,7 +28,7 @@ from clustruct.grouping.constraints import (
 )
 from clustruct.grouping.factors import Cyclic, Monotone, Nominal, Ordinal
 from clustruct.grouping.rows import Cluster
-from clustruct.kernels.kmeans1d import cluster_values
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
 from clustruct.objectives.features.factors import FactorObjective
 from clustruct.objectives.features.objective import FeatureObjective
 from clustruct.objectives.features.streamed import feature_objective

@@ -42,7 +42,7 @@ from clustruct.estimators.search.engine import Scored, Use, check_counts, run_jo
 from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
 from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
-from clustruct.kernels import kmeans1d
+from clustruct.kernels.kmeans import kmeans1d
 from clustruct.losses import loss_of
 from clustruct.objectives.samples.streamed import sample_objective
 from clustruct.results import CountSelection

@@ -17,7 +17,7 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import totals_by_code
 from clustruct.design import Design, Rows
 from clustruct.kernels import COMPILED
-from clustruct.kernels.class_losses import class_losses
+from clustruct.kernels.fits.class_losses import class_losses
 from clustruct.objectives.few_weights import MAX_STEPS, MOST_WEIGHTS, NONE, FewWeights
 from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import (

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from clustruct._typing import Floats
-from clustruct.kernels import weighted_fits
+from clustruct.kernels.fits import weighted_fits
 from clustruct.objectives.linear import Response
 
 # Columns depend on others if what is left of one is less than this part of its square.

@@ -18,7 +18,7 @@ from clustruct._typing import Floats, Labels
 from clustruct.arrays import beside, concatenated, namespace, segment_sums
 from clustruct.design import Design, PickingDesign, Rows
 from clustruct.kernels import COMPILED
-from clustruct.kernels.task_sums import task_scores, task_sums
+from clustruct.kernels.fits.task_sums import task_scores, task_sums
 from clustruct.losses import Loss, join_offset, with_offset
 
 # Tasks with targets for more than this share of all rows, on average, share one matrix.

@@ -1,6 +1,6 @@
 """Elemental starts: experts from as few samples as they have weights, for few weights.
 
-Thousands of starts take a tenth of a second compiled, see `clustruct.kernels.elemental`. They find
+Thousands of starts take a tenth of a second compiled, see `kernels.fits.elemental`. They find
 assignments that no likelihood leads to, such as those of samples with more noise than there is
 between the experts.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from clustruct._interrupts import asked
 from clustruct._progress import counting
 from clustruct._typing import Floats, Labels
-from clustruct.kernels import elemental
+from clustruct.kernels.fits import elemental
 from clustruct.objectives.samples.objective import Panel, SampleObjective
 from clustruct.solvers.experts.alternating import SHARP
 from clustruct.solvers.experts.problem import SampleProblem

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from clustruct._typing import Floats, Labels
-from clustruct.kernels import weighted_fits
+from clustruct.kernels.fits import weighted_fits
 
 
 @dataclass(frozen=True)

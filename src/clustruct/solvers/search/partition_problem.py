@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from clustruct._typing import Floats, Labels
-from clustruct.kernels import reassign
+from clustruct.kernels.fits import reassign
 
 # Far more sweeps than a descent takes: it stops by itself.
 MAX_SWEEPS = 200

@@ -16,18 +16,18 @@ import sys
 
 import numpy as np
 
-from clustruct.kernels.chain import cheapest_chain
-from clustruct.kernels.groups import group_summaries
-from clustruct.kernels.intervals import (
+from clustruct.kernels.cuts.chain import cheapest_chain
+from clustruct.kernels.cuts.two_sided import best_two_sided
+from clustruct.kernels.kmeans.kmeans1d import cut, prepare
+from clustruct.kernels.numbers.groups import group_summaries
+from clustruct.kernels.numbers.intervals import (
     BLOCK,
     NO_WEIGHTS,
     fast_cost_error,
     running_moments,
 )
-from clustruct.kernels.kmeans1d import cut, prepare
-from clustruct.kernels.partition import label_by_threshold, with_ends
-from clustruct.kernels.sorting import scale_down, sort_values
-from clustruct.kernels.two_sided import best_two_sided
+from clustruct.kernels.numbers.partition import label_by_threshold, with_ends
+from clustruct.kernels.numbers.sorting import scale_down, sort_values
 
 # Chains are faster while there are at least this many values for the cube of the number of groups:
 # the square for each chain, as many chains as groups.

@@ -12,7 +12,7 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from clustruct.kernels.intervals import ABOUT_ZERO, EXACT, INFINITY, layer_minima
+    from clustruct.kernels.numbers.intervals import ABOUT_ZERO, EXACT, INFINITY, layer_minima
 
 
 def best_zero_group(

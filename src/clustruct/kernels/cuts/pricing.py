@@ -23,15 +23,15 @@ import cython
 if not cython.compiled:
     from math import cbrt, log, sqrt
 
-    from clustruct.kernels.intervals import (
+    from clustruct.kernels.cuts.mesh import knot_room, lay_mesh
+    from clustruct.kernels.cuts.polish import partition_cost, polish
+    from clustruct.kernels.numbers.intervals import (
         INFINITY,
         error_of_costs,
         interval_cost,
         moments_at,
         place_of_origin,
     )
-    from clustruct.kernels.mesh import knot_room, lay_mesh
-    from clustruct.kernels.polish import partition_cost, polish
 
 # Sweeps before the search gives up, and how many of them interpolate before the secants.
 N_SWEEPS = cython.declare(cython.int, 30)

@@ -50,11 +50,11 @@ computed from their levels, not from running sums.
 import cython
 import numpy as np
 
-from clustruct.kernels.kmeans1d import ldexp
-from clustruct.kernels.rising import RisingSegments
+from clustruct.kernels.factors.rising import RisingSegments
+from clustruct.kernels.kmeans.kmeans1d import ldexp
 
 if not cython.compiled:
-    from clustruct.kernels.levels import (
+    from clustruct.kernels.factors.levels import (
         CYCLIC,
         FALLING,
         INFINITY,
@@ -63,7 +63,7 @@ if not cython.compiled:
         RISING,
         ROUNDING,
     )
-    from clustruct.kernels.lines import Lines
+    from clustruct.kernels.factors.lines import Lines
 
 KINDS = {
     "nominal": NOMINAL,

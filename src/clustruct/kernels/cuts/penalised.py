@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clustruct.kernels.chain import CHAIN_SHARE
-from clustruct.kernels.groups import group_summaries, partition_cost
-from clustruct.kernels.intervals import (
+from clustruct.kernels.cuts.chain import CHAIN_SHARE
+from clustruct.kernels.numbers.groups import group_summaries, partition_cost
+from clustruct.kernels.numbers.intervals import (
     fast_cost_error,
     priced_sweep,
     running_moments,

@@ -1,4 +1,4 @@
-from clustruct.kernels.intervals cimport (
+from clustruct.kernels.numbers.intervals cimport (
     N_MOMENTS, interval_cost, interval_mean, moments_at, own_moments)
 
 cdef void summarise(

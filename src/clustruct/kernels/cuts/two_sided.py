@@ -14,15 +14,8 @@ window of layers, go to the dynamic program of ``layers``.
 
 import numpy as np
 
-from clustruct.kernels.groups import partition_cost
-from clustruct.kernels.intervals import (
-    fast_cost_error,
-    priced_sweep,
-    running_moments,
-    traced_path,
-)
-from clustruct.kernels.layers import best_zero_group
-from clustruct.kernels.penalised import (
+from clustruct.kernels.cuts.layers import best_zero_group
+from clustruct.kernels.cuts.penalised import (
     Trial,
     best_partition,
     check_size,
@@ -31,6 +24,13 @@ from clustruct.kernels.penalised import (
     settle,
     splice,
     work_space,
+)
+from clustruct.kernels.numbers.groups import partition_cost
+from clustruct.kernels.numbers.intervals import (
+    fast_cost_error,
+    priced_sweep,
+    running_moments,
+    traced_path,
 )
 
 # How much the second price is above the first, as a multiple of that over the number of groups.

@@ -1,7 +1,7 @@
 from libc.math cimport sqrt
 
-from clustruct.kernels.intervals cimport moments_at, sweep
-from clustruct.kernels.levels cimport INFINITY, ROUNDING, Levels
+from clustruct.kernels.numbers.intervals cimport moments_at, sweep
+from clustruct.kernels.factors.levels cimport INFINITY, ROUNDING, Levels
 
 cdef class Lines(Levels):
     cdef Py_ssize_t n_positions, n_rows

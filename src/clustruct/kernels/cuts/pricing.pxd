@@ -1,9 +1,9 @@
 from libc.math cimport cbrt, log, sqrt
 
-from clustruct.kernels.intervals cimport (
+from clustruct.kernels.numbers.intervals cimport (
     INFINITY, error_of_costs, interval_cost, moments_at, place_of_origin)
-from clustruct.kernels.mesh cimport knot_room, lay_mesh
-from clustruct.kernels.polish cimport partition_cost, polish
+from clustruct.kernels.cuts.mesh cimport knot_room, lay_mesh
+from clustruct.kernels.cuts.polish cimport partition_cost, polish
 
 cdef int MOST_NODES
 

@@ -5,7 +5,7 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from clustruct.kernels.intervals import (
+    from clustruct.kernels.numbers.intervals import (
         N_MOMENTS,
         interval_cost,
         interval_mean,

@@ -11,8 +11,8 @@ import numpy as np
 if not cython.compiled:
     from math import sqrt
 
-    from clustruct.kernels.intervals import moments_at, sweep
-    from clustruct.kernels.levels import INFINITY, ROUNDING, Levels
+    from clustruct.kernels.factors.levels import INFINITY, ROUNDING, Levels
+    from clustruct.kernels.numbers.intervals import moments_at, sweep
 
 # Length of a row of running moments, see ``intervals``.
 N_MOMENTS = 6

@@ -20,7 +20,7 @@ factor with itself is diagonal. In both ways only what changes is shifted.
 import cython
 import numpy as np
 
-from clustruct.kernels.segments import Segmenter
+from clustruct.kernels.factors.segments import Segmenter
 
 INFINITY = cython.declare(cython.double, float("inf"))
 

@@ -12,19 +12,24 @@ from collections import namedtuple
 
 import numpy as np
 
-from clustruct.kernels.chain import CHAIN_SHARE, cheapest_chain
-from clustruct.kernels.groups import group_summaries
-from clustruct.kernels.intervals import (
+from clustruct.kernels.cuts.chain import CHAIN_SHARE, cheapest_chain
+from clustruct.kernels.cuts.penalised import best_partition
+from clustruct.kernels.kmeans.vectors import KEPT_LENGTH, cluster_vector
+from clustruct.kernels.numbers.groups import group_summaries
+from clustruct.kernels.numbers.intervals import (
     BLOCK,
     NO_WEIGHTS,
     fast_cost_error,
     running_moments,
 )
-from clustruct.kernels.partition import label_by_threshold, with_ends
-from clustruct.kernels.penalised import best_partition
-from clustruct.kernels.rational import best_cut
-from clustruct.kernels.sorting import scale_and_merge, scale_down, scale_factors, sort_values
-from clustruct.kernels.vectors import KEPT_LENGTH, cluster_vector
+from clustruct.kernels.numbers.partition import label_by_threshold, with_ends
+from clustruct.kernels.numbers.rational import best_cut
+from clustruct.kernels.numbers.sorting import (
+    scale_and_merge,
+    scale_down,
+    scale_factors,
+    sort_values,
+)
 
 # So few groups are worth a chain search if there are so many values for each of them.
 FEW = 15

@@ -36,7 +36,7 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from clustruct.kernels.cells import (
+    from clustruct.kernels.cuts.cells import (
         FIRST_CELLS,
         KNOTS,
         LEAST_CELLS,
@@ -45,7 +45,7 @@ if not cython.compiled:
         place_slots,
         split_cells,
     )
-    from clustruct.kernels.intervals import (
+    from clustruct.kernels.numbers.intervals import (
         ABOUT_ZERO,
         EXACT,
         FAST,

@@ -1,0 +1,1 @@
+"""Searches for the best partition of sorted numbers into groups."""

@@ -1,0 +1,1 @@
+"""Levels of factors: look-ups, exact groups of levels, descent over factors."""

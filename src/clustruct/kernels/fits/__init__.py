@@ -1,0 +1,1 @@
+"""Inner loops of linear models: features, samples, tasks and classes."""

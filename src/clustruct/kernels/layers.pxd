@@ -1,1 +1,0 @@
-from clustruct.kernels.intervals cimport ABOUT_ZERO, EXACT, INFINITY, layer_minima

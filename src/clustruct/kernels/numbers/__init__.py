@@ -1,0 +1,1 @@
+"""Sorted numbers: their order, the cost of their intervals, labels from thresholds."""
