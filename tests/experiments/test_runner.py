@@ -113,10 +113,12 @@ def start(out, jobs):
     )
 
 
-def wait_for_lines(path, count):
-    for _ in range(600):
+def wait_for_lines(process, path, count):
+    # Far longer than it takes: a busy machine needs a minute to start two workers.
+    for _ in range(12_000):
         if path.exists() and len(lines_of(path)) >= count:
             return
+        assert process.poll() is None, f"ended before {count} lines: {process.communicate()}"
         time.sleep(0.05)
     raise AssertionError(f"{path} did not get {count} lines")
 
@@ -126,13 +128,13 @@ def wait_for_lines(path, count):
 def test_a_killed_process_loses_only_what_was_in_progress(tmp_path, jobs):
     path = tmp_path / "results" / "slow.jsonl"
     process = start(tmp_path, jobs)
-    wait_for_lines(path, 3)
+    wait_for_lines(process, path, 3)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     kept = Store(path).rows
     assert 3 <= len(kept) < 40
     before = {key: row.values for key, row in kept.items()}
-    out, err = start(tmp_path, 2).communicate(timeout=120)
+    out, err = start(tmp_path, 2).communicate(timeout=600)
     assert err == ""
     assert out.split() == [str(40 - len(kept)), "40", "40", "False"]
     after = Store(path).rows
@@ -144,12 +146,12 @@ def test_a_killed_process_loses_only_what_was_in_progress(tmp_path, jobs):
 def test_a_request_to_end_is_answered_cleanly(tmp_path, jobs, number):
     path = tmp_path / "results" / "slow.jsonl"
     process = start(tmp_path, jobs)
-    wait_for_lines(path, 3)
+    wait_for_lines(process, path, 3)
     if number == "SIGINT":
         os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all processes
     else:
         process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert "Traceback" not in err
     computed, done, total, interrupted = out.split()
     assert computed == done == str(len(lines_of(path)))
