@@ -211,7 +211,7 @@ def test_control_c_leaves_nothing_behind(flats_csv, tmp_path):
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=300)
-    assert process.returncode == cli.INTERRUPTED
+    assert process.returncode == cli.INTERRUPTED, err
     assert b"Traceback" not in err
     assert not list(out.iterdir())
 
