@@ -1,8 +1,12 @@
 """Files from outside: damaged, made to do harm, or with text that a terminal would obey."""
 
+import io
+import json
 import os
 import random
+import re
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -93,6 +97,43 @@ def test_a_reader_that_dies_is_told(parquet, number, said):
         list(cage.parts(0, 1, ["n"]))
     assert cage.describe()["heights"] == [20, 20, 10]  # another child
     cage.close()
+
+
+def test_the_child_answers_until_its_questions_end(parquet):
+    """Elsewhere it is killed, and would not tell whether it ends by itself."""
+    first = {"format": "parquet", "name": "t", "files": [str(parquet)], "max_size": 1e9}
+    asked = (first, ["describe"], ["parts", 0, 0, ["n"]], ["whole"], ["parts", 0, 1, ["absent"]])
+    done = subprocess.run(
+        [sys.executable, "-m", "clustruct.cli.reading.cage"],
+        input=b"".join(json.dumps(question).encode() + b"\n" for question in asked),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
+    answers = io.BytesIO(done.stdout)
+    kind, described = json.loads(answers.readline())
+    assert (kind, described["heights"]) == ("value", [20, 20, 10])
+    assert json.loads(answers.readline()) == ["value", "none"]
+    assert json.loads(answers.readline()) == ["value", "some"]
+    with pa.ipc.open_stream(answers) as stream:
+        assert stream.read_all()["n"].to_pylist() == TABLE["n"].tolist()
+    assert json.loads(answers.readline()) == ["value", "end"]
+    kind, said = json.loads(answers.readline())
+    assert (kind, "absent" in said) == ("error", True)
+    assert answers.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("status", "lines", "said"),
+    [
+        (1, ["Traceback", "ImportError: no reader"], r"stopped \(ImportError: no reader\)"),
+        (1, [], r"stopped \(no reason given\)"),
+        (0xC0000005, [], r"crashed \(status 0xc0000005\)"),  # an access violation on Windows
+        (-250, [], r"crashed \(signal 250\)"),
+    ],
+)
+def test_reasons_of_an_ended_reader(status, lines, said):
+    assert re.search(said + ".* Get an undamaged copy", caging._reason(status, lines))
 
 
 @UNIX
