@@ -71,7 +71,7 @@ def gpu_of(x: Array) -> Gpu:
     return TorchGpu(x) if type(x).__module__.partition(".")[0] == "torch" else CupyGpu(x)
 
 
-class CupyGpu:
+class CupyGpu:  # pragma: no cover (needs a GPU)
     """A GPU with arrays of CuPy."""
 
     def __init__(self, x: Array) -> None:
@@ -107,7 +107,7 @@ class CupyGpu:
             _run_by_cupy(launch, self.cupy.asarray(words, dtype="int64"))
 
 
-class TorchGpu:
+class TorchGpu:  # pragma: no cover (needs a GPU)
     """A GPU with tensors of torch."""
 
     def __init__(self, x: Array) -> None:
@@ -158,19 +158,19 @@ class TorchGpu:
                 cupy.cuda.get_current_stream().synchronize()
 
 
-@cache
+@cache  # pragma: no cover (needs a GPU)
 def _compiled_by_torch(source: str, kernel: str, device: int) -> Any:
     """A kernel for a GPU; one that a new enough torch has compiled."""
     return import_module("torch").cuda._compile_kernel(source, kernel)
 
 
-@cache
+@cache  # pragma: no cover (needs a GPU)
 def _compiled_by_cupy(source: str) -> Any:
     """The kernels of a program, for all GPUs."""
     return import_module("cupy").RawModule(code=source, options=("-std=c++17",))
 
 
-def _run_by_cupy(launch: Launch, sent: Array) -> None:
+def _run_by_cupy(launch: Launch, sent: Array) -> None:  # pragma: no cover (needs a GPU)
     """Run a kernel with an array of CuPy as its argument."""
     kernel = _compiled_by_cupy(launch.source).get_function(launch.kernel)
     kernel.max_dynamic_shared_size_bytes = launch.shared_bytes
