@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -169,6 +169,9 @@ INSIDE = [
     ("pipeline", nested("steps", 0, 1), "scale_", plain([1, 2])),
     ("pipeline", nested("steps", 0, 1), "mean_", array(np.zeros(2))),
     ("pipeline", nested(), "steps", plain([7])),
+    ("pipeline", nested(), "steps", plain([])),
+    ("pipeline", nested(), "steps", plain([{"tuple": ["scaler", 7]}])),
+    ("pipeline", nested("steps", 0, 1), "scale_", gone),
 ]
 
 
@@ -247,6 +250,10 @@ def encoder(place):
     return lambda columns: columns.transformers_[place][1]
 
 
+def whole(columns):
+    return columns
+
+
 FORGED_COLUMNS = {
     "fewer columns": (encoder(0), "_n_features_outs", [1, 1]),
     "no list of columns": (encoder(0), "_n_features_outs", "ab"),
@@ -254,15 +261,28 @@ FORGED_COLUMNS = {
     "left out beyond the last": (encoder(0), "_drop_idx_after_grouping", np.array([9, 0], object)),
     "left out of no columns": (encoder(0), "_drop_idx_after_grouping", ()),
     "rare beyond the last": (encoder(1), "_default_to_infrequent_mappings", [np.full(5, 7)]),
+    "no type of numbers": (encoder(0), "dtype", "float64"),
+    "one column less": (encoder(0), "categories_", [np.array(list("abcde"))]),
+    "no arrays": (encoder(0), "categories_", [list("abcde"), [0, 1, 2]]),
+    "twice": (encoder(0), "categories_", [np.array([*"abcda"], object), np.arange(3)]),
+    "descending floats": (encoder(0), "categories_", [np.array(list("abcde")), -np.arange(3.0)]),
     "other words": (encoder(2), "_tfidf", 0),
+    "words without frequencies": (encoder(2), "_tfidf", TfidfTransformer()),
+    "words that are none": (encoder(2), "stop_words", ["the", 3]),
     "no n-grams": (encoder(2), "ngram_range", (1, "x")),
     "no pattern": (encoder(2), "token_pattern", "("),
-    "other names": (lambda columns: columns, "_transformer_to_input_indices", {"x": [0]}),
+    "other names": (whole, "_transformer_to_input_indices", {"x": [0]}),
     "columns beyond the last": (
-        lambda columns: columns,
+        whole,
         "_transformer_to_input_indices",
         {"kinds": [0, 99], "rare": [0], "words": [4], "remainder": [1, 2]},
     ),
+    "more columns than fitted to": (
+        whole,
+        "_transformer_to_input_indices",
+        {"kinds": [0, 1], "rare": [0, 1], "words": [4], "remainder": [2, 3]},
+    ),
+    "columns that are not listed": (whole, "_columns", "abc"),
 }
 
 
