@@ -69,7 +69,7 @@ coverage: $(VENV)/.dev $(VENV)/.kernels browser
 	$(BIN)/coverage run -m pytest --numprocesses auto $(ARGS)
 	CLUSTRUCT_UNCOMPILED=1 $(BIN)/coverage run -m pytest --numprocesses auto tests/kernels $(ARGS)
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage html --quiet
+	$(BIN)/coverage html --quiet --fail-under=0
 	$(BIN)/coverage report
 
 test-slow: $(VENV)/.dev $(VENV)/.kernels

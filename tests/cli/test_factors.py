@@ -256,6 +256,7 @@ def test_the_base_of_a_tariff_is_at_the_centre_of_the_numbers(answer_of, policie
 def test_mistakes_about_a_tariff(clustruct, complaint_of, saved, table, tmp_path):
     for given, text in (
         ("city=3000", "'city' has no level '3000'"),
+        ("fuel=coal", "'fuel' has no level 'coal'"),
         ("cty=1000", "Did you mean 'city'?"),
         ("city", "Give COL=LEVEL"),
     ):
@@ -267,6 +268,30 @@ def test_mistakes_about_a_tariff(clustruct, complaint_of, saved, table, tmp_path
     clustruct("fit", table, "--target", "claims", *quick, "--out", plain)
     assert "is no model of factors" in complaint_of("tariff", plain)
     assert "does not exist" in complaint_of("tariff", tmp_path / "none.clustruct")
+
+
+def test_columns_that_no_formula_takes(complaint_of, policies, tmp_path):
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(policies)), unit="D")
+    holes = policies["power"].where(np.arange(len(policies)) % 4 > 0)
+    changes = {"is a date": {"since": days}, "has missing values": {"power": holes}}
+    for why, columns in changes.items():
+        table, out = tmp_path / "t.csv", tmp_path / "t.clustruct"
+        policies.assign(**columns).to_csv(table, index=False)
+        options = ("--category", "city", *GIVEN, "--out", str(out))
+        assert cli.main(["fit", str(table), *CLAIMS, *options]) == 0
+        (name,) = columns
+        complaint = complaint_of("tariff", out)
+        assert f"the column {name!r} {why}" in complaint
+        assert f"--drop {name!r}" in complaint
+
+
+def test_a_reference_of_a_factor_with_an_equals_sign(answer_of, policies, tmp_path):
+    table, out = tmp_path / "t.csv", tmp_path / "t.clustruct"
+    policies.rename(columns={"city": "city=town"}).to_csv(table, index=False)
+    answer_of("fit", table, *CLAIMS, "--category", "city=town", *GIVEN, "--out", out)
+    told = answer_of("tariff", out, "--reference", "city=town=1200")
+    rows = {(row["factor"], str(row["level"])): row for row in told["relativities"]}
+    assert rows["city=town", "1200"]["relativity"] == 1.0
 
 
 # ---- Mistakes

@@ -153,6 +153,14 @@ def test_limits_of_the_child_are_set(monkeypatch):
     assert memory._of_process() == np.inf
 
 
+@UNIX
+def test_free_memory_is_known_without_psutil(monkeypatch):
+    monkeypatch.setattr(memory, "find_spec", lambda name: None)
+    assert 0.0 < memory._of_machine() < np.inf
+    monkeypatch.delattr(os, "sysconf_names")  # as on Windows
+    assert memory._of_machine() == np.inf
+
+
 def damaged(path, n, seed=0):
     """Copies of a file, each with one byte changed, most of them near its end."""
     data, draw = path.read_bytes(), random.Random(seed)
