@@ -193,6 +193,17 @@ def test_data_that_is_not_here(complaint_of, monkeypatch, tmp_path):
     assert "R package catdata" in complaint
 
 
+def test_the_list_says_how_to_get_data(answer_of, monkeypatch, tmp_path):
+    monkeypatch.setenv("CLUSTRUCT_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    where = {entry["name"]: entry["where"] for entry in answer_of("data", "list")}
+    assert where["rent"].startswith("not here; from")
+    assert where["reviews"] == "can be fetched"
+    (tmp_path / "rent.csv").write_text("another file", encoding="utf-8")
+    where = {entry["name"]: entry["where"] for entry in answer_of("data", "list")}
+    assert "Delete it and get it again" in where["rent"]
+
+
 # ---- demo
 
 
