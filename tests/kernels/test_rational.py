@@ -6,8 +6,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from clustruct.kernels.kmeans1d import cluster_values
-from clustruct.kernels.rational import best_cut
+from clustruct.kernels.kmeans.kmeans1d import cluster_values
+from clustruct.kernels.numbers.rational import best_cut
 from tests.exact import exact_cost, exact_cost_of_labels
 
 WEIGHTS = {
