@@ -57,7 +57,7 @@ LEAST_MESHED = cython.declare(cython.Py_ssize_t, 2048)
 MESHED = cython.declare(cython.double, 0.5)
 N_MESHES = cython.declare(cython.int, 12)
 # Positions that a boundary may still take before the proof is given up.
-MOST_NODES = 16
+MOST_NODES = 64
 UNIT = cython.declare(cython.double, 2.0**-53)
 # Totals that differ by less than this, for each group and relative to the total, are ties: the
 # costs that are added have an error of one rounding.
@@ -264,12 +264,18 @@ def _prove_on_meshes(
     doubts: cython.Py_ssize_t
     verdict: cython.int
     proving: cython.bint = False
+    # Without discounts, these hold for every mesh.
+    few: cython.double = outcome[3]
+    few_cost: cython.double = outcome[4]
+    many: cython.double = outcome[5]
+    many_cost: cython.double = outcome[6]
     discount: cython.double[::1] = spare[: most + 8]
     spreads: cython.double[::1] = spare[4 * (most + 16) : 4 * (most + 16) + room]
     rest: cython.double[::1] = spare[4 * (most + 16) + room :]
     moments: cython.double[::1] = spare[most + 8 :]
     found: cython.longlong[::1] = path[n_groups + 1 : 2 * n_groups + 2]
     cost: cython.double = polish(values, origin, mass, first, second, path, found, n_groups, spare)
+    least: cython.double = INFINITY
     for _ in range(N_MESHES):
         outcome[2] = price
         last = lay_mesh(
@@ -282,10 +288,6 @@ def _prove_on_meshes(
         _gather(mass, first, second, places, last, moments)
         if not proving:
             # The best one on this mesh, which need not be the best of all, is near enough.
-            few = outcome[3]
-            few_cost = outcome[4]
-            many = outcome[5]
-            many_cost = outcome[6]
             doubts = _search_price(
                 moments, moments[last + 8 :], moments[2 * (last + 8) :], last, n_groups, price,
                 SAMPLE_OVERSHOOT, 0.0, best, previous, queue, since, outcome,
@@ -295,12 +297,20 @@ def _prove_on_meshes(
             _trace(previous, places, last, n_groups, path)
             cost = polish(values, origin, mass, first, second, path, found, n_groups, spare)
             price = outcome[0]
-            if outcome[3] < few:
-                outcome[3] = few
-                outcome[4] = few_cost
-            if outcome[5] > many:
-                outcome[5] = many
-                outcome[6] = many_cost
+            if outcome[3] > few:
+                few = outcome[3]
+                few_cost = outcome[4]
+            if outcome[5] < many:
+                many = outcome[5]
+                many_cost = outcome[6]
+            if cost >= least:
+                # It was known: the discounts are what is in the way.
+                grade *= 0.5
+            least = cost
+            outcome[3] = few
+            outcome[4] = few_cost
+            outcome[5] = many
+            outcome[6] = many_cost
             proving = True
             continue
         doubts = _sweep(
@@ -309,11 +319,11 @@ def _prove_on_meshes(
         )  # fmt: skip
         count = _count_groups(previous, last)
         if count == n_groups:
+            margin = _margin(n_groups, noise, best[last], doubts)
             verdict = _prove(
                 values, weights, origin, table, block, moments, moments[last + 8 :],
-                moments[2 * (last + 8) :], last, n_groups, price,
-                _margin(n_groups, noise, best[last], doubts), best, previous, places, discount,
-                rows, rest, nodes, path,
+                moments[2 * (last + 8) :], last, n_groups, price, margin, best, previous, places,
+                discount, rows, rest, nodes, path,
             )  # fmt: skip
             if verdict != OPEN:
                 return verdict
@@ -322,6 +332,9 @@ def _prove_on_meshes(
             if new_cost < cost:
                 cost = new_cost
                 path[: n_groups + 1] = found
+            elif best[last] + margin >= cost + price * n_groups:
+                # Rounding is what leaves it open, as it would with all positions.
+                return TIED
             else:
                 grade *= 0.5
         elif count < n_groups:
