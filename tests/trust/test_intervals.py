@@ -49,6 +49,47 @@ def test_standard_errors_given_groups_are_those_of_least_squares():
     np.testing.assert_allclose(found.values.std_errors[:, 0], expected, rtol=1e-6)
 
 
+def sandwich(Z, residuals):
+    bread = np.linalg.inv(Z.T @ Z)
+    meat = Z.T @ (residuals[:, None] ** 2 * Z)
+    n, p = Z.shape
+    return np.sqrt(np.diag(bread @ meat @ bread) * n / (n - p))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_standard_errors_of_experts_are_those_of_least_squares_on_their_samples(n_outputs):
+    rng = np.random.default_rng(0)
+    X, side = rng.standard_normal((90, 2)), rng.random(90) < 0.5
+    scores = 3.0 + 9.0 * X[:, [0]] * np.arange(1, n_outputs + 1)
+    Y = np.where(side[:, None], scores, -scores) + 0.3 * rng.standard_normal((90, n_outputs))
+    y = Y if n_outputs > 1 else Y[:, 0]
+    model = cs.SampleClusterRegressor(2, alpha=0.0, random_state=0).fit(X, y)
+    found = cs.stability(model, X, y, n_resamples=4, scheme="bootstrap", random_state=0)
+    for q in range(2):
+        mine = model.labels_ == q
+        Z = np.column_stack([X[mine], np.ones(mine.sum())])
+        weights, *_ = np.linalg.lstsq(Z, Y[mine])
+        expected = [sandwich(Z, r) for r in (Y[mine] - Z @ weights).T]
+        np.testing.assert_allclose(found.values.estimates[q], weights.ravel(), rtol=1e-5)
+        np.testing.assert_allclose(
+            found.values.std_errors[q], np.transpose(expected).ravel(), rtol=1e-5
+        )
+    assert len(found.values.columns) == 3 * n_outputs
+    assert ("intercept" in found.values.columns) is (n_outputs == 1)
+
+
+def test_the_group_without_weight_is_zero_for_sure():
+    X, y, _ = planted(0)
+    X = np.hstack([X, np.random.default_rng(9).standard_normal((y.size, 3))])
+    model = cs.FeatureClusterRegressor(2, n_nonzero=6, alpha=0.0).fit(X, y)
+    assert (model.labels_[6:] == -1).all()
+    found = cs.stability(model, X, y, n_resamples=4, scheme="bootstrap", random_state=0)
+    assert found.values.estimates[0] == found.values.std_errors[0] == 0.0
+    Z = np.column_stack([model.transform(X), np.ones(y.size)])
+    expected = sandwich(Z, y - model.predict(X))
+    np.testing.assert_allclose(found.values.std_errors[1:, 0], expected, rtol=1e-6)
+
+
 def coverage(n_problems, n_resamples):
     hits = total = 0
     for seed in range(n_problems):
