@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -18,6 +19,10 @@ if "CLUSTRUCT_EXAMPLES" in os.environ:
     wanted = int(os.environ["CLUSTRUCT_EXAMPLES"])
     settings.register_profile("seeking", deadline=None, max_examples=wanted)
     settings.load_profile("seeking")
+
+# What a shell script starts in the background ignores Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
