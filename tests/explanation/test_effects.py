@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -14,6 +15,7 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
+    PowerTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -220,3 +222,41 @@ def test_without_steps_effects_are_the_weights():
 def test_a_filled_column_is_known_to_be(model):
     filled = {origin.column for origin in origins_of(model) if origin.imputed}
     assert filled == {"size", "age"}
+
+
+class Doubled(TransformerMixin, BaseEstimator):
+    """A step of one's own, which names no features."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.hstack([X, X])
+
+
+ROUNDED = FunctionTransformer(np.round, feature_names_out="one-to-one")
+STEPS = {
+    "names nothing": (Doubled(), [("", "other")] * 4),
+    "named nothing before": (make_pipeline(Doubled(), StandardScaler()), [("", "other")] * 4),
+    "bends each column": (PowerTransformer(), [("a", "other"), ("b", "other")]),
+    "drops a part": (
+        FeatureUnion([("no", "drop"), ("yes", "passthrough"), ("scaled", MaxAbsScaler())]),
+        [("a", "number"), ("b", "number")] * 2,
+    ),
+    "levels of halves": (
+        make_pipeline(MaxAbsScaler(), ROUNDED, OneHotEncoder(sparse_output=False)),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_origins_are_told_as_far_as_steps_can_be_followed(name):
+    step, expected = STEPS[name]
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame({"a": rng.uniform(1, 9, 40), "b": rng.uniform(1, 9, 40)})
+    model = make_pipeline(step, cs.FeatureClusterRegressor(2)).fit(X, rng.standard_normal(40))
+    found = [(origin.column, origin.kind) for origin in origins_of(model)]
+    if expected is None:
+        expected = [("", "other")] * model[-1].n_features_in_
+    assert found == expected

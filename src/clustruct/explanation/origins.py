@@ -77,12 +77,25 @@ def origins_of(model: Any) -> Origins:
     n_features = int(final_estimator(model).n_features_in_)
     before = steps_before(model)
     first = final_estimator(model) if before is None else before
-    names: Sequence[Any] | None = getattr(first, "feature_names_in_", None)
+    names: Sequence[Any] | None = _of_input(first, "feature_names_in_")
     if names is None:
-        width = n_features if before is None else getattr(before, "n_features_in_", None)
+        width = n_features if before is None else _of_input(before, "n_features_in_")
         names = [""] if width is None else [f"x{j}" for j in range(int(width))]  # or texts
     raw = [Origin(str(name), "number", 1.0) for name in names]
     return raw if before is None else _counted(_after(before, raw), n_features)
+
+
+def _of_input(step: Any, name: str) -> Any:
+    """What a fitted step knows of its input, or None.
+
+    Of a union any part knows it: scikit-learn asks the first one, which may be dropped.
+    """
+    if isinstance(step, Pipeline):
+        return _of_input(step.steps[0][1], name)
+    if isinstance(step, FeatureUnion):
+        told = (_of_input(part, name) for _, part in step.transformer_list)
+        return next((each for each in told if each is not None), None)
+    return getattr(step, name, None)
 
 
 def _counted(found: Origins | None, count: int) -> Origins:
