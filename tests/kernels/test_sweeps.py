@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clustruct.kernels.sweeps import CodedFactor, ColumnResiduals, RowResiduals, sweep
+from clustruct.kernels.factors.sweeps import CodedFactor, ColumnResiduals, RowResiduals, sweep
 
 N_ROWS = 60
 TYPES = [np.uint8, np.uint16, np.intc]
