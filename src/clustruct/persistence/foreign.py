@@ -51,6 +51,8 @@ _TYPES: dict[str, type] = {
     "categories_": list,
     "output_indices_": dict,
 }
+# Of these, what a fitted one has to have, beside the attributes above.
+_NEEDED = {"SimpleImputer": ("_fit_dtype",)}
 # Where compositions hold their parts.
 _STEPS = {
     "Pipeline": ("steps",),
@@ -90,7 +92,7 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
     if "n_features_in_" not in state:
         return
     entries = {"n_features_in_": "integer d", **_ATTRIBUTES.get(name, {})}
-    if missing := sorted(entries.keys() - state.keys()):
+    if missing := sorted({*entries, *_NEEDED.get(name, ())} - state.keys()):
         raise ValueError(f"it has no {missing[0]}")
     if "feature_names_in_" in state:
         entries["feature_names_in_"] = "names d"
