@@ -153,6 +153,8 @@ def test_the_curve_of_a_search_is_that_of_its_scores():
     np.testing.assert_allclose(curve.values, -SEARCH.cv_results_.mean_scores[:, 0, 0])
     assert curve.counts == ("2", "3")
     assert curve.counts[curve.chosen] == str(SEARCH.best_params_["n_clusters"])
+    again = cs.plot.PathDisplay.from_estimator(SEARCH, ax=Figure().subplots()).result
+    np.testing.assert_array_equal(again.values, curve.values)
 
 
 def test_one_standard_error_is_shown_where_it_was_taken():

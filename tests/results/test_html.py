@@ -43,6 +43,7 @@ class Tables(HTMLParser):
 TASKS = cs.TaskClusterRegressorCV(
     (1, 2), alpha_within=(1.0,), alpha_between=0.1, cv=2, random_state=0
 ).fit(*cs.datasets.make_clustered_tasks(n_tasks=8, n_clusters=2, random_state=0).columns())
+EXPERT = cs.SampleClusterRegressor(2, random_state=0).fit(EXPERTS.X, EXPERTS.y)
 RESULTS = {
     "tasks": (TASKS.clusters(), TASKS.n_clusters_),
     "task": (TASKS.clusters()[0], 1),
@@ -59,6 +60,8 @@ RESULTS = {
         4,
     ),
     "search": (SEARCH.cv_results_, 4),
+    "experts": (EXPERT.clusters(), 2),
+    "expert": (EXPERT.clusters()[0], 1),
     "gate": (cs.GateScore(gated=0.2, constant=1.0, best=0.1, sharpness=1.1), 1),
     "count": (
         cs.SampleClusterRegressorCV((1, 2), random_state=0).fit(EXPERTS.X, EXPERTS.y).selection_,
