@@ -19,6 +19,7 @@ from clustruct.losses import (
     least_mean,
     mean_hessian,
 )
+from clustruct.losses.base import Loss
 from tests import brute_force
 
 # Loss, number of outputs, targets, and the same loss written independently.
@@ -386,3 +387,45 @@ def test_far_scores_are_finite_and_lead_back(case, score):
         back = (far - slope / np.where(steep, bend, 1.0))[steep]
         assert (np.abs(back) <= 302.0).all()
         assert steep.any() == ((loss.power < 2.0) if score > 0.0 else (loss.power > 1.0))
+
+
+class Fourth(Loss):
+    """A loss of one's own with no more than it needs: half the fourth powers of residuals."""
+
+    def __init__(self, unit=1.0):
+        self.unit = unit
+
+    def value(self, target, scores):
+        return 0.5 * (((scores - target) / self.unit) ** 4).sum(axis=1)
+
+    def gradient(self, target, scores):
+        return 2.0 * (scores - target) ** 3 / self.unit**4
+
+    def hessian_product(self, target, scores, direction):
+        return 6.0 * (scores - target) ** 2 / self.unit**4 * direction
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda loss, z: loss.conjugate(z, z), "has no conjugate. Define one for a certificate"),
+        (lambda loss, z: loss.probabilities(z), "gives no probabilities. Choose the logistic loss"),
+        (lambda loss, z: loss.log_probabilities(z), "gives no probabilities"),
+        (lambda loss, z: loss.class_codes(z), "has no contrasts"),
+    ],
+)
+def test_what_a_loss_does_not_define_is_told_by_its_name(call, message):
+    with pytest.raises(ValueError, match=rf"Fourth\(unit=2\.0\) {message}"):
+        call(Fourth(2.0), np.zeros((3, 1)))
+
+
+def test_a_loss_of_ones_own_is_for_all_numbers_and_has_a_name():
+    assert Fourth().valid(np.array([[-1.0], [0.0]])).tolist() == [True, True]
+    assert Fourth.name == "fourth"
+
+
+@pytest.mark.parametrize("width", [0.0, 0.5])
+def test_the_quantile_loss_shows_what_makes_it_anew(width):
+    loss = QuantileLoss(0.9, smoothing=0.2, width=width)
+    assert eval(repr(loss), {"QuantileLoss": QuantileLoss}) == loss
+    assert ("width" in repr(loss)) is (width > 0.0)
