@@ -1,6 +1,7 @@
 """The relaxation for clustered samples, against its formulas written out."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from clustruct.objectives.linear import Response
 from clustruct.objectives.samples.objective import SampleObjective
 from clustruct.relaxations import hull
 from clustruct.relaxations.hull import RelaxationSettings, dual_bound
-from clustruct.relaxations.samples import SampleFactor
+from clustruct.relaxations.samples import SampleFactor, slope_gram
 
 N, D = 7, 2
 
@@ -81,3 +82,20 @@ def test_iterative_and_dense_hulls_agree(objective, fit_intercept, monkeypatch):
     monkeypatch.setattr(hull, "SETTINGS", RelaxationSettings(dense_rows=0))
     iterative = factor.hull(first, 2).toward(second, 2)(0.4).solve()
     assert iterative == pytest.approx(dense, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2, 3])
+def test_gram_matrix_of_slopes_is_that_of_the_rows_written_out(n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    X, shares = rng.standard_normal((N, D)), rng.random(N)
+    shares[2] = 0.0
+    shares /= shares.sum()
+    target = rng.standard_normal((N, n_outputs))
+    response = Response(target, SquaredLoss(), n_outputs, shares, fit_intercept=False)
+    # Slopes are weighted by the shares, so that a row without weight has none.
+    slope = shares[:, None] * rng.standard_normal((N, n_outputs))
+    kept = shares > 0.0
+    scaled = slope[kept] / np.sqrt(shares[kept])[:, None]
+    P = np.hstack([scaled[:, [k]] * X[kept] for k in range(n_outputs)])
+    found = slope_gram(SampleObjective(as_design(X), response, 0.05), SimpleNamespace(slope=slope))
+    np.testing.assert_allclose(found, P.T @ P, rtol=1e-10, atol=1e-14)
