@@ -32,7 +32,7 @@ import cython
 
 # Knots for each group.
 KNOTS = cython.declare(cython.Py_ssize_t, 8)
-# No discount is more than this share of the price.
+# No discount is more than this share of the price over the number of groups.
 MOST_DISCOUNT = cython.declare(cython.double, 0.25)
 # Sums over intervals are off by at most this share of the total weight: the values are at most 1 in
 # size, and so 2 from their origin.
@@ -88,6 +88,7 @@ def lay_mesh(
     last: cython.Py_ssize_t
     saved: cython.double
     lost: cython.double = ROUNDING * mass[n]
+    most_saved: cython.double = MOST_DISCOUNT * price / n_groups
     # The width over the distance of the near end and of the far one.
     far_grade: cython.double = grade / (1.0 + grade)
     places[0] = 0
@@ -115,7 +116,7 @@ def lay_mesh(
                 right = (values[last] - origin) * (mass[last] - mass[here])
                 right -= first[last] - first[here]
                 saved = SAFETY * 2.0 * spreads[knot] * (max(left, right) + lost)
-                if saved <= MOST_DISCOUNT * price:
+                if saved <= most_saved:
                     break
                 size //= 2
                 here = low

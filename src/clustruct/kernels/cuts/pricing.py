@@ -49,12 +49,14 @@ MESH_SHARE = cython.declare(cython.Py_ssize_t, 20)
 SAMPLED = cython.declare(cython.Py_ssize_t, 3)
 # A mesh has a grade of this over the number of groups, at most WIDEST; one that has to prove
 # nothing is so many times COARSER. Meshes are worth their while for so many positions, if they have
-# less than this share of them, and given up after so many attempts.
+# less than this share of them, and given up after so many attempts, with too large a share, or when
+# all of them together have twice as many positions as there are.
 GRADE = cython.declare(cython.double, 1.2)
 WIDEST = cython.declare(cython.double, 0.5)
 COARSER = cython.declare(cython.double, 4.0)
 LEAST_MESHED = cython.declare(cython.Py_ssize_t, 2048)
 MESHED = cython.declare(cython.double, 0.5)
+MOST_MESHED = cython.declare(cython.double, 0.8)
 N_MESHES = cython.declare(cython.int, 12)
 # Positions that a boundary may still take before the proof is given up.
 MOST_NODES = 64
@@ -256,7 +258,7 @@ def _prove_on_meshes(
     the price at which the one at hand may be best. Leaves the last price in ``outcome[2]``.
     """
     n: cython.Py_ssize_t = values.shape[0]
-    most: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, MESHED * n)
+    most: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, MOST_MESHED * n)
     room: cython.Py_ssize_t = knot_room(n_groups)
     grade: cython.double = min(GRADE / n_groups, WIDEST)
     last: cython.Py_ssize_t
@@ -276,6 +278,7 @@ def _prove_on_meshes(
     found: cython.longlong[::1] = path[n_groups + 1 : 2 * n_groups + 2]
     cost: cython.double = polish(values, origin, mass, first, second, path, found, n_groups, spare)
     least: cython.double = INFINITY
+    visited: cython.Py_ssize_t = 0
     for _ in range(N_MESHES):
         outcome[2] = price
         last = lay_mesh(
@@ -283,7 +286,8 @@ def _prove_on_meshes(
             grade if proving else min(COARSER * grade, WIDEST), most, nodes, nodes[room:],
             spreads, places, discount,
         )  # fmt: skip
-        if last == 0:
+        visited += last
+        if last == 0 or visited > 2 * n:
             return OPEN
         _gather(mass, first, second, places, last, moments)
         if not proving:
