@@ -1,11 +1,9 @@
 from libc.math cimport cbrt, log, sqrt
 
-from clustruct.kernels.numbers.intervals cimport (
-    INFINITY, error_of_costs, interval_cost, moments_at, place_of_origin)
+from clustruct.kernels.numbers.intervals cimport INFINITY, error_of_costs, place_of_origin
 from clustruct.kernels.cuts.mesh cimport knot_room, lay_mesh
 from clustruct.kernels.cuts.polish cimport partition_cost, polish
-
-cdef int MOST_NODES
+from clustruct.kernels.cuts.proof cimport MOST_NODES, OPEN, PROVEN, TIED, prove
 
 cdef Py_ssize_t priced_partition(
     double[::1] values, double[::1] weights, double origin, double[:, ::1] table,

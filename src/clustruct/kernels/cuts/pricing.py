@@ -3,16 +3,8 @@
 
 The same search as in ``penalised``, for a vector that fits into a processor's cache and for callers
 that hold no lock: all arrays are given, sums are plain doubles, and the result is either proven to
-be the only best partition or is "undecided", whereupon callers use the slower searches, which
-resolve everything.
-
-The proof. Let ``F(t)`` be the least priced cost of the values before position ``t``. The sweep
-computes it up to an error ``d``, which is bounded: every cost is off by at most ``noise``, and
-every comparison that the noise may have decided wrongly is counted. In a best partition each
-boundary ``t`` is reached from a position ``i`` with ``F(i) + C(i, t) + price = F(t)``. So from the
-end back, all positions ``i`` that satisfy this up to ``2 d`` are listed. If there is one for each
-boundary, they are the best partition, and the only one. Where there are several the costs of the
-few partitions left are compared in pairs of doubles.
+be the only best partition (``proof``) or is "undecided", whereupon callers use the slower searches,
+which resolve everything.
 
 Few groups of many values are proven on a ``mesh``, on which ``F`` is a bound from below, and only
 about as many positions are visited as the square of the number of groups.
@@ -25,11 +17,10 @@ if not cython.compiled:
 
     from clustruct.kernels.cuts.mesh import knot_room, lay_mesh
     from clustruct.kernels.cuts.polish import partition_cost, polish
+    from clustruct.kernels.cuts.proof import MOST_NODES, OPEN, PROVEN, TIED, prove
     from clustruct.kernels.numbers.intervals import (
         INFINITY,
         error_of_costs,
-        interval_cost,
-        moments_at,
         place_of_origin,
     )
 
@@ -58,18 +49,9 @@ LEAST_MESHED = cython.declare(cython.Py_ssize_t, 2048)
 MESHED = cython.declare(cython.double, 0.5)
 MOST_MESHED = cython.declare(cython.double, 0.8)
 N_MESHES = cython.declare(cython.int, 12)
-# Positions that a boundary may still take before the proof is given up.
-MOST_NODES = 64
 UNIT = cython.declare(cython.double, 2.0**-53)
-# Totals that differ by less than this, for each group and relative to the total, are ties: the
-# costs that are added have an error of one rounding.
-TIE = cython.declare(cython.double, 2.0**-51)
 # What the search returns beside the number of doubts.
 UNDECIDED = cython.declare(cython.Py_ssize_t, -1)
-# What a proof may come to: several best partitions, too many that may be best, or the best one.
-TIED = cython.declare(cython.int, -1)
-OPEN = cython.declare(cython.int, 0)
-PROVEN = cython.declare(cython.int, 1)
 
 
 def float_room(n, n_groups):
@@ -160,7 +142,7 @@ def priced_partition(
         if doubts >= 0:
             for i in range(n + 1):
                 places[i] = i
-            verdict = _prove(
+            verdict = prove(
                 values, weights, origin, table, block, mass, first, second, n, n_groups,
                 outcome[2], _margin(n_groups, noise, best[n], doubts), best, previous, places,
                 spare[:0], rows, spare, nodes, path,
@@ -324,7 +306,7 @@ def _prove_on_meshes(
         count = _count_groups(previous, last)
         if count == n_groups:
             margin = _margin(n_groups, noise, best[last], doubts)
-            verdict = _prove(
+            verdict = prove(
                 values, weights, origin, table, block, moments, moments[last + 8 :],
                 moments[2 * (last + 8) :], last, n_groups, price, margin, best, previous, places,
                 discount, rows, rest, nodes, path,
@@ -665,222 +647,3 @@ def _sweep(
             queue[tail] = step
             since[tail] = begin
     return doubts
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _prove(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    origin: cython.double,
-    table: cython.double[:, ::1],
-    block: cython.Py_ssize_t,
-    mass: cython.double[::1],
-    first: cython.double[::1],
-    second: cython.double[::1],
-    n: cython.Py_ssize_t,
-    n_groups: cython.Py_ssize_t,
-    price: cython.double,
-    margin: cython.double,
-    best: cython.double[::1],
-    previous: cython.int[::1],
-    places: cython.int[::1],
-    discount: cython.double[::1],
-    rows: cython.double[:, ::1],
-    spare: cython.double[::1],
-    nodes: cython.int[::1],
-    path: cython.longlong[::1],
-) -> cython.int:
-    """Write the boundaries of the only best partition to ``path``, if that is what a sweep found.
-
-    The moments are those at ``places``, of which there are ``n`` after the first; ``path`` is left
-    as it is unless the partition is PROVEN. Layer ``q`` of ``nodes`` lists the places that
-    boundary ``q`` may have: their number, then their indices.
-    """
-    width: cython.Py_ssize_t = MOST_NODES + 1
-    node: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
-    alone: cython.bint = True
-    discounted: cython.bint = discount.shape[0] > 0
-    most_saved: cython.double = 0.0
-    found: cython.longlong[::1] = path[n_groups + 1 : 2 * n_groups + 2]
-    if discounted:
-        for node in range(n):
-            most_saved = max(most_saved, discount[node])
-    found[n_groups] = n
-    for layer in range(n_groups, 0, -1):
-        found[layer - 1] = previous[found[layer]]
-        nodes[width * layer] = 0
-    nodes[0] = 1
-    nodes[1] = 0
-    nodes[width * n_groups] = 1
-    nodes[width * n_groups + 1] = n
-    for layer in range(n_groups, 1, -1):
-        for node in range(nodes[width * layer]):
-            if not _list_predecessors(
-                mass, first, second, best, found, layer, nodes[width * layer + 1 + node],
-                margin - price, most_saved, nodes[width * (layer - 1) :],
-            ):  # fmt: skip
-                return OPEN
-        if nodes[width * (layer - 1)] == 0:
-            return OPEN
-        if nodes[width * (layer - 1)] > 1:
-            alone = False
-        if discounted:
-            for node in range(nodes[width * (layer - 1)]):
-                if discount[nodes[width * (layer - 1) + 1 + node]] > 0.0:
-                    return OPEN
-    if not alone:
-        return _compare_exactly(
-            values, weights, origin, table, block, n_groups, places, rows, spare, nodes, path
-        )
-    for layer in range(n_groups + 1):
-        path[layer] = places[found[layer]]
-    return PROVEN
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _list_predecessors(
-    mass: cython.double[::1],
-    first: cython.double[::1],
-    second: cython.double[::1],
-    best: cython.double[::1],
-    path: cython.longlong[::1],
-    layer: cython.Py_ssize_t,
-    position: cython.Py_ssize_t,
-    slack: cython.double,
-    most_saved: cython.double,
-    nodes: cython.int[::1],
-) -> cython.bint:
-    """List the positions from which ``position`` is reached at its least cost, up to the slack.
-
-    The groups of ``path`` divide the positions into segments. ``F`` does not decrease, but for a
-    discount of up to ``most_saved``, and ``C(i, t)`` does not increase with ``i``, so ``F`` at the
-    start of a segment and ``C`` from its end bound all of it. Returns False if there are too many.
-    """
-    limit: cython.double = best[position] + slack
-    i: cython.Py_ssize_t
-    start: cython.Py_ssize_t
-    stop: cython.Py_ssize_t
-    segment: cython.Py_ssize_t = layer
-    # The last segment may begin after the position, or end before it.
-    while path[segment - 1] >= position:
-        segment -= 1
-    at_mass: cython.double = mass[position]
-    at_first: cython.double = first[position]
-    at_second: cython.double = second[position]
-    stop = position
-    while segment > 0:
-        start = path[segment - 1]
-        if stop < position:
-            s = at_first - first[stop]
-            w = at_mass - mass[stop]
-            cost = at_second - second[stop] - (s * (s / w) if w > 0.0 else 0.0)
-            if cost - most_saved > limit:
-                return True
-            if best[start] + cost - most_saved > limit:
-                stop = start
-                segment -= 1
-                continue
-        # A boundary of an inner layer is at least 1.
-        i = start if start > 0 else 1
-        while i < stop:
-            s = at_first - first[i]
-            w = at_mass - mass[i]
-            if (best[i] + (at_second - second[i]) - limit) * w <= s * s:
-                if not _insert(nodes, i):
-                    return False
-            i += 1
-        stop = start
-        segment -= 1
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _insert(nodes: cython.int[::1], position: cython.Py_ssize_t) -> cython.bint:
-    """Add a position to a list unless it is there; False if the list is full."""
-    for node in range(1, nodes[0] + 1):
-        if nodes[node] == position:
-            return True
-    if nodes[0] == MOST_NODES:
-        return False
-    nodes[0] += 1
-    nodes[nodes[0]] = position
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _compare_exactly(
-    values: cython.double[::1],
-    weights: cython.double[::1],
-    origin: cython.double,
-    table: cython.double[:, ::1],
-    block: cython.Py_ssize_t,
-    n_groups: cython.Py_ssize_t,
-    places: cython.int[::1],
-    rows: cython.double[:, ::1],
-    spare: cython.double[::1],
-    nodes: cython.int[::1],
-    path: cython.longlong[::1],
-) -> cython.int:
-    """Write the cheapest partition through the nodes by costs in pairs, if it is PROVEN.
-
-    ``spare`` holds, for every node, the least total up to it and the least one through another
-    predecessor; ``path`` has room for the positions of two layers after the boundaries.
-    """
-    width: cython.Py_ssize_t = MOST_NODES + 1
-    node: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    layer: cython.Py_ssize_t
-    choice: cython.Py_ssize_t
-    n_here: cython.Py_ssize_t
-    n_before: cython.Py_ssize_t = 1
-    here: cython.longlong[::1] = path[n_groups + 1 : n_groups + 1 + MOST_NODES]
-    before: cython.longlong[::1] = path[n_groups + 1 + MOST_NODES :]
-    back: cython.int[::1] = nodes[width * (n_groups + 1) :]
-    spare[0] = 0.0
-    before[0] = 0
-    rows[0, :] = 0.0
-    for layer in range(1, n_groups + 1):
-        n_here = nodes[width * layer]
-        for node in range(n_here):
-            here[node] = places[nodes[width * layer + 1 + node]]
-        moments_at(values, weights, origin, table, block, here[:n_here], rows[MOST_NODES:])
-        for node in range(n_here):
-            least = INFINITY
-            second = INFINITY
-            choice = 0
-            for other in range(n_before):
-                if before[other] < here[node]:
-                    total = spare[2 * (width * (layer - 1) + other)]
-                    total += interval_cost(rows, other, MOST_NODES + node)
-                    if total < least:
-                        second = least
-                        least = total
-                        choice = other
-                    elif total < second:
-                        second = total
-            spare[2 * (width * layer + node)] = least
-            spare[2 * (width * layer + node) + 1] = second
-            back[width * layer + node] = choice
-        for node in range(n_here):
-            before[node] = here[node]
-            for column in range(6):
-                rows[node, column] = rows[MOST_NODES + node, column]
-        n_before = n_here
-    node = 0
-    tie: cython.double = TIE * n_groups * spare[2 * width * n_groups]
-    for layer in range(n_groups, 0, -1):
-        if spare[2 * (width * layer + node) + 1] <= spare[2 * (width * layer + node)] + tie:
-            return TIED
-        path[layer] = places[nodes[width * layer + 1 + node]]
-        node = back[width * layer + node]
-    path[0] = 0
-    return PROVEN

@@ -18,7 +18,8 @@ if not cython.compiled:
     from math import ldexp, nextafter
 
     from clustruct.kernels.cuts.chain import find_chain
-    from clustruct.kernels.cuts.pricing import MOST_NODES, plain_error, priced_partition
+    from clustruct.kernels.cuts.pricing import plain_error, priced_partition
+    from clustruct.kernels.cuts.proof import MOST_NODES
     from clustruct.kernels.numbers.groups import summarise
     from clustruct.kernels.numbers.intervals import INFINITY, moments_everywhere
     from clustruct.kernels.numbers.partition import label_values
