@@ -24,8 +24,8 @@ FLAGS = {
 MORE_FLAGS = os.environ.get("CLUSTRUCT_FLAGS", "").split()
 
 
-# What Cython writes for every module that takes arrays, compiled once for all of them: it was three
-# quarters of the compiler's work.
+# What Cython writes for every module that takes arrays, compiled once for all of them: it was more
+# than half of the work.
 SHARED = "clustruct.kernels._shared"
 _translating = Lock()
 

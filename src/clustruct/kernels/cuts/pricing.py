@@ -6,8 +6,8 @@ that hold no lock: all arrays are given, sums are plain doubles, and the result 
 be the only best partition (``proof``) or is "undecided", whereupon callers use the slower searches,
 which resolve everything.
 
-Few groups of many values are proven on a ``mesh``, on which ``F`` is a bound from below, and only
-about as many positions are visited as the square of the number of groups.
+Few groups of many values are proven on a ``mesh``, whose costs are bounds from below, so that not
+every position is visited.
 """
 
 import cython
