@@ -41,7 +41,15 @@ def decades(rng, n):
     return rng.standard_normal(n) * 10.0 ** rng.uniform(-8.0, 8.0, n)
 
 
-VALUES = (units_apart, on_both_sides, offsets_mixed, decades)
+def cancelling(rng, n):
+    """Numbers whose mean is as small as what one of them rounds off, or smaller."""
+    large = rng.choice([1.0, 3.0, 1e8], n // 2) * rng.uniform(0.5, 1.0)
+    few_units = np.spacing(large) * rng.integers(-1, 2, n // 2)
+    tiny = rng.choice([0.0, 2.2e-308, 1e-40], n - 2 * (n // 2))
+    return rng.permutation(np.concatenate([large + few_units, -large, tiny]))
+
+
+VALUES = (units_apart, on_both_sides, offsets_mixed, decades, cancelling)
 WEIGHTS = {
     "none": lambda rng, n: None,
     "30 decades": lambda rng, n: 10.0 ** rng.uniform(-15.0, 15.0, n),

@@ -11,6 +11,8 @@ if not cython.compiled:
         interval_mean,
         moments_at,
         own_moments,
+        product_error,
+        sum_error,
     )
 
 # A cost above this share of the running moments keeps 14 digits in pairs of doubles.
@@ -90,5 +92,57 @@ def summarise(
                 own_moments(values, weights, mean, first, last + 1, own)
                 costs[group] = interval_cost(own, 0, 1)
                 mean = interval_mean(own, 0, 1, mean)
+            if abs(mean) < RESOLVED_MEAN * max(abs(values[first]), abs(values[last])):
+                # Values that cancel leave less than what pairs of doubles round.
+                _add_closely(values, weights, first, last + 1, own)
+                mean = interval_mean(own, 0, 1, 0.0)
         # A mean lies between the least and the largest value, whatever rounding says.
         means[group] = min(max(mean, values[first]), values[last])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_closely(
+    values: cython.double[::1],
+    weights: cython.double[::1],
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    out: cython.double[:, ::1],
+) -> cython.void:
+    """Write weight and first moment of the values ``[first, last)`` about zero to ``out[1]``.
+
+    What each sum rounds off is added up, and what that sum rounds off as well: three doubles.
+    """
+    w: cython.double = 0.0
+    w_rest: cython.double = 0.0
+    s: cython.double = 0.0
+    s_rest: cython.double = 0.0
+    s_dust: cython.double = 0.0
+    m: cython.double
+    m_rest: cython.double
+    weighted: cython.bint = weights.shape[0] > 0
+    for i in range(first, last):
+        m = values[i]
+        m_rest = 0.0
+        weight = 1.0
+        if weighted:
+            weight = weights[i]
+            m = weight * values[i]
+            m_rest = product_error(weight, values[i], m)
+        new = w + weight
+        w_rest += sum_error(w, weight, new)
+        w = new
+        new = s + m
+        lost = sum_error(s, m, new)
+        s = new
+        new = s_rest + lost
+        s_dust += sum_error(s_rest, lost, new)
+        s_rest = new
+        new = s_rest + m_rest
+        s_dust += sum_error(s_rest, m_rest, new)
+        s_rest = new
+    out[1, 0] = w
+    out[1, 1] = w_rest
+    out[1, 2] = s + s_rest
+    out[1, 3] = sum_error(s, s_rest, out[1, 2]) + s_dust

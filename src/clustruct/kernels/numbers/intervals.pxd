@@ -16,6 +16,10 @@ cdef void own_moments(
 cdef double interval_mean(
     double[:, ::1] table, Py_ssize_t i, Py_ssize_t j, double origin) noexcept nogil
 
+cdef double product_error(double a, double b, double product) noexcept nogil
+
+cdef double sum_error(double a, double b, double rounded) noexcept nogil
+
 cdef double interval_cost(double[:, ::1] table, Py_ssize_t i, Py_ssize_t j) noexcept nogil
 
 cdef void layer_minima(

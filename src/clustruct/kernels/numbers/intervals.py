@@ -194,9 +194,9 @@ def _advance(
         low = x - high
         if weighted:
             m = weights[i] * x
-            m_rest = _product_error(weights[i], x, m) + weights[i] * x_rest
+            m_rest = product_error(weights[i], x, m) + weights[i] * x_rest
             p = m * x
-            p_rest = _product_error(m, x, p) + m_rest * x + m * x_rest
+            p_rest = product_error(m, x, p) + m_rest * x + m * x_rest
             new = w + weights[i]
             part = new - w
             w_rest += (w - (new - part)) + (weights[i] - part)
@@ -381,7 +381,7 @@ def _add_blocks(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _product_error(a: cython.double, b: cython.double, product: cython.double) -> cython.double:
+def product_error(a: cython.double, b: cython.double, product: cython.double) -> cython.double:
     """``a * b - product``, exactly, where ``product`` is the rounded ``a * b``."""
     part: cython.double = 134217729.0 * a
     a_high: cython.double = part - (part - a)
@@ -390,6 +390,15 @@ def _product_error(a: cython.double, b: cython.double, product: cython.double) -
     b_high: cython.double = part - (part - b)
     b_low: cython.double = b - b_high
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def sum_error(a: cython.double, b: cython.double, rounded: cython.double) -> cython.double:
+    """``(a + b) - rounded``, exactly, where ``rounded`` is the rounded ``a + b``."""
+    return _difference_error(a, -b, rounded)
 
 
 @cython.cfunc
@@ -445,7 +454,7 @@ def interval_mean(
     s = high
     quotient: cython.double = s / w
     product: cython.double = quotient * w
-    rest: cython.double = (s - product) - _product_error(quotient, w, product)
+    rest: cython.double = (s - product) - product_error(quotient, w, product)
     rest += s_rest - quotient * w_rest
     mean: cython.double = origin + quotient
     return mean + (rest / w - _difference_error(-origin, quotient, -mean))
@@ -475,8 +484,8 @@ def _cost_of_sums(
     square: cython.double = s * s
     quotient: cython.double = square / w
     product: cython.double = quotient * w
-    rest: cython.double = (square - product) - _product_error(quotient, w, product)
-    rest += _product_error(s, s, square) + 2.0 * s * s_rest - quotient * w_rest
+    rest: cython.double = (square - product) - product_error(quotient, w, product)
+    rest += product_error(s, s, square) + 2.0 * s * s_rest - quotient * w_rest
     cost: cython.double = (t - quotient) + (t_rest - rest / w)
     return cost if cost > 0.0 else 0.0
 
