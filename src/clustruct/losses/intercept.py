@@ -17,7 +17,10 @@ __all__ = ["at_once", "best_intercept", "least_mean", "mean_hessian"]
 MAX_NEWTON_STEPS = 100
 MAX_HALVINGS = 30
 INTERCEPT_TOLERANCE = 1e-13
+# The least curvature of a step, as a share of the loss's own, and how much smaller it becomes when a
+# step to where there is still none has gone well: a target may be 1e17 away.
 FLAT = 1e-10
+FLATTER = 0.1
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -98,21 +101,24 @@ def best_intercept(
         return s @ slope, s @ namespace(z).abs(slope), mean_hessian(loss, y, z, s)
 
     intercept, value = start, mean_at(start)
+    flat = FLAT * loss.curvature
     for _ in range(MAX_NEWTON_STEPS):
         gradient, sizes, hessian = fold(sums, *rows)
         require_finite(hessian, "the curvature of the loss", "best intercept")
         noise = INTERCEPT_TOLERANCE * sizes.max()
         if np.abs(gradient).max() <= noise:
             break
-        move = _newton_move(gradient, hessian, noise, FLAT * loss.curvature)
+        move = _newton_move(gradient, hessian, noise, flat)
         if loss.relative:
             move -= move.mean()  # rounding makes a little of the common shift look useful
         if -0.5 * gradient @ move <= EPS * abs(value):
             return intercept + move  # closer than the value can tell
-        before = value
+        before, whole = value, intercept + move
         intercept, value = _shorten(mean_at, intercept, value, move)
         if value == before:
             break  # rounding hides what is left to gain
+        if not hessian.any() and np.array_equal(intercept, whole):
+            flat *= FLATTER
     return intercept
 
 

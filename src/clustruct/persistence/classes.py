@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.persistence.foreign import check_foreign, settle_jobs
+from clustruct.persistence.foreign import check_foreign, settle_state
 from clustruct.persistence.shapes import check_fitted, check_record
 from clustruct.results.scores import ScoreTable
 
@@ -158,7 +158,7 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
     if fields is not None:
         check_record(kind, state)
     if kind.__module__.startswith("sklearn."):
-        settle_jobs(state)
+        settle_state(state)
     if issubclass(kind, tuple):
         return tuple.__new__(kind, state.values())
     made: Any = (dict if issubclass(kind, dict) else object).__new__(kind)

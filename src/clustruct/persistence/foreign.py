@@ -62,10 +62,16 @@ _STEPS = {
 _WORDS = ("drop", "passthrough")  # in place of a transformer
 
 
-def settle_jobs(state: dict[str, Any]) -> None:
-    """Transformers of a file run in this process, however many processes the file asks for."""
+def settle_state(state: dict[str, Any]) -> None:
+    """Change what a transformer of a file may not decide, and add what its release did not write.
+
+    It runs in this process, however many processes the file asks for. Imputers have a type of what
+    they fill in since scikit-learn 1.8: that of the values they were fitted to.
+    """
     if state.get("n_jobs") not in (None, 1):
         state["n_jobs"] = None
+    if "_fit_dtype" in state:
+        state.setdefault("_fill_dtype", state["_fit_dtype"])
 
 
 def check_foreign(model: Any) -> None:
