@@ -135,7 +135,8 @@ def test_types_are_those_of_all_rows(name, ending, tmp_path, monkeypatch):
         mine, theirs = (frame["a"].dropna() for frame in (found, known))
         assert mine.index.tolist() == theirs.index.tolist()
         assert mine.map(str).tolist() == theirs.map(str).tolist()
-        assert (mine.dtype.kind in "if") == (theirs.dtype.kind in "if")
+        # Releases of pandas differ in the type of a column without values.
+        assert mine.empty or (mine.dtype.kind in "if") == (theirs.dtype.kind in "if")
 
 
 def test_standard_input(clustruct, trips, monkeypatch):

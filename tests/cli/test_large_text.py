@@ -6,6 +6,7 @@ import tempfile
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
@@ -198,9 +199,7 @@ def test_a_full_disk_is_told(complaint_of, file, monkeypatch):
 
 
 def test_the_scratch_is_filled_in_memory_first(monkeypatch):
-    from scipy.sparse import random_array
-
-    matrix = random_array((50, 20), density=0.3, rng=0, format="csr")
+    matrix = csr_array(np.random.default_rng(0).poisson(0.3, (50, 20)).astype(float))
     size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
     monkeypatch.setattr("clustruct.cli.reading.scratch.free_bytes", lambda: 4.0 * size)
     with Scratch() as scratch:

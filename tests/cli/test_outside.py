@@ -229,7 +229,7 @@ def test_invalid_arrays_are_refused(tmp_path):
     path = tmp_path / "t.arrow"
     codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, 77], pa.int8()), ["a", "b"], safe=False)
     with pa.ipc.new_file(str(path), pa.schema([("k", codes.type)])) as writer:
-        writer.write_batch(pa.record_batch({"k": codes}))
+        writer.write_batch(pa.RecordBatch.from_arrays([codes], names=["k"]))
     with pytest.raises(ValueError, match=r"t\.arrow cannot be read as Arrow: .*Get an undamaged"):
         read(path)
 
@@ -289,7 +289,7 @@ def test_tables_are_unpacked_up_to_a_limit(tmp_path, complaint_of):
     assert find_table(str(path), None).bytes_in_memory() == 1.6e7
     path = tmp_path / "t.arrow"
     with pa.ipc.new_file(str(path), pa.schema([("a", pa.null())])) as writer:
-        writer.write_batch(pa.record_batch({"a": pa.nulls(1_000_000)}))
+        writer.write_batch(pa.RecordBatch.from_arrays([pa.nulls(1_000_000)], names=["a"]))
     assert "holds at least 8,000,000 bytes" in complaint_of(
         "fit", path, "--target", "a", "--max-size", "1M"
     )

@@ -64,7 +64,8 @@ def test_classes_and_outputs(problem):
 
 
 def test_sparse_path_finds_the_weights_without_constraint_once_for_each_alpha(monkeypatch):
-    X = sparse.random_array((400, 350), density=0.05, format="csr", rng=0)
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.random((400, 350)) * (rng.random((400, 350)) < 0.05))
     y = X @ np.repeat([1.0, -1.0], 175)
     starts = []
     original = LinearObjective.minimum

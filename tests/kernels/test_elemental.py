@@ -28,7 +28,7 @@ def value_of(problem, labels):
         roots = np.sqrt(shares[mine])[:, None]
         A = np.vstack([roots * features[mine], np.diag(np.sqrt(shares[mine].sum() * ridges))])
         b = np.vstack([roots * targets[mine], np.zeros((ridges.size, targets.shape[1]))])
-        total += 0.5 * np.square(b - A @ np.linalg.lstsq(A, b)[0]).sum()
+        total += 0.5 * np.square(b - A @ np.linalg.lstsq(A, b, rcond=None)[0]).sum()
     return total
 
 

@@ -28,7 +28,8 @@ def test_experts_minimise_their_weighted_costs(n, p, n_outputs):
         roots = np.sqrt(mine)[:, None]
         A = np.vstack([roots * features, np.diag(np.sqrt(mine.sum() * ridges))])
         b = np.vstack([roots * targets, np.zeros((p, n_outputs))])
-        np.testing.assert_allclose(experts[q], np.linalg.lstsq(A, b)[0], rtol=1e-9, atol=1e-12)
+        right = np.linalg.lstsq(A, b, rcond=None)[0]
+        np.testing.assert_allclose(experts[q], right, rtol=1e-9, atol=1e-12)
         losses = 0.5 * np.square(targets - features @ experts[q]).sum(axis=1)
         penalty = 0.5 * float(ridges @ np.square(experts[q]).sum(axis=1))
         np.testing.assert_allclose(costs[q], losses + penalty, rtol=1e-12)

@@ -17,8 +17,8 @@ __all__ = ["at_once", "best_intercept", "least_mean", "mean_hessian"]
 MAX_NEWTON_STEPS = 100
 MAX_HALVINGS = 30
 INTERCEPT_TOLERANCE = 1e-13
-# The least curvature of a step, as a share of the loss's own, and how much smaller it becomes when a
-# step to where there is still none has gone well: a target may be 1e17 away.
+# The least curvature of a step, as a share of the loss's own, and how much smaller it becomes after
+# a whole step from where there is none: a target may be 1e17 away.
 FLAT = 1e-10
 FLATTER = 0.1
 EPS = float(np.finfo(np.float64).eps)

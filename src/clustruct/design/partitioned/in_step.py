@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from sklearn import config_context, get_config
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class Member(Generic[T]):
         self.done = False
         self._job = job
         self._config = get_config()
+        self._errors = np.geterr()  # which NumPy 1 keeps apart for each thread
         self._baton = threading.Semaphore(0)
         self._given_back = threading.Semaphore(0)
         self._thread = threading.Thread(target=copy_context().run, args=(self._run,), daemon=True)
@@ -43,7 +45,7 @@ class Member(Generic[T]):
     def _run(self) -> None:
         self._baton.acquire()
         try:
-            with config_context(**self._config):
+            with config_context(**self._config), np.errstate(**self._errors):
                 self.result = self._job()
         except BaseException as error:  # told to those who wait for the result
             self.error = error
