@@ -273,5 +273,5 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
 
 
 TARGET = Target(
-    "models", _draw, _check, _smaller, share=0.24, short=120, prepare=_prepare, seconds=20.0
+    "models", _draw, _check, _smaller, share=0.16, short=120, prepare=_prepare, seconds=20.0
 )

@@ -125,4 +125,4 @@ def _smaller(recipe: Recipe) -> Iterator[Recipe]:
     yield from ({**recipe, "content": text} for text in shorter_contents(recipe["content"]))
 
 
-TARGET = Target("tables", _draw, _check, _smaller, share=0.08, short=150, prepare=_prepare)
+TARGET = Target("tables", _draw, _check, _smaller, share=0.16, short=150, prepare=_prepare)

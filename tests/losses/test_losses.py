@@ -252,6 +252,14 @@ def test_best_intercept_stays_where_it_is(case):
     np.testing.assert_allclose(again, first, rtol=0, atol=1e-12)
 
 
+def test_huber_intercept_finds_a_camp_that_is_far_away():
+    """In a hundred steps, where each of the length for no curvature took it 1e-7 of the way."""
+    target = np.array([[0.0], [1e17], [1e17]])
+    shares, start = np.full(3, 1 / 3), np.array([1e12])
+    (found,) = best_intercept(HuberLoss(1.0), target, np.zeros((3, 1)), shares, start)
+    assert found == 1e17
+
+
 @pytest.mark.parametrize("start", [-1e6, -3.0, 0.0, 4.0, 1e6])
 def test_huber_intercept_where_the_loss_is_flat(start):
     # Two far apart camps of equal weight: every shift between them is as good as any other.

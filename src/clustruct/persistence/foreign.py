@@ -87,6 +87,9 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
     for attribute in _TYPES.keys() & state.keys():
         if not isinstance(state[attribute], _TYPES[attribute]):
             raise ValueError(f"{attribute} is a {type(state[attribute]).__name__}")
+    for way, form in state.get("_sklearn_output_config", {}).items():
+        if not (isinstance(way, str) and isinstance(form, str)):
+            raise ValueError(f"its output for {way!r:.40} is {form!r:.40}")
     if name in _STEPS:
         _check_steps(name, state)
     if isinstance(state.get("dtype", float), str | int | float | list | tuple | dict | None):
