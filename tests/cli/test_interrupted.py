@@ -37,7 +37,7 @@ PRESSING = textwrap.dedent("""\
             press()
 
     def press():
-        if sys.stderr.isatty():
+        if sys.__stderr__.isatty():  # what older releases of rich put in its place says no
             time.sleep(0.3)  # the bar is drawn ten times a second
             print("PRESS", file=sys.stderr, flush=True)
             while not _interrupts._watch.get().came:
