@@ -32,8 +32,8 @@ JOURNEYS = "tests/journeys"
 # What the journeys need of the package, and what runs them.
 EXTRAS = "cli,plot,report"
 RUNNERS = ("hypothesis", "pytest", "pytest-xdist")
-# Others that no longer go with the oldest ones allowed: matplotlib calls what pyparsing deprecates,
-# and scikit-learn does not see the names of the columns of polars.
+# Newer ones do not go with the oldest allowed: matplotlib calls what they deprecate in pyparsing,
+# and scikit-learn reads names of columns by what polars deprecates in 1.40 and lacks in 2.
 OF_THAT_AGE = ("pyparsing<3.3", "polars<1.40")
 TOOLS = PROJECT / ".ci" / "requirements.txt"
 WHERE = "import clustruct, clustruct.kernels as k; print(k.COMPILED, clustruct.__file__)"

@@ -2,4 +2,10 @@
 
 import sklearn
 
-SCIKIT_LEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
+
+def release_of(version):
+    """The first two numbers of a version."""
+    return tuple(map(int, version.split(".")[:2]))
+
+
+SCIKIT_LEARN = release_of(sklearn.__version__)

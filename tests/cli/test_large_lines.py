@@ -16,6 +16,7 @@ from clustruct.cli.reading.scratch import Scratch
 from clustruct.cli.reading.streams import open_source
 from clustruct.cli.reading.tables import read_table
 from clustruct.cli.writing import write_table
+from tests.releases import release_of
 
 pytest.importorskip("dask")
 pytest.importorskip("pyarrow")
@@ -135,8 +136,9 @@ def test_types_are_those_of_all_rows(name, ending, tmp_path, monkeypatch):
         mine, theirs = (frame["a"].dropna() for frame in (found, known))
         assert mine.index.tolist() == theirs.index.tolist()
         assert mine.map(str).tolist() == theirs.map(str).tolist()
-        # Releases of pandas differ in the type of a column without values.
-        assert mine.empty or (mine.dtype.kind in "if") == (theirs.dtype.kind in "if")
+        if mine.empty and release_of(pd.__version__) < (3, 0):
+            continue  # the type of a column without values was another
+        assert (mine.dtype.kind in "if") == (theirs.dtype.kind in "if")
 
 
 def test_standard_input(clustruct, trips, monkeypatch):

@@ -15,6 +15,7 @@ import clustruct as cs
 from clustruct.cli import main
 from clustruct.persistence import classes
 from tests.persistence import golden
+from tests.releases import SCIKIT_LEARN, release_of
 
 FOLDER = Path(__file__).parent / "written_before"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.clustruct"))
@@ -24,8 +25,7 @@ WRITTEN_WITH = "1.9.1"
 
 def skip_if_newer(version):
     """No promise is made for files whose scikit-learn is newer than the one installed."""
-    written, here = (tuple(map(int, v.split(".")[:2])) for v in (version, sklearn.__version__))
-    if here < written:
+    if release_of(version) > SCIKIT_LEARN:
         pytest.skip(f"written with scikit-learn {version}, and {sklearn.__version__} is installed")
 
 
