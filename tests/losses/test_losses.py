@@ -252,12 +252,29 @@ def test_best_intercept_stays_where_it_is(case):
     np.testing.assert_allclose(again, first, rtol=0, atol=1e-12)
 
 
-def test_huber_intercept_finds_a_camp_that_is_far_away():
-    """In a hundred steps, where each of the length for no curvature took it 1e-7 of the way."""
-    target = np.array([[0.0], [1e17], [1e17]])
-    shares, start = np.full(3, 1 / 3), np.array([1e12])
-    (found,) = best_intercept(HuberLoss(1.0), target, np.zeros((3, 1)), shares, start)
-    assert found == 1e17
+@pytest.mark.parametrize("start", [0.0, 1e12, -1e17, 3e17])
+@pytest.mark.parametrize("target", [[0.0, 1e17, 1e17], [0.0, 0.0, 1e17]])
+def test_huber_intercept_finds_a_camp_that_is_far_away(start, target):
+    """From anywhere, though the gain of a step is far below the rounding of the values."""
+    column, shares = np.array(target)[:, None], np.full(3, 1 / 3)
+    (found,) = best_intercept(HuberLoss(1.0), column, 0.0 * column, shares, np.array([start]))
+    assert found == pytest.approx(np.median(target), abs=0.5)
+
+
+@pytest.mark.parametrize("loss", [HuberLoss(1.0), HuberLoss(1e-3), QuantileLoss(0.3, width=0.1)])
+def test_intercept_for_residuals_of_all_sizes(loss):
+    """The slope changes its sign within a few units in the last place of the intercept found."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        sizes = 10.0 ** rng.integers(-8, 18, size=(rng.integers(1, 12), 2))
+        target = np.round(rng.standard_normal(sizes.shape), 1) * sizes
+        shares = rng.dirichlet(np.ones(target.shape[0]))
+        start = rng.choice([0.0, 3.0, 1e9, -1e17], 2)
+        found = best_intercept(loss, target, 0.0 * target, shares, start)
+        near = 4.0 * np.spacing(np.abs(found)) + 1e-11
+        rounding = 1e-12 * (shares @ np.abs(loss.gradient(target, 0.0 * target + found)))
+        assert (shares @ loss.gradient(target, 0.0 * target + found - near) <= rounding).all()
+        assert (shares @ loss.gradient(target, 0.0 * target + found + near) >= -rounding).all()
 
 
 @pytest.mark.parametrize("start", [-1e6, -3.0, 0.0, 4.0, 1e6])

@@ -68,6 +68,8 @@ class Loss(ABC):
     coded: bool = False
     # Whether ``loss(y + c, z + c) = loss(y, z)``, so that targets may be centred.
     centred: bool = False
+    # Whether it is a sum over outputs of a convex function of the residual, target less score.
+    of_residuals: bool = False
     # Whether negative targets are refused, as scikit-learn's tags tell.
     positive: bool = False
     # The targets that `valid` accepts, in words.

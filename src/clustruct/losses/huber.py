@@ -26,6 +26,7 @@ class HuberLoss(Loss):
     parameters: ClassVar[tuple[str, ...]] = ("delta",)
     nonnegative = True
     centred = True
+    of_residuals = True
     has_likelihood = True
     scoring = SQUARED_ERROR
 

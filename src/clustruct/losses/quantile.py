@@ -48,6 +48,7 @@ class QuantileLoss(Loss):
     parameters: ClassVar[tuple[str, ...]] = ("level", "smoothing")
     nonnegative = True
     centred = True
+    of_residuals = True
     takes_classes = False
     predicts_means = False
     has_likelihood = True
