@@ -76,7 +76,9 @@ def test_windows_hold_the_cheapest_chain(shape, price, excess):
     for seed in cases(3):
         for items, counts, gap, n_groups, least in solved(shape, seed):
             sides = with_work_space(items, counts, gap)
-            found = sides._by_layers(price, n_groups, least * (1 + excess) + 1e-12)
+            found = sides._by_layers(
+                price, n_groups, least * (1 + excess) + 1e-12, sides._all_zero()
+            )
             assert sum(len(edges) - 1 for edges in found) <= n_groups
             assert cost_of(items, counts, gap, *found) <= least * (1 + 1e-12) + 1e-30
 
@@ -123,7 +125,7 @@ def test_few_positions_are_left_of_thousands(monkeypatch):
         sides = two_sided._TwoSided(items, counts, gap)
         best = sides._trial([np.asarray(edges) for edges in sides.best_edges(n_groups)])
         price, _ = sides._guess(best.path, n_groups)
-        found = sides._by_layers(price, n_groups, best.cost * (1 + 1e-12))
+        found = sides._by_layers(price, n_groups, best.cost * (1 + 1e-12), sides._all_zero())
         assert cost_of(items, counts, gap, *found) <= best.cost * (1 + 1e-12)
     assert max(sizes) < n_groups / 4
 

@@ -35,8 +35,10 @@ from clustruct.kernels.numbers.intervals import (
 
 # How much the second price is above the first, as a multiple of that over the number of groups.
 PRICE_STEP = 4.0
-# Room for rounding, relative to the total cost.
+# Room for rounding, relative to the total cost; and that of costs in pairs of doubles, for each
+# group and relative to the squares of all items.
 TOLERANCE = 1e-13
+PAIR_ERROR = 2.0**-98
 
 
 def best_two_sided(items, counts, gap, n_groups):
@@ -194,12 +196,14 @@ class _TwoSided:
         if known.cost <= bound + TOLERANCE * bound:
             return [self._settled(edges) for edges in known.path]
         limit = known.cost + TOLERANCE * (bound + price * n_groups)
-        return self._by_layers(price, n_groups, limit)
+        limit += PAIR_ERROR * n_groups * self.table[-1, 4]
+        return self._by_layers(price, n_groups, limit, known)
 
-    def _by_layers(self, price, n_groups, limit):
+    def _by_layers(self, price, n_groups, limit, known):
         """Edges of the best groups, whose cost must be at most ``limit``; any price will do.
 
-        But the less the limit is above what the price says, the fewer positions are left.
+        But the less the limit is above what the price says, the fewer positions are left. Where
+        costs are as small as their rounding, the chain already known may be as good as any.
         """
         dearer = price * (1.0 + PRICE_STEP / n_groups)
         through = self._costs_through(price), self._costs_through(dearer)
@@ -207,9 +211,11 @@ class _TwoSided:
         places = np.flatnonzero(low <= high)
         table = self.table if places.shape[0] == self.n + 1 else self.table[places]
         n_left = int(np.searchsorted(places, self.last, side="right"))
-        _, begin, end, n_before = best_zero_group(
+        total, begin, end, n_before = best_zero_group(
             table, places, low[places], high[places], n_left, self.gap, n_groups, self.noise
         )
+        if not total < known.cost:
+            return [self._settled(edges) for edges in known.path]
         return self._cut(0, begin, n_before), self._cut(end, self.n, n_groups - n_before)
 
     def _with_fewer_groups(self, many, price, n_groups):
