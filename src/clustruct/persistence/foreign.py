@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -60,17 +61,18 @@ _STEPS = {
     "FeatureUnion": ("transformer_list",),
 }
 _WORDS = ("drop", "passthrough")  # in place of a transformer
+_FILLS_BY_TYPE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
 
 
 def settle_state(state: dict[str, Any]) -> None:
     """Change what a transformer of a file may not decide, and add what its release did not write.
 
-    It runs in this process, however many processes the file asks for. Imputers have a type of what
+    It runs in this process, however many processes the file asks for. Imputers need a type of what
     they fill in since scikit-learn 1.8: that of the values they were fitted to.
     """
     if state.get("n_jobs") not in (None, 1):
         state["n_jobs"] = None
-    if "_fit_dtype" in state:
+    if "_fit_dtype" in state and _FILLS_BY_TYPE:
         state.setdefault("_fill_dtype", state["_fit_dtype"])
 
 
