@@ -72,6 +72,12 @@ def assert_same(found, said, exact):
         assert found == said
 
 
+def takes_exponentials(name, question):
+    """NumPy has exponentials of its own for some processors: their last bits are not recorded."""
+    mixed = "SampleCluster" in name and question == "predict"
+    return mixed or question == "predict_proba"
+
+
 @pytest.mark.filterwarnings("ignore:.*was written with scikit-learn")
 @pytest.mark.parametrize(("release", "name"), GOLDEN)
 def test_golden_file_answers_as_it_did(release, name):
@@ -81,9 +87,9 @@ def test_golden_file_answers_as_it_did(release, name):
     model = cs.load(golden.FOLDER / release / f"{name}.clustruct")
     found = golden.answers_of(model, golden.decoded(entry["X"]))
     assert set(found) >= set(entry["answers"])  # later versions may answer more
-    exact = content["environment"] == golden.environment()
+    same_sums = content["environment"] == golden.environment()
     for question, said in entry["answers"].items():
-        assert_same(found[question], said, exact)
+        assert_same(found[question], said, same_sums and not takes_exponentials(name, question))
 
 
 def test_every_release_has_golden_files():
