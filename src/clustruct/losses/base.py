@@ -186,7 +186,7 @@ class Loss(ABC):
 
     def residuals(self, target: Target, scores: Floats) -> Floats:
         """Targets less scores, for losses whose scores are on the scale of the targets."""
-        return target.reshape(scores.shape[0], -1) - scores
+        return namespace(scores).reshape(target, (scores.shape[0], -1)) - scores
 
     def mixed_value(self, target: Target, weights: Floats, scores: Floats) -> Floats:
         """Loss of each row, predicted by the weighted mean of several predictions.
