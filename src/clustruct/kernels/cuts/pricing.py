@@ -15,6 +15,7 @@ import cython
 if not cython.compiled:
     from math import cbrt, log, sqrt
 
+    from clustruct.kernels.cuts.least_costs import least_costs
     from clustruct.kernels.cuts.mesh import knot_room, lay_mesh
     from clustruct.kernels.cuts.polish import partition_cost, polish
     from clustruct.kernels.cuts.proof import MOST_NODES, OPEN, PROVEN, TIED, prove
@@ -50,18 +51,18 @@ MESHED = cython.declare(cython.double, 0.5)
 MOST_MESHED = cython.declare(cython.double, 0.8)
 N_MESHES = cython.declare(cython.int, 12)
 UNIT = cython.declare(cython.double, 2.0**-53)
-# What the search returns beside the number of doubts.
-UNDECIDED = cython.declare(cython.Py_ssize_t, -1)
+# Where costs are less certain than this share of the price, nothing is proven.
+TOO_NOISY = cython.declare(cython.double, 0.0625)
 
 
 def float_room(n, n_groups):
     """Doubles that `priced_partition` needs as work space."""
-    return 5 * (n + 16) + 2 * (MOST_NODES + 1) * (n_groups + 1) + knot_room(n_groups)
+    return 7 * (n + 16) + 2 * (MOST_NODES + 1) * (n_groups + 1) + knot_room(n_groups)
 
 
 def integer_room(n, n_groups):
     """Integers of 32 bits that `priced_partition` needs as work space."""
-    return 4 * (n + 16) + 2 * (MOST_NODES + 1) * (n_groups + 1) + 2 * knot_room(n_groups)
+    return 2 * (n + 16) + 2 * (MOST_NODES + 1) * (n_groups + 1) + 2 * knot_room(n_groups)
 
 
 @cython.cfunc
@@ -82,8 +83,8 @@ def priced_partition(
     integers: cython.int[::1],
     rows: cython.double[:, ::1],
     path: cython.longlong[::1],
-) -> cython.Py_ssize_t:
-    """Write the boundaries of the best partition, both ends included; UNDECIDED if not proven.
+) -> cython.bint:
+    """Write the boundaries of the best partition, both ends included; False if it is not proven.
 
     The sorted values come with their running moments, in pairs at every block (see
     ``intervals.running_moments``) and in doubles at every position: ``mass``, ``first`` and
@@ -96,16 +97,16 @@ def priced_partition(
     n_sampled: cython.Py_ssize_t = MESH_SHARE * n_groups
     outcome: cython.double[::1] = floats[:8]
     best: cython.double[::1] = floats[8 : n + 16]
-    spare: cython.double[::1] = floats[n + 16 :]
-    previous: cython.int[::1] = integers[: n + 1]
-    queue: cython.int[::1] = integers[n + 1 : 2 * n + 2]
-    since: cython.int[::1] = integers[2 * n + 2 : 3 * n + 3]
-    places: cython.int[::1] = integers[3 * n + 3 : 4 * n + 16]
-    nodes: cython.int[::1] = integers[4 * n + 16 :]
+    leads: cython.double[::1] = floats[n + 16 : 2 * n + 32]
+    costs: cython.double[::1] = floats[2 * n + 32 : 3 * n + 48]
+    spare: cython.double[::1] = floats[3 * n + 48 :]
+    previous: cython.int[::1] = integers[: n + 16]
+    places: cython.int[::1] = integers[n + 16 : 2 * n + 32]
+    nodes: cython.int[::1] = integers[2 * n + 32 :]
     price: cython.double = hint
     overshoot: cython.double = SAMPLE_OVERSHOOT
     noise: cython.double = plain_error(values, weights, origin, mass, first, second)
-    doubts: cython.Py_ssize_t = UNDECIDED
+    found: cython.bint = False
     verdict: cython.int = OPEN
     if not meshed:
         n_sampled = max(SAMPLE_SHARE * n_groups, n // SAMPLE_STRIDE)
@@ -115,9 +116,9 @@ def priced_partition(
         if price <= 0.0:
             price = _dense_price(values, mass, places, n_sampled, n_groups)
             overshoot = OVERSHOOT
-        doubts = _search_price(
+        found = _search_price(
             spare, spare[n_sampled + 8 :], spare[2 * (n_sampled + 8) :], n_sampled,
-            n_groups, price, overshoot, 0.0, best, previous, queue, since, outcome,
+            n_groups, price, overshoot, 0.0, best, previous, leads, costs, outcome,
         )  # fmt: skip
         price = outcome[0]
         overshoot = outcome[1]
@@ -127,27 +128,26 @@ def priced_partition(
             places[i] = i * n // n_sampled
         price = _dense_price(values, mass, places, n_sampled, n_groups)
         overshoot = OVERSHOOT
-    if meshed and doubts >= 0:
+    if meshed and found:
         _trace(previous, places, n_sampled, n_groups, path)
         verdict = _prove_on_meshes(
             values, weights, origin, table, block, mass, first, second, n_groups, price, noise,
-            best, spare, previous, queue, since, places, nodes, rows, path, outcome,
+            best, spare, previous, leads, costs, places, nodes, rows, path, outcome,
         )  # fmt: skip
         price = outcome[2]
     if verdict == OPEN:
-        doubts = _search_price(
-            mass, first, second, n, n_groups, price, overshoot, noise, best, previous, queue,
-            since, outcome,
-        )  # fmt: skip
-        if doubts >= 0:
+        if _search_price(
+            mass, first, second, n, n_groups, price, overshoot, noise, best, previous, leads,
+            costs, outcome,
+        ):  # fmt: skip
             for i in range(n + 1):
                 places[i] = i
             verdict = prove(
                 values, weights, origin, table, block, mass, first, second, n, n_groups,
-                outcome[2], _margin(n_groups, noise, best[n], doubts), best, previous, places,
+                outcome[2], _margin(n_groups, outcome[2], noise, best[n]), best, previous, places,
                 spare[:0], rows, spare, nodes, path,
             )  # fmt: skip
-    return 0 if verdict == PROVEN else UNDECIDED
+    return verdict == PROVEN
 
 
 @cython.cfunc
@@ -155,13 +155,12 @@ def priced_partition(
 @cython.nogil
 @cython.exceptval(check=False)
 def _margin(
-    n_groups: cython.Py_ssize_t,
-    noise: cython.double,
-    least: cython.double,
-    doubts: cython.Py_ssize_t,
+    n_groups: cython.Py_ssize_t, price: cython.double, noise: cython.double, least: cython.double
 ) -> cython.double:
     """Errors of both totals that a proof compares, and of what they are compared with."""
-    return 2.0 * (n_groups + 2) * (noise + 4.0 * UNIT * least) + 8.0 * noise * doubts
+    if noise > TOO_NOISY * price:
+        return INFINITY
+    return 2.0 * (n_groups + 2) * (noise + 4.0 * UNIT * least)
 
 
 @cython.cfunc
@@ -226,8 +225,8 @@ def _prove_on_meshes(
     best: cython.double[::1],
     spare: cython.double[::1],
     previous: cython.int[::1],
-    queue: cython.int[::1],
-    since: cython.int[::1],
+    leads: cython.double[::1],
+    costs: cython.double[::1],
     places: cython.int[::1],
     nodes: cython.int[::1],
     rows: cython.double[:, ::1],
@@ -245,7 +244,6 @@ def _prove_on_meshes(
     grade: cython.double = min(GRADE / n_groups, WIDEST)
     last: cython.Py_ssize_t
     count: cython.Py_ssize_t
-    doubts: cython.Py_ssize_t
     verdict: cython.int
     proving: cython.bint = False
     # Without discounts, these hold for every mesh.
@@ -274,11 +272,10 @@ def _prove_on_meshes(
         _gather(mass, first, second, places, last, moments)
         if not proving:
             # The best one on this mesh, which need not be the best of all, is near enough.
-            doubts = _search_price(
+            if not _search_price(
                 moments, moments[last + 8 :], moments[2 * (last + 8) :], last, n_groups, price,
-                SAMPLE_OVERSHOOT, 0.0, best, previous, queue, since, outcome,
-            )  # fmt: skip
-            if doubts < 0:
+                SAMPLE_OVERSHOOT, 0.0, best, previous, leads, costs, outcome,
+            ):  # fmt: skip
                 return OPEN
             _trace(previous, places, last, n_groups, path)
             cost = polish(values, origin, mass, first, second, path, found, n_groups, spare)
@@ -299,13 +296,13 @@ def _prove_on_meshes(
             outcome[6] = many_cost
             proving = True
             continue
-        doubts = _sweep(
-            moments, moments[last + 8 :], moments[2 * (last + 8) :], last, price, noise, discount,
-            True, best, previous, queue, since,
+        least_costs(
+            moments, moments[last + 8 :], moments[2 * (last + 8) :], last, price, noise,
+            discount[: last + 1], best, previous, leads, costs,
         )  # fmt: skip
         count = _count_groups(previous, last)
         if count == n_groups:
-            margin = _margin(n_groups, noise, best[last], doubts)
+            margin = _margin(n_groups, price, noise, best[last])
             verdict = prove(
                 values, weights, origin, table, block, moments, moments[last + 8 :],
                 moments[2 * (last + 8) :], last, n_groups, price, margin, best, previous, places,
@@ -432,21 +429,19 @@ def _search_price(
     noise: cython.double,
     best: cython.double[::1],
     previous: cython.int[::1],
-    queue: cython.int[::1],
-    since: cython.int[::1],
+    leads: cython.double[::1],
+    costs: cython.double[::1],
     outcome: cython.double[::1],
-) -> cython.Py_ssize_t:
+) -> cython.bint:
     """Search for a price at which ``n_groups`` groups are best, see ``penalised.search_price``.
 
-    Returns how many comparisons of the last sweep the noise may have decided, UNDECIDED if no price
-    was found. Writes to ``outcome``: the middle of the prices for this number of groups as far as
-    they are known, how far it is to their ends (as an overshoot), the last price, and the numbers
-    and costs of the next partitions known with fewer and with more groups.
+    Returns whether one was found. Writes to ``outcome``: the middle of the prices for this number
+    of groups as far as they are known, how far it is to their ends (as an overshoot), the last
+    price, and the numbers and costs of the next partitions known with fewer and with more groups.
     """
     few: cython.Py_ssize_t = 1
     many: cython.Py_ssize_t = n
     count: cython.Py_ssize_t
-    doubts: cython.Py_ssize_t
     few_cost: cython.double = second[n] - second[0]
     span: cython.double = first[n] - first[0]
     few_cost -= span * (span / (mass[n] - mass[0]))
@@ -459,9 +454,7 @@ def _search_price(
     outcome[1] = SAMPLE_OVERSHOOT
     outcome[2] = price
     for number in range(N_SWEEPS):
-        doubts = _sweep(
-            mass, first, second, n, price, noise, best, False, best, previous, queue, since
-        )
+        least_costs(mass, first, second, n, price, noise, best[:0], best, previous, leads, costs)
         count = _count_groups(previous, n)
         cost = best[n] - price * count
         outcome[0] = price
@@ -477,9 +470,9 @@ def _search_price(
                 if 0.0 < lower < upper:
                     outcome[0] = sqrt(lower * upper)
                     outcome[1] = max(0.5 * n_groups * log(upper / lower), SAMPLE_OVERSHOOT)
-            return doubts
+            return True
         if secant and not few < count < many:
-            return UNDECIDED
+            return False
         stalled = count == few or count == many
         if count < n_groups:
             few = count
@@ -506,8 +499,8 @@ def _search_price(
                 power = OVERSHOOT
             price *= (1.0 * count / n_groups) ** power
         if not 0.0 < price < INFINITY:
-            return UNDECIDED
-    return UNDECIDED
+            return False
+    return False
 
 
 @cython.cfunc
@@ -521,129 +514,3 @@ def _count_groups(previous: cython.int[::1], n: cython.Py_ssize_t) -> cython.Py_
         position = previous[position]
         count += 1
     return count
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _sweep(
-    mass: cython.double[::1],
-    first: cython.double[::1],
-    second: cython.double[::1],
-    n: cython.Py_ssize_t,
-    price: cython.double,
-    noise: cython.double,
-    discount: cython.double[::1],
-    discounted: cython.bint,
-    best: cython.double[::1],
-    previous: cython.int[::1],
-    queue: cython.int[::1],
-    since: cython.int[::1],
-) -> cython.Py_ssize_t:
-    """Least priced cost of every position, as ``intervals.sweep``; returns how many doubts.
-
-    A predecessor beats an older one from some position on (Monge), so the queue holds those that
-    will be best somewhere ahead, and since when. ``new`` beats ``old`` at position ``t`` if
-
-        F(old) - F(new) + T(new) - T(old) > s^2 / v - r^2 / w,
-
-    with the first moments ``s, r`` and weights ``v, w`` from either to ``t``; both sides are
-    multiplied by ``v w``. Differences up to twice the noise are doubts. The arrays of moments go on
-    for three entries, all equal to the last one.
-    """
-    head: cython.Py_ssize_t = 0
-    tail: cython.Py_ssize_t = 0
-    doubts: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    low: cython.Py_ssize_t
-    high: cython.Py_ssize_t
-    stride: cython.Py_ssize_t
-    begin: cython.Py_ssize_t
-    cost: cython.double
-    lead: cython.double
-    gain: cython.double
-    w: cython.double
-    s: cython.double
-    r: cython.double
-    scale: cython.double
-    lost: cython.Py_ssize_t
-    probe: cython.Py_ssize_t
-    doubt: cython.double = 2.0 * noise
-    for probe in range(1, 4):
-        mass[n + probe] = mass[n]
-        first[n + probe] = first[n]
-    best[0] = 0.0
-    previous[0] = 0
-    queue[0] = 0
-    since[0] = 1
-    for step in range(1, n + 1):
-        if head < tail and since[head + 1] <= step:
-            head += 1
-        i = queue[head]
-        s = first[step] - first[i]
-        w = mass[step] - mass[i]
-        cost = second[step] - second[i]
-        if w > 0.0:
-            cost -= s * s / w
-        best[step] = best[i] + price + (cost if cost > 0.0 else 0.0)
-        if discounted:
-            best[step] -= discount[step]
-        previous[step] = i
-        begin = step + 1
-        if begin > n:
-            break
-        # What the new predecessor has apart from the position reached.
-        new_lead = second[step] - best[step]
-        new_first = first[step]
-        new_mass = mass[step]
-        while tail >= head:
-            i = queue[tail]
-            lead = new_lead - (second[i] - best[i])
-            old_first = first[i]
-            old_mass = mass[i]
-            at = since[tail]
-            at = at if at > step else step + 1
-            # Four positions at once, without branches: most often one of them is it. With
-            # s = r + apart and v = w + between, the difference times v w is what follows.
-            apart = new_first - old_first
-            between = new_mass - old_mass
-            base = lead * between - apart * apart
-            w = mass[at + 3] - new_mass
-            scale = doubt * w * (w + between)
-            lost = 0
-            for probe in range(4):
-                w = mass[at + probe] - new_mass
-                r = first[at + probe] - new_first
-                gain = w * (lead * w + base - 2.0 * apart * r) + between * r * r
-                lost += gain <= 0.0
-                doubts += abs(gain) <= scale
-            if lost == 0:
-                tail -= 1
-                continue
-            begin = at + lost
-            if lost < 4 or begin > n:
-                break
-            # Double the strides until one goes too far, then halve what is in question.
-            low = at + 3
-            high = n + 1
-            stride = 1
-            while high - low > 1:
-                at = low + stride if stride > 0 and low + stride < high else (low + high) // 2
-                w = mass[at] - new_mass
-                r = first[at] - new_first
-                gain = w * (lead * w + base - 2.0 * apart * r) + between * r * r
-                doubts += abs(gain) <= doubt * w * (w + between)
-                if gain > 0.0:
-                    high = at
-                    stride = 0
-                else:
-                    low = at
-                    stride *= 2
-            begin = high
-            break
-        if begin <= n:
-            tail += 1
-            queue[tail] = step
-            since[tail] = begin
-    return doubts

@@ -1,13 +1,12 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Whether the partition that a priced sweep found is the only best one.
 
-Let ``F(t)`` be the least priced cost of the values before position ``t``. The sweep of ``pricing``
-computes it up to an error ``d``, which is bounded: every cost is off by at most ``noise``, and
-every comparison that the noise may have decided wrongly is counted. In a best partition each
-boundary ``t`` is reached from a position ``i`` with ``F(i) + C(i, t) + price = F(t)``. So from the
-end back, all positions ``i`` that satisfy this up to ``2 d`` are listed. If there is one for each
-boundary, they are the best partition, and the only one. Where there are several the costs of the
-few partitions left are compared in pairs of doubles.
+Let ``F(t)`` be the least priced cost of the values before position ``t``. `least_costs` computes it
+up to an error ``d``: every cost is off by at most ``noise``, and so is ``F`` for every group before
+the position. In a best partition each boundary ``t`` is reached from a position ``i`` with
+``F(i) + C(i, t) + price = F(t)``. So from the end back, all positions ``i`` that satisfy this up to
+``2 d`` are listed. If there is one for each boundary, they are the best partition, and the only
+one. Where there are several the costs of the few partitions left are compared in pairs of doubles.
 """
 
 import cython

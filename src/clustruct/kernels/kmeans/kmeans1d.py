@@ -38,7 +38,7 @@ FEW_SHARE = 32
 # have more than so many groups, and so many values for the square of that number; measured.
 MOST_MESHED = 1 << 18
 MANY = 16
-MESH_SHARE = 16
+MESH_SHARE = 8
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384

@@ -409,15 +409,14 @@ class Vectors:
             for group in range(n_groups + 1):
                 self.path[group] = group
             self.path[n_groups] = m
+        elif n_groups == 2 and m <= CHAINED and self._halve(weights):
+            pass
         elif n_groups <= FEW and CHAINED >= m >= CHAIN_SHARE * n_groups * n_groups:
             if not self._chain(n_groups, weights):
                 return False
-        elif (
-            priced_partition(
-                self.spare[:m], weights, self.origin, self.table, BLOCK, self.mass, self.first,
-                self.second, n_groups, hint, self.floats, self.integers, self.rows, self.path,
-            )
-            < 0
+        elif not priced_partition(
+            self.spare[:m], weights, self.origin, self.table, BLOCK, self.mass, self.first,
+            self.second, n_groups, hint, self.floats, self.integers, self.rows, self.path,
         ):  # fmt: skip
             return False
         summarise(
@@ -456,6 +455,31 @@ class Vectors:
             error, self.n_states, self.layout, self.spare_layout, self.moments, self.chain_floats,
             self.chain_integers, self.path[n_groups + 1 : 2 * n_groups], self.path[1:n_groups],
         )  # fmt: skip
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _halve(self, weights: cython.double[::1]) -> cython.bint:
+        """Write the boundary of the best two groups, by the cost of each; False if in doubt."""
+        m: cython.Py_ssize_t = self.n_distinct
+        error: cython.double = plain_error(
+            self.spare[:m], weights, self.origin, self.mass, self.first, self.second
+        )
+        least: cython.double = INFINITY
+        second: cython.double = INFINITY
+        self.path[0] = 0
+        self.path[2] = m
+        for i in range(1, m):
+            s = self.first[i]
+            r = self.first[m] - s
+            cost = self.second[m] - s * s / self.mass[i] - r * r / (self.mass[m] - self.mass[i])
+            if cost < least:
+                second = least
+                least = cost
+                self.path[1] = i
+            elif cost < second:
+                second = cost
+        return second - least > 4.0 * error
 
     @cython.cfunc
     @cython.nogil
