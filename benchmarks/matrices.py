@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 import timing
 from clustruct import kmeans_1d
@@ -68,6 +69,12 @@ def _ours(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
 def measure(options: Options) -> list[Record]:
     """Vectors of several lengths, then rows of matrices."""
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    # A process that has used several threads of OpenMP may not be forked: its children would wait.
+    with threadpool_limits(1):
+        return _measure(options)
+
+
+def _measure(options: Options) -> list[Record]:
     records = []
     lengths = LENGTHS[:3] if options.quick else LENGTHS
     for n in lengths:
