@@ -43,7 +43,7 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The same inside of rooms that have rooms of their own.
 INNER_FLOORS = {
-    "kernels": ({"numbers", "fits"}, {"cuts"}, {"kmeans"}, {"factors"}),
+    "kernels": ({"numbers", "fits"}, {"cuts", "prices"}, {"kmeans"}, {"factors"}),
     "design": ({"local"}, {"sparse", "factors"}, {"device", "partitioned"}),
     "objectives": ({"features", "tasks"}, {"samples"}),
     "solvers": ({"search", "experts", "tasks"},),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clustruct.kernels import COMPILED
-from clustruct.kernels.cuts import least_costs
+from clustruct.kernels.prices import least_costs
 from tests.kernels.test_mesh import DRAWS
 
 pytestmark = pytest.mark.skipif(COMPILED, reason="calls a function without a Python interface")

@@ -12,19 +12,19 @@ import cython
 import numpy as np
 
 from clustruct.kernels.cuts.chain import first_states, make_room
-from clustruct.kernels.cuts.pricing import float_room, integer_room
+from clustruct.kernels.prices.pricing import float_room, integer_room
 
 if not cython.compiled:
     from math import ldexp, nextafter
 
     from clustruct.kernels.cuts.chain import find_chain
-    from clustruct.kernels.cuts.pricing import plain_error, priced_partition
-    from clustruct.kernels.cuts.proof import MOST_NODES
     from clustruct.kernels.numbers.groups import summarise
     from clustruct.kernels.numbers.intervals import INFINITY, moments_everywhere
     from clustruct.kernels.numbers.partition import label_values
     from clustruct.kernels.numbers.sorting import DIGIT, merge_weights, scale_distinct
     from clustruct.kernels.numbers.sorting import sort_uncompiled as sort_bits
+    from clustruct.kernels.prices.pricing import plain_error, priced_partition
+    from clustruct.kernels.prices.proof import MOST_NODES
 
     Label = cython.fused_type(cython.uchar, cython.ushort, cython.Py_ssize_t)
 

@@ -1,10 +1,12 @@
-from libc.math cimport cbrt, log, sqrt
-
-from clustruct.kernels.numbers.intervals cimport INFINITY, error_of_costs, place_of_origin
-from clustruct.kernels.cuts.least_costs cimport least_costs
-from clustruct.kernels.cuts.mesh cimport knot_room, lay_mesh
-from clustruct.kernels.cuts.polish cimport partition_cost, polish
-from clustruct.kernels.cuts.proof cimport MOST_NODES, OPEN, PROVEN, TIED, prove
+from clustruct.kernels.numbers.intervals cimport error_of_costs, place_of_origin
+from clustruct.kernels.prices.mesh cimport knot_room
+from clustruct.kernels.prices.mesh_proof cimport (
+    gather, mesh_size, proof_margin, prove_on_meshes, trace,
+)
+from clustruct.kernels.prices.price_search cimport (
+    OVERSHOOT, SAMPLE_OVERSHOOT, dense_price, sample_positions, search_price,
+)
+from clustruct.kernels.prices.proof cimport MOST_NODES, OPEN, PROVEN, prove
 
 cdef bint priced_partition(
     double[::1] values, double[::1] weights, double origin, double[:, ::1] table,

@@ -1,10 +1,10 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Positions that stand for all others: dense about the boundaries of a partition, sparse elsewhere.
 
-To prove a partition best at a price, ``pricing`` need not visit all positions of the sorted values.
-Here they are divided into **cells** ``[low, high)``, each with one position that stands for it and
-a discount. The least discounted cost over the positions that stand for cells is no more than the
-least cost over all positions, so a partition that reaches it is best.
+To prove a partition best at a price, `mesh_proof` need not visit all positions of the sorted
+values. Here they are divided into **cells** ``[low, high)``, each with one position that stands for
+it and a discount. The least discounted cost over the positions that stand for cells is no more than
+the least cost over all positions, so a partition that reaches it is best.
 
 The discount. Let ``t`` be a boundary of a best partition between groups of centres ``c < c'``,
 ``D = c' - c``. Values left of ``t`` are nearer to ``c``, those right of it to ``c'``, so the
@@ -25,7 +25,7 @@ Cells are ``grade`` times as wide as they are far from the next boundary of the 
 of a partition whose boundaries are off by ``d`` rises like ``d^2``, and so does the discount: with
 a grade below some constant over the number of groups the rise is larger, and the mesh proves that
 the partition is best. It has about ``Q^2 (1 + log(n / Q^2))`` cells for ``Q`` groups of ``n``
-values.
+values. Where the mesh does not prove it, cells are refined.
 """
 
 import cython
@@ -39,6 +39,8 @@ MOST_DISCOUNT = cython.declare(cython.double, 0.25)
 ROUNDING = cython.declare(cython.double, 16 * 2.0**-53)
 # Sums over intervals of less than this share of it are not used.
 LIGHT = cython.declare(cython.double, 1e-8)
+# Into so many parts a cell is divided.
+PARTS = cython.declare(cython.Py_ssize_t, 3)
 # More than the relative error of a gain or a discount.
 SAFETY = cython.declare(cython.double, 1.000001)
 
@@ -69,12 +71,13 @@ def lay_mesh(
     spreads: cython.double[::1],
     places: cython.int[::1],
     discount: cython.double[::1],
+    cells: cython.int[::1],
 ) -> cython.Py_ssize_t:
     """Write the positions that stand for cells, with both ends, and their discounts.
 
     ``path`` has the boundaries of the partition, both ends included; ``mass`` and ``first`` are
-    running moments about the origin. Returns the index of the last position, or 0 if there would be
-    more than ``most``.
+    running moments about the origin. The cell of position ``i`` is written to ``cells[2 * i]`` and
+    after it. Returns the index of the last position, or 0 if there would be more than ``most``.
     """
     n: cython.Py_ssize_t = values.shape[0]
     n_knots: cython.Py_ssize_t = _lay_knots(path, n_groups, knots)
@@ -84,10 +87,7 @@ def lay_mesh(
     group: cython.Py_ssize_t
     low: cython.Py_ssize_t
     size: cython.Py_ssize_t
-    here: cython.Py_ssize_t
-    last: cython.Py_ssize_t
     saved: cython.double
-    lost: cython.double = ROUNDING * mass[n]
     most_saved: cython.double = MOST_DISCOUNT * price / n_groups
     # The width over the distance of the near end and of the far one.
     far_grade: cython.double = grade / (1.0 + grade)
@@ -106,30 +106,98 @@ def lay_mesh(
                 size = min(
                     size, cython.cast(cython.Py_ssize_t, far_grade * (path[group + 1] - low))
                 )
-            here = low
-            saved = 0.0
-            while size > 1:
-                here = low + size // 2
-                last = low + size - 1
-                left = first[here] - first[low]
-                left -= (values[low - 1] - origin) * (mass[here] - mass[low])
-                right = (values[last] - origin) * (mass[last] - mass[here])
-                right -= first[last] - first[here]
-                saved = SAFETY * 2.0 * spreads[knot] * (max(left, right) + lost)
-                if saved <= most_saved:
-                    break
+            size = max(size, 1)
+            saved = _discount(values, origin, mass, first, low, size, spreads[knot])
+            while saved > most_saved:
                 size //= 2
-                here = low
-                saved = 0.0
+                saved = _discount(values, origin, mass, first, low, size, spreads[knot])
             count += 1
             if count > most:
                 return 0
-            places[count] = here
+            places[count] = low + size // 2
             discount[count] = saved
-            low += max(size, 1)
+            cells[2 * count] = low
+            cells[2 * count + 1] = low + size
+            low += size
     places[count + 1] = n
     discount[count + 1] = 0.0
     return count + 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def refine_mesh(
+    values: cython.double[::1],
+    origin: cython.double,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    most: cython.Py_ssize_t,
+    knots: cython.int[::1],
+    spreads: cython.double[::1],
+    kept: cython.int[::1],
+    n_kept: cython.Py_ssize_t,
+    places: cython.int[::1],
+    discount: cython.double[::1],
+    cells: cython.int[::1],
+) -> cython.Py_ssize_t:
+    """Divide some of a mesh's cells, given by their ends, into three; results as of `lay_mesh`.
+
+    ``knots`` and ``spreads`` are those of that mesh.
+    """
+    n: cython.Py_ssize_t = values.shape[0]
+    count: cython.Py_ssize_t = 0
+    knot: cython.Py_ssize_t = 0
+    low: cython.Py_ssize_t
+    high: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    part: cython.Py_ssize_t
+    n_parts: cython.Py_ssize_t
+    for cell in range(n_kept):
+        low = kept[2 * cell]
+        high = kept[2 * cell + 1]
+        while knots[knot + 1] <= low:
+            knot += 1
+        n_parts = min(high - low, PARTS)
+        for part in range(n_parts):
+            size = (high - low) // (n_parts - part)
+            count += 1
+            if count > most:
+                return 0
+            places[count] = low + size // 2
+            discount[count] = _discount(values, origin, mass, first, low, size, spreads[knot])
+            cells[2 * count] = low
+            cells[2 * count + 1] = low + size
+            low += size
+    places[count + 1] = n
+    discount[count + 1] = 0.0
+    return count + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _discount(
+    values: cython.double[::1],
+    origin: cython.double,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    low: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    spread: cython.double,
+) -> cython.double:
+    """The discount of the middle position of a cell; none for a single one."""
+    here: cython.Py_ssize_t = low + size // 2
+    last: cython.Py_ssize_t = low + size - 1
+    if size == 1:
+        return 0.0
+    left = first[here] - first[low]
+    left -= (values[low - 1] - origin) * (mass[here] - mass[low])
+    right = (values[last] - origin) * (mass[last] - mass[here])
+    right -= first[last] - first[here]
+    lost = ROUNDING * mass[values.shape[0]]
+    return SAFETY * 2.0 * spread * (max(left, right) + lost)
 
 
 @cython.cfunc

@@ -1,0 +1,1 @@
+"""The best partition of a short vector through a price for every group, with a proof."""
