@@ -114,13 +114,9 @@ def lay_mesh(
             count += 1
             if count > most:
                 return 0
-            places[count] = low + size // 2
-            discount[count] = saved
-            cells[2 * count] = low
-            cells[2 * count + 1] = low + size
+            _write_cell(low, size, saved, count, places, discount, cells)
             low += size
-    places[count + 1] = n
-    discount[count + 1] = 0.0
+    _write_cell(n, 1, 0.0, count + 1, places, discount, cells)
     return count + 1
 
 
@@ -164,14 +160,31 @@ def refine_mesh(
             count += 1
             if count > most:
                 return 0
-            places[count] = low + size // 2
-            discount[count] = _discount(values, origin, mass, first, low, size, spreads[knot])
-            cells[2 * count] = low
-            cells[2 * count + 1] = low + size
+            saved = _discount(values, origin, mass, first, low, size, spreads[knot])
+            _write_cell(low, size, saved, count, places, discount, cells)
             low += size
-    places[count + 1] = n
-    discount[count + 1] = 0.0
+    _write_cell(n, 1, 0.0, count + 1, places, discount, cells)
     return count + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _write_cell(
+    low: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    saved: cython.double,
+    index: cython.Py_ssize_t,
+    places: cython.int[::1],
+    discount: cython.double[::1],
+    cells: cython.int[::1],
+) -> cython.void:
+    """Write a cell, the position in its middle that stands for it, and its discount."""
+    places[index] = low + size // 2
+    discount[index] = saved
+    cells[2 * index] = low
+    cells[2 * index + 1] = low + size
 
 
 @cython.cfunc
