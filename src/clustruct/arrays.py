@@ -44,7 +44,9 @@ def beside(values: NDArray[Any], x: Array) -> Array:
     """An array of the host as one on the same device as another."""
     if isinstance(x, np.ndarray):
         return values
-    return namespace(x).asarray(np.ascontiguousarray(values), device=device_of(x))
+    # Torch warns of memory that may not be written to.
+    values = np.require(values, requirements=["C", "W"])
+    return namespace(x).asarray(values, device=device_of(x))
 
 
 def cast(x: Array, dtype: Any) -> Array:

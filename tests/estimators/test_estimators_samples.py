@@ -315,3 +315,14 @@ def test_experts_apart_are_not_joined():
     found = cs.SampleClusterRegressorCV((1, 2, 3, 4), random_state=0).fit(data.X, data.y)
     assert found.selection_.choices == {"bic": 3, "icl": 2, "bic+icl": 3}
     assert "icl would choose 2" in found.selection_._repr_html_()
+
+
+@pytest.mark.parametrize("slope", [-1.0, 1.0])
+def test_experts_of_equal_weight_are_in_the_order_of_their_slopes(slope):
+    """Ten tenths are not one in floating point, and no reason to come second."""
+    x = np.linspace(1.0, 2.0, 15)
+    first = np.arange(15) < 10
+    model = cs.SampleClusterRegressor(2, fit_intercept=False, alpha=1e-6, random_state=0)
+    model.fit(x[:, None], np.where(first, slope, -slope) * x, np.where(first, 0.1, 0.2))
+    np.testing.assert_allclose(model.experts_.ravel(), [-1.0, 1.0], atol=1e-4)
+    assert model.labels_.tolist() == np.where(first == (slope < 0.0), 0, 1).tolist()

@@ -273,13 +273,13 @@ class SampleCluster(ScoredPredictions, ClusterModel, ABC):
 def _by_weight(panel: Panel, objective: SampleObjective) -> tuple[Panel, Floats]:
     """The same experts, those with the most samples first, and their shares of the weight.
 
-    Equal ones are in the order of their weights.
+    Equal ones, but for the rounding of sums, are in the order of their weights.
     """
     design, n_experts = objective.design, panel.W.shape[0]
     by_label = partial(totals_by_code, n_codes=n_experts)
     totals = design.fold(by_label, panel.labels, objective.response.shares)
     flat = panel.W.reshape(n_experts, -1)
-    order = np.lexsort((*flat.T[::-1], -totals))
+    order = np.lexsort((*flat.T[::-1], -np.round(totals, 12)))
     renumber = partial(look_up, np.argsort(order))
     ordered = replace(
         panel,
