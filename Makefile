@@ -26,7 +26,7 @@ FUZZ = $(BIN)/python -m fuzz --minutes $(MINUTES) $(SEED:%=--seed %) $(JOBS:%=--
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test suite test-slow golden lint format typecheck coverage bench timing docs clean \
-	distclean browser fuzz sanitize sanitized-kernels wheel wheels oldest nightly no-compiler
+	distclean browser fuzz sanitize sanitized-kernels wheel wheels oldest nightly torch no-compiler
 
 help:
 	@echo 'make demo       fit features, samples and tasks to tables, with reports'
@@ -44,12 +44,13 @@ help:
 	@echo 'make wheel      build a wheel and an sdist, install each by itself and try it'
 	@echo 'make wheels     the wheels of a release for this system, by cibuildwheel'
 	@echo 'make oldest     the tests with the oldest packages allowed;  make nightly: the newest'
+	@echo 'make torch      the tests with torch tensors, which are skipped where torch is missing'
 	@echo 'make no-compiler  install where there is no C compiler, and try it'
 	@echo 'make docs       build the documentation, docs/_build/html/index.html'
 	@echo 'make clean      remove build products;  make distclean: also the environment'
 	@echo
-	@echo 'They work in $(VENV), made by PYTHON=$(PYTHON) (3.11 or newer); wheel, wheels, oldest, nightly'
-	@echo 'and no-compiler make environments of their own in build/.'
+	@echo 'They work in $(VENV), made by PYTHON=$(PYTHON) (3.11 or newer); wheel, wheels, oldest, nightly,'
+	@echo 'torch and no-compiler make environments of their own in build/.'
 
 # Packages are fetched while the kernels are compiled.
 demo: $(VENV)/.build
@@ -104,7 +105,7 @@ timing: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/python benchmarks/revisions.py $(BASE) $(ARGS)
 
 # Each of these makes environments of its own in build/, and leaves .venv alone.
-wheel wheels oldest nightly no-compiler:
+wheel wheels oldest nightly torch no-compiler:
 	$(PYTHON) .ci/environments.py $@ $(ARGS)
 
 fuzz: $(VENV)/.dev $(VENV)/.kernels

@@ -5,6 +5,7 @@
     oldest       the tests with the oldest packages that are allowed
     nightly      the tests with pre-releases, and with nightly wheels if PIP_EXTRA_INDEX_URL says
                  where they are
+    torch        the tests with torch tensors, on the processor or a GPU
     no-compiler  an installation without a C compiler
 
 Environments are made anew in build/environments and kept for a look. Further arguments go to
@@ -186,6 +187,14 @@ def nightly(arguments: list[str]) -> None:
     environment.test("--numprocesses", "auto", *arguments)
 
 
+def torch(arguments: list[str]) -> None:
+    """Run the tests that need torch, which the other checks skip."""
+    environment = Environment("torch")
+    environment.install(".[test,gpu]")
+    environment.expect(compiled=True)
+    environment.test("--numprocesses", "auto", "-k", "torch or cuda", *arguments)
+
+
 def no_compiler(arguments: list[str]) -> None:
     """Install with a compiler that always fails, and try the result."""
     environment = Environment("no-compiler")
@@ -199,6 +208,7 @@ CHECKS = {
     "wheels": wheels,
     "oldest": oldest,
     "nightly": nightly,
+    "torch": torch,
     "no-compiler": no_compiler,
 }
 
