@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from clustruct._finite import require_finite
 from clustruct._typing import Floats, Labels
 from clustruct.kernels import COMPILED
 from clustruct.kernels.kmeans import kmeans1d, kmeans_rows, sparse1d
@@ -57,6 +58,7 @@ def group_rows(
     (None: no limit, and no zero group). `cluster` groups the rows of a single column; for more
     columns k-means without zero group has `n_starts`, or as many as are usual.
     """
+    require_finite(rows, "a weight")  # the kernels take that for granted
     counted = np.ones(rows.shape[0], dtype=bool) if weights is None else weights > 0
     if (
         weights is not None
@@ -70,6 +72,9 @@ def group_rows(
         labels = np.full(rows.shape[0], ZERO, dtype=np.intp)
         labels[counted] = found.labels
         return found._replace(labels=labels)
+    if rows.shape[1] == 0:  # all of them are equal
+        labels = np.full(rows.shape[0], 0 if n_kept is None else ZERO, dtype=np.intp)
+        return Grouping(labels, np.empty((int(n_kept is None), 0)), exact=True)
     if rows.shape[1] == 1 and n_groups is not None and (n_kept is None or weights is None):
         return _exact(rows[:, 0], weights, n_groups, n_kept, cluster)
     if n_groups is None:

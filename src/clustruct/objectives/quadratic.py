@@ -31,9 +31,8 @@ LEAST_SHARE = 1e-4
 FARTHEST = 1e4
 # Sums of squares about zero of columns this many ranges from it have lost six digits.
 FARTHEST_RANGES = 1e3
-# A value that is less than its terms by the first factor has six digits left. Values below the
-# second share of that without weights are those of fits without residuals, and need no digits.
-MOST_CANCELLED, INTERPOLATED = 1e9, 1e-6
+# A value that is less than its terms by this factor has six digits left.
+MOST_CANCELLED = 1e9
 # Weights whose sum is this near to one are those of all rows.
 SAME_TOTAL = 1e-9
 # The fields of `Moments` that are sums over rows, besides their weight.
@@ -284,8 +283,7 @@ class QuadraticObjective:
     def resolves(self, point: Point) -> bool:
         """Whether the value at a point is not the small difference of large terms."""
         reach = np.sqrt(np.maximum(np.diagonal(self.gram), 0.0)) @ np.abs(point.W)
-        least = max(point.value, INTERPOLATED * self.constant)
-        return bool(np.square(reach).sum() <= MOST_CANCELLED * least)
+        return bool(np.square(reach).sum() <= MOST_CANCELLED * point.value)
 
     def gradient(self, point: Point) -> Floats:
         """``(G + alpha) W - C``."""

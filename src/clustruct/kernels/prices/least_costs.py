@@ -100,7 +100,7 @@ def least_costs(
             size = size // 2
         n_units = (size + LANES - 1) // LANES
         lows[0] = oldest
-        lows[n_units] = _first_below(costs, least + doubt) + oldest
+        lows[n_units] = _first_below(costs, count, least + doubt) + oldest
         highs[n_units] = _last_below(costs, count, least + doubt) + oldest
         stride = 1
         while 2 * stride < n_units:
@@ -115,7 +115,7 @@ def least_costs(
                     mass, first, leads, lows[unit - stride], highs[right] + 1, mass[i], first[i],
                     costs, 0,
                 )  # fmt: skip
-                lows[unit] = _first_below(costs, least + doubt) + lows[unit - stride]
+                lows[unit] = _first_below(costs, count, least + doubt) + lows[unit - stride]
                 highs[unit] = _last_below(costs, count, least + doubt) + lows[unit - stride]
                 unit += 2 * stride
             stride //= 2
@@ -180,12 +180,14 @@ def _compare(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _first_below(costs: cython.double[::1], limit: cython.double) -> cython.Py_ssize_t:
-    """Index of the first cost that is not above a limit; there is one."""
+def _first_below(
+    costs: cython.double[::1], count: cython.Py_ssize_t, limit: cython.double
+) -> cython.Py_ssize_t:
+    """Index of the first of some costs that is not above a limit; 0 if there is none."""
     i: cython.Py_ssize_t = 0
-    while not costs[i] <= limit:
+    while i < count and not costs[i] <= limit:
         i += 1
-    return i
+    return i if i < count else 0
 
 
 @cython.cfunc
@@ -195,11 +197,11 @@ def _first_below(costs: cython.double[::1], limit: cython.double) -> cython.Py_s
 def _last_below(
     costs: cython.double[::1], count: cython.Py_ssize_t, limit: cython.double
 ) -> cython.Py_ssize_t:
-    """Index of the last of some costs that is not above a limit; there is one."""
+    """Index of the last of some costs that is not above a limit; that of the last if none is."""
     i: cython.Py_ssize_t = count - 1
-    while not costs[i] <= limit:
+    while i >= 0 and not costs[i] <= limit:
         i -= 1
-    return i
+    return i if i >= 0 else count - 1
 
 
 @cython.cfunc

@@ -32,9 +32,10 @@ class FeatureObjective(LinearObjective):
         self.data = design
         self.cluster = design.cluster
         self.side_by_side = design.side_by_side
-        # Group sums and compiled problems of the last groupings, by their labels.
-        self._foreseen: dict[bytes, Rows] = {}
-        self._compiled: dict[bytes, FewWeights | ManyRows | None] = {}
+        # Group sums and compiled problems of the last groupings, by their labels and how many
+        # groups there are: some may be empty.
+        self._foreseen: dict[tuple[bytes, int], Rows] = {}
+        self._compiled: dict[tuple[bytes, int], FewWeights | ManyRows | None] = {}
 
     def resolves(self, point: Point) -> bool:
         """Yes: values are sums over samples, and not differences of large terms."""
@@ -97,14 +98,14 @@ class FeatureObjective(LinearObjective):
 
     def _sums(self, labels: Labels, n_groups: int) -> Rows:
         """Sums of the columns of each group; those of the last grouping are kept."""
-        key = labels.tobytes()
+        key = labels.tobytes(), n_groups
         if key not in self._foreseen:
             self._foreseen = {key: self.data.group_sums(labels, n_groups)}
         return self._foreseen[key]
 
     def _few_weights(self, labels: Labels, sums: Design) -> FewWeights | ManyRows | None:
         """The compiled problem of the groups, kept for the next refit of the same ones."""
-        key = labels.tobytes()
+        key = labels.tobytes(), sums.shape[1]
         if key not in self._compiled:
             self._compiled = {key: class_problem(sums, self.response)}
         return self._compiled[key]

@@ -49,9 +49,9 @@ class StreamedFeatureObjective(ReadingObjective, FeatureObjective):
     def foresee(self, trials: Sequence[Projection]) -> None:
         """Compute the group sums of all projections that may be refitted next, in one pass."""
         groupings = {
-            nearest.labels.tobytes(): (nearest.labels, nearest.centers.shape[0])
+            (nearest.labels.tobytes(), n_groups): (nearest.labels, n_groups)
             for nearest in trials
-            if self._forms_sums(nearest.centers.shape[0])
+            if self._forms_sums(n_groups := nearest.centers.shape[0])
         }
         n_columns = sum(n_groups for _, n_groups in groupings.values())
         self._foreseen = {}
