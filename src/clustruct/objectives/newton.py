@@ -102,9 +102,12 @@ def minimise(
     for number in range(SETTINGS.max_steps):
         size = _size(here.gradient, scale)
         _require_finite(here, size, number)
-        # The squared loss is its own model: solve it once. For others the models get better.
-        forcing = enough / size if objective.quadratic else min(0.1, np.sqrt(size / zero_size))
-        following = None if size <= enough else _step(here, scale, size, 0.5 * forcing)
+        following = None
+        if size > enough:
+            # The squared loss is its own model: solve it once. For others the models get better.
+            better = min(0.1, np.sqrt(size / zero_size))
+            forcing = enough / size if objective.quadratic else better
+            following = _step(here, scale, size, 0.5 * forcing)
         if following is None:
             point = here.settled()
             if here.value - point.value <= SETTINGS.rounding * abs(point.value):
