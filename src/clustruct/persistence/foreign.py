@@ -13,7 +13,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from clustruct.persistence.shapes import check_entries, checked
+from clustruct.persistence.shapes import are_plain, check_entries, checked
 
 # Fitted attributes; those whose entry begins with a question mark may be None.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
@@ -94,7 +94,7 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
             raise ValueError(f"its output for {way!r:.40} is {form!r:.40}")
     if name in _STEPS:
         _check_steps(name, state)
-    if isinstance(state.get("dtype", float), str | int | float | list | tuple | dict | None):
+    if not isinstance(state.get("dtype", float), type | np.dtype):
         raise ValueError(f"dtype is {state['dtype']!r:.40}")
     if "ngram_range" in state:
         _check_vectorizer(state)
@@ -145,7 +145,8 @@ def _check_steps(kind: str, state: Mapping[str, Any]) -> None:
         if not isinstance(steps, list | tuple) or (name == "steps" and not steps):
             raise ValueError(f"{name} is a {type(steps).__name__}, or empty")
         for place, (title, part, *_) in enumerate(steps):
-            known = part is None or (isinstance(part, str) and part in _WORDS)
+            known = isinstance(part, str) and part in _WORDS
+            known |= part is None and kind == "Pipeline"
             last = name == "steps" and place == len(steps) - 1
             known |= hasattr(part, "get_params") and (last or hasattr(part, "transform"))
             if not isinstance(title, str) or not known:
@@ -174,6 +175,8 @@ def _check_categories(categories: list[Any], n_columns: int) -> None:
     for each in categories:
         if not isinstance(each, np.ndarray) or each.ndim != 1:
             raise ValueError("the categories of a column are no array")
+        if not are_plain(each):
+            raise ValueError("a category is neither text nor a number")
         if each.dtype.kind == "O":
             distinct = len(set(each.tolist())) == each.size
         elif each.dtype.kind == "f":

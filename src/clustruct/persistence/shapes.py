@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from clustruct.estimators.common import ClusterModel
@@ -162,6 +163,7 @@ def _check_entry(name: str, value: Any, entry: str, lengths: dict[str, int]) -> 
         if kind not in _PLAIN:
             is_kind = isinstance(value, np.ndarray) and value.dtype.kind in _KINDS[kind]
             is_kind &= kind != "names" or all(isinstance(name, str) for name in value.flat)
+            is_kind &= kind != "values" or are_plain(value)
             if is_kind and any(_fits(value.shape, s.split(","), lengths) for s in shapes):
                 return
         elif isinstance(value, _PLAIN[kind]) and isinstance(value, bool) == (kind == "truth"):
@@ -169,6 +171,12 @@ def _check_entry(name: str, value: Any, entry: str, lengths: dict[str, int]) -> 
             return
     shape = f" {value.dtype} {value.shape}" if isinstance(value, np.ndarray) else ""
     raise ValueError(f"{name}, a {type(value).__name__}{shape}, does not fit to the rest")
+
+
+def are_plain(values: NDArray[Any]) -> bool:
+    """Whether there is no container or other object among values: some are longer than memory."""
+    plain = str | int | float | np.generic | None
+    return values.dtype.kind != "O" or all(isinstance(value, plain) for value in values.flat)
 
 
 def _fits(shape: tuple[int, ...], letters: Sequence[str], lengths: dict[str, int]) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from clustruct._finite import require_finite
 from clustruct._typing import Floats
 from clustruct.design import DenseDesign
 from clustruct.losses import Noise
@@ -223,6 +224,7 @@ class RelevanceEM:
 
 def _posterior(gram: Floats, moment: Floats, precisions: Floats) -> tuple[Floats, Floats]:
     """Mean of an expert, and the inverse of the lower Cholesky factor of its precision."""
+    require_finite(moment, "a sum of products of a column of X with y")
     precision = gram
     precision[np.diag_indices_from(precision)] += precisions
     factor = linalg.cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
