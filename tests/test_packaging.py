@@ -146,6 +146,8 @@ casts = [
     cython.cast(cython.double, 1), cython.cast(cython.bint, 2), cython.cast(cython.p_double, None),
     cython.double(2), cython.declare(cython.Py_ssize_t), sqrt(4), CONSTANT,
 ]
+three = cython.declare(cython.double[3])
+three[1] = 0.5
 result = total([1.0, 2.0], None, None, None, None, 2, True)
 """
 
@@ -159,6 +161,7 @@ def test_stand_in_knows_pure_python_mode(monkeypatch):
     assert namespace["compiled"] is False
     assert namespace["casts"] == [2, 3, -1, 1.0, True, None, 2.0, 0, 2.0, 2.0]
     assert [type(value) for value in namespace["casts"][:5]] == [int, int, int, float, bool]
+    assert namespace["three"] == [0.0, 0.5, 0.0]
     assert namespace["result"] == 1.5
     with pytest.raises(AttributeError, match=r"stand-in .* no 'parallel'.*_stand_in\.py"):
         _ = namespace["cython"].parallel

@@ -25,7 +25,10 @@ _OPTIONS = (
 
 
 class CType:
-    """A C type: called it converts a value, subscripted it becomes an array type."""
+    """A C type: called it converts a value, subscripted it becomes the type of an array.
+
+    That is a list where the length is given, and any array where it is a slice.
+    """
 
     def __init__(self, convert: Callable[[Any], Any]) -> None:
         self._convert = convert
@@ -34,6 +37,8 @@ class CType:
         return self._convert(value)
 
     def __getitem__(self, item: Any) -> "CType":
+        if isinstance(item, int) and item > 0:
+            return CType(lambda value: value or [self._convert(0)] * item)
         return CType(_unchanged)
 
 
