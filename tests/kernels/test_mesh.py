@@ -35,7 +35,7 @@ def test_partitions_proven_on_a_mesh_are_those_of_the_slower_searches(shape, wei
     n_undecided = 0
     for seed in cases(8):
         rng = np.random.default_rng([seed, 51])
-        n = int(rng.integers(2048, 6000))
+        n = int(rng.integers(500, 6000))
         n_clusters = int(rng.integers(2, int((n / 12) ** 0.5)))
         values, weights = DRAWS[shape](rng, n), WEIGHTS[weighting](rng, n)
         found = cluster_vector(values, weights, n_clusters)

@@ -99,7 +99,7 @@ def cheapest_chain(
     # On short arrays, allocations take longer than the search: begin with little room.
     while True:
         layout, spare, moments, floats, integers = make_room(n_groups, n_states)
-        cost = find_chain(
+        cost = _find_chain(
             values, weights, origin, table, block, n_groups, zero_group, middle, gap, bound,
             cost_error, min(n_states, max_states), layout, spare, moments, floats, integers,
             np.empty(n_layers, dtype=np.int64), best,
@@ -118,7 +118,7 @@ def first_states(n, n_groups):
 
 
 def make_room(n_groups, n_states):
-    """Work space for `find_chain`: integers for two layouts, moments, floats and integers."""
+    """Work space for `_find_chain`: integers for two layouts, moments, floats and integers."""
     n_cells = max(FIRST_CELLS * n_groups, LEAST_CELLS)
     layouts = np.empty((2, 3 * n_states + n_groups + 2 * n_cells + 8), dtype=np.int64)
     # Twice the knots that are wanted, and some towards the ends, are the most that there may be.
@@ -130,7 +130,7 @@ def make_room(n_groups, n_states):
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def find_chain(
+def _find_chain(
     values: cython.double[::1],
     weights: cython.double[::1],
     origin: cython.double,

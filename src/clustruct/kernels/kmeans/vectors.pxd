@@ -1,6 +1,5 @@
 from libc.math cimport ldexp, nextafter
 
-from clustruct.kernels.cuts.chain cimport find_chain
 from clustruct.kernels.numbers.groups cimport summarise
 from clustruct.kernels.numbers.intervals cimport INFINITY, moments_everywhere
 from clustruct.kernels.numbers.partition cimport Label, label_values

@@ -11,13 +11,11 @@ import threading
 import cython
 import numpy as np
 
-from clustruct.kernels.cuts.chain import first_states, make_room
 from clustruct.kernels.prices.pricing import float_room, integer_room
 
 if not cython.compiled:
     from math import ldexp, nextafter
 
-    from clustruct.kernels.cuts.chain import find_chain
     from clustruct.kernels.numbers.groups import summarise
     from clustruct.kernels.numbers.intervals import INFINITY, moments_everywhere
     from clustruct.kernels.numbers.partition import label_values
@@ -40,11 +38,8 @@ LOST = cython.declare(cython.double, 2.0**40)
 TIGHT = cython.declare(cython.double, 2.0**-60)
 # The least exponent, and so one for the largest number, with which scaling loses no digit.
 LEAST_EXPONENT = cython.declare(cython.longlong, -900)
-# So few groups of so few values are found by the chain search, if there are so many values for the
-# square of their number; measured.
-FEW = cython.declare(cython.Py_ssize_t, 8)
-CHAINED = cython.declare(cython.Py_ssize_t, 2048)
-CHAIN_SHARE = cython.declare(cython.Py_ssize_t, 36)
+# Two groups of so few values are found by comparing all cuts; measured.
+HALVED = cython.declare(cython.Py_ssize_t, 2048)
 
 
 # Longer rows of a matrix are left to ``kmeans1d``, which needs less memory and has its own limits
@@ -114,12 +109,6 @@ class Vectors:
     integers: cython.int[::1]
     rows: cython.double[:, ::1]
     path: cython.longlong[::1]
-    layout: cython.longlong[::1]
-    spare_layout: cython.longlong[::1]
-    moments: cython.double[:, ::1]
-    chain_floats: cython.double[::1]
-    chain_integers: cython.longlong[::1]
-    n_states: cython.Py_ssize_t
     means: cython.double[::1]
     costs: cython.double[::1]
     thresholds: cython.double[::1]
@@ -149,9 +138,6 @@ class Vectors:
         self.rows = np.empty((max(most + 3, 2 * MOST_NODES), 6))
         self.path = np.empty(2 * (most + 1 + MOST_NODES), dtype=np.int64)
         self.means, self.costs, self.thresholds = np.empty((3, most))
-        self.n_states = 2 * first_states(min(n, CHAINED), min(most, FEW))
-        chain = make_room(min(most, FEW), self.n_states)
-        self.layout, self.spare_layout, self.moments, self.chain_floats, self.chain_integers = chain
 
     def cluster_one(
         self,
@@ -409,11 +395,8 @@ class Vectors:
             for group in range(n_groups + 1):
                 self.path[group] = group
             self.path[n_groups] = m
-        elif n_groups == 2 and m <= CHAINED and self._halve(weights):
+        elif n_groups == 2 and m <= HALVED and self._halve(weights):
             pass
-        elif n_groups <= FEW and CHAINED >= m >= CHAIN_SHARE * n_groups * n_groups:
-            if not self._chain(n_groups, weights):
-                return False
         elif not priced_partition(
             self.spare[:m], weights, self.origin, self.table, BLOCK, self.mass, self.first,
             self.second, n_groups, hint, self.floats, self.integers, self.rows, self.path,
@@ -438,23 +421,6 @@ class Vectors:
             mean = max(mean, self.ordered[self.path[group]])
             self.means[group] = min(mean, self.ordered[self.path[group + 1] - 1])
         return True
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _chain(self, n_groups: cython.Py_ssize_t, weights: cython.double[::1]) -> cython.bint:
-        """Write the boundaries of the best partition into few groups; False if in doubt."""
-        m: cython.Py_ssize_t = self.n_distinct
-        error: cython.double = plain_error(
-            self.spare[:m], weights, self.origin, self.mass, self.first, self.second
-        )
-        self.path[0] = 0
-        self.path[n_groups] = m
-        return 0.0 <= find_chain(
-            self.spare[:m], weights, self.origin, self.table, BLOCK, n_groups, -1, 0, 0.0, INFINITY,
-            error, self.n_states, self.layout, self.spare_layout, self.moments, self.chain_floats,
-            self.chain_integers, self.path[n_groups + 1 : 2 * n_groups], self.path[1:n_groups],
-        )  # fmt: skip
 
     @cython.cfunc
     @cython.nogil

@@ -36,7 +36,7 @@ SAMPLE_SHARE = cython.declare(cython.Py_ssize_t, 12)
 MESH_SHARE = cython.declare(cython.Py_ssize_t, 20)
 SAMPLED = cython.declare(cython.Py_ssize_t, 3)
 # Meshes are worth their while for so many positions, if they have less than this share of them.
-LEAST_MESHED = cython.declare(cython.Py_ssize_t, 2048)
+LEAST_MESHED = cython.declare(cython.Py_ssize_t, 500)
 MESHED = cython.declare(cython.double, 0.5)
 
 
