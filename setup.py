@@ -71,9 +71,11 @@ class BuildKernels(build_ext):
             self.translate(ext)
             super().build_extension(ext)
         except Exception:
-            # Leave no outdated module, here or beside the sources, that would be preferred to them.
+            # Leave no outdated module that would be preferred to the sources: where this one would
+            # be, which is beside them in an editable installation as well.
             Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
-            Path("src", self.get_ext_filename(ext.name)).unlink(missing_ok=True)
+            if self.inplace or self.editable_mode:
+                Path("src", self.get_ext_filename(ext.name)).unlink(missing_ok=True)
             raise
 
 
