@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clustruct._finite import require_finite
 from clustruct._typing import Floats
 from clustruct.design import load
 from clustruct.estimators import intake
@@ -69,6 +70,7 @@ def input_evidence(entries: Entries | Summed, more: TaskSums | None) -> Quadrati
     varied = total > 0.0
     scale = np.sqrt(total[varied])
     within = within[np.ix_(varied, varied)] / np.outer(scale, scale)
+    require_finite(within, "the covariance of the columns within tasks")
     # Of columns that vary by rounding alone the matrix need not be positive.
     values, vectors = np.linalg.eigh(within)
     axes = vectors / np.sqrt(np.maximum(values, 0.0) + RIDGE)
