@@ -94,12 +94,21 @@ def require_squares(y: NDArray[Any], name: str = "y") -> None:
         )
 
 
+def broken_down(error: np.linalg.LinAlgError, step: str = "") -> ValueError:
+    """The error for a decomposition that failed, with the remedy."""
+    where = f" ({step})" if step else ""
+    return ValueError(f"The fit broke down{where}: {error}. {REMEDY}")
+
+
 def without_warnings(function: Function) -> Function:
     """Silence NumPy's warnings of overflow and zeros, which end in an error that says more."""
 
     @wraps(function)
     def silent(*args: Any, **kwargs: Any) -> Any:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except np.linalg.LinAlgError as error:
+                raise broken_down(error) from error
 
     return cast("Function", silent)

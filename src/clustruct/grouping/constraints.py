@@ -421,6 +421,8 @@ def _thresholded(W: Floats, kept: NDArray[np.bool_]) -> Projection:
 
 
 def leading_sum(gram: Floats, n_clusters: int) -> float:
-    """Sum of the largest eigenvalues, as many as there are groups."""
+    """Sum of the largest eigenvalues, as many as there are groups; infinity if some overflow."""
+    if not np.isfinite(gram).all():
+        return np.inf
     values = np.linalg.eigvalsh(gram)
     return float(np.maximum(values, 0.0)[max(0, values.size - n_clusters) :].sum())

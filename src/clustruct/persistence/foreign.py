@@ -54,6 +54,12 @@ _TYPES: dict[str, type] = {
 }
 # Of these, what a fitted one has to have, beside the attributes above.
 _NEEDED = {"SimpleImputer": ("_fit_dtype",)}
+# Attributes that may be None only where a parameter says that they are not used.
+_USED_IF = {
+    "StandardScaler": {"with_mean": "mean_", "with_std": "scale_"},
+    "RobustScaler": {"with_centering": "center_", "with_scaling": "scale_"},
+    "TfidfTransformer": {"use_idf": "idf_"},
+}
 # Where compositions hold their parts.
 _STEPS = {
     "Pipeline": ("steps",),
@@ -105,6 +111,9 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
     entries = {"n_features_in_": "integer d", **_ATTRIBUTES.get(name, {})}
     if missing := sorted({*entries, *_NEEDED.get(name, ())} - state.keys()):
         raise ValueError(f"it has no {missing[0]}")
+    for parameter, attribute in _USED_IF.get(name, {}).items():
+        if state[parameter] and state[attribute] is None:
+            raise ValueError(f"{attribute} is None in spite of {parameter}=True")
     if "feature_names_in_" in state:
         entries["feature_names_in_"] = "names d"
     check_entries(state, entries, {})
@@ -158,7 +167,7 @@ def _check_columns(state: Mapping[str, Any]) -> None:
     places, n_columns = state["_transformer_to_input_indices"], int(state["n_features_in_"])
     for name, transformer, columns in state["transformers_"]:
         mine = places[name]
-        if not all(isinstance(i, int | np.integer) and 0 <= i < n_columns for i in mine):
+        if not all(_is_place(i, n_columns) for i in mine):
             raise ValueError(f"columns of {name!r:.40} are not among those that there are")
         needed = 1 if isinstance(columns, str | int) else len(mine)
         if len(mine) != getattr(transformer, "n_features_in_", needed) or len(mine) != needed:
@@ -166,6 +175,12 @@ def _check_columns(state: Mapping[str, Any]) -> None:
     _, _, rest = state["_remainder"]
     if not isinstance(rest, list) or not isinstance(state["_columns"], list):
         raise ValueError("its columns are not listed")
+
+
+def _is_place(value: Any, count: int) -> bool:
+    """Whether a value is one of the first ``count`` places; truths are no places."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and 0 <= value < count
 
 
 def _check_categories(categories: list[Any], n_columns: int) -> None:
@@ -204,7 +219,7 @@ def _check_one_hot(model: Any, state: Mapping[str, Any]) -> None:
         raise ValueError("categories are left out of columns that there are not")
     for place, drop in enumerate([None] * len(sizes) if dropped is None else dropped):
         if drop is not None:
-            if not isinstance(drop, int | np.integer) or not 0 <= drop < sizes[place]:
+            if not _is_place(drop, sizes[place]):
                 raise ValueError("a category is left out that there is not")
             sizes[place] -= 1
     if state["_n_features_outs"] != sizes:

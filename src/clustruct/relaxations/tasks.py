@@ -86,11 +86,12 @@ def residual_bound(objective: TaskObjective, point: TaskPoint, n_clusters: int) 
 
     with the slopes ``g_i`` and ``P`` the derivative of the loss by the weights.
     """
-    spreads = Spreads.of(objective.strengths)
-    if not spreads.finite:
+    spreads, energy = Spreads.of(objective.strengths), np.inf
+    if spreads.finite:
+        explained = Clustered(n_clusters).explained(spreads.scale(point.slope))
+        energy = spreads.fixed(point.slope) + explained
+    if not np.isfinite(energy):
         return -float(objective.data.dual_losses(point.W, np.zeros(1))[0])
-    explained = Clustered(n_clusters).explained(spreads.scale(point.slope))
-    energy = spreads.fixed(point.slope) + explained
 
     def bounds(taus: Floats) -> Floats:
         return -objective.data.dual_losses(point.W, taus) - 0.5 * taus**2 * energy

@@ -18,7 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from clustruct._finite import REMEDY, NotFinite, require_finite
+from clustruct._finite import NotFinite, broken_down, require_finite
 from clustruct._interrupts import asked, hold
 from clustruct._progress import counting
 from clustruct._typing import Floats, Labels
@@ -171,7 +171,7 @@ def drive(solver: Solver[S], budget: Budget) -> Run[S]:
         except NotFinite as error:
             raise error.at(step) from None
         except np.linalg.LinAlgError as error:
-            raise ValueError(f"The fit broke down ({step}): {error}. {REMEDY}") from error
+            raise broken_down(error, step) from error
         for quantity, values in numbers(result).items():
             require_finite(values, quantity, step)
         return result

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clustruct._finite import require_finite
 from clustruct._interrupts import asked
 from clustruct._progress import counting
 from clustruct._threads import one_thread
@@ -213,6 +214,10 @@ class _Pool:
     def _keep(self, labels: Labels, explained: Floats, origin: Floats | float, route: str) -> None:
         """Keep the good ones of polished partitions, and count how often the best was found."""
         values = 0.5 * self._problem.constant - explained
+        finite = np.isfinite(values)
+        if not finite.any():
+            require_finite(values, "the objective", "solver 'soft'")
+        values = np.where(finite, values, np.inf)
         least = values.min()
         if self.values.size and self.values[0] <= least + self._margin:
             least = self.values[0]
@@ -222,8 +227,8 @@ class _Pool:
         found = (values <= least + self._margin) & (origin > least + self._margin)
         if found.any():
             self.routes[route] += int(np.count_nonzero(found))
-        labels = np.concatenate([self.labels, labels])
-        values = np.concatenate([self.values, values])
+        labels = np.concatenate([self.labels, labels[finite]])
+        values = np.concatenate([self.values, values[finite]])
         order = np.argsort(values, kind="stable")
         distinct = np.diff(values[order], prepend=-np.inf) > self._margin
         order = order[distinct][: self._size]
