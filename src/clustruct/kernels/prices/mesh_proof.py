@@ -16,7 +16,6 @@ if not cython.compiled:
     from clustruct.kernels.numbers.intervals import INFINITY
     from clustruct.kernels.prices.least_costs import least_costs
     from clustruct.kernels.prices.mesh import knot_room, lay_mesh, refine_mesh
-    from clustruct.kernels.prices.polish import partition_cost, polish
     from clustruct.kernels.prices.price_search import SAMPLE_OVERSHOOT, count_groups, search_price
     from clustruct.kernels.prices.proof import OPEN, TIED, prove
 
@@ -84,7 +83,7 @@ def prove_on_meshes(
     margin: cython.double
     moments: cython.double[::1] = spare[most + 8 :]
     found: cython.longlong[::1] = path[n_groups + 1 : 2 * n_groups + 2]
-    cost: cython.double = polish(values, origin, mass, first, second, path, found, n_groups, spare)
+    cost: cython.double = _sum_of_squares(mass, first, second, path, n_groups)
     least: cython.double = INFINITY
     visited: cython.Py_ssize_t = 0
     kept: cython.int[::1] = cells[2 * (n + 16) :]
@@ -114,7 +113,7 @@ def prove_on_meshes(
             ):  # fmt: skip
                 return OPEN
             trace(previous, places, last, n_groups, path)
-            cost = polish(values, origin, mass, first, second, path, found, n_groups, spare)
+            cost = _sum_of_squares(mass, first, second, path, n_groups)
             price = outcome[0]
             if outcome[3] > few:
                 few = outcome[3]
@@ -147,7 +146,7 @@ def prove_on_meshes(
             if verdict != OPEN:
                 return verdict
             trace(previous, places, last, n_groups, found)
-            new_cost = partition_cost(mass, first, second, found, n_groups)
+            new_cost = _sum_of_squares(mass, first, second, found, n_groups)
             if new_cost < cost:
                 cost = new_cost
                 path[: n_groups + 1] = found
@@ -177,6 +176,26 @@ def prove_on_meshes(
             if not 0.0 < price < INFINITY:
                 return OPEN
     return OPEN
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _sum_of_squares(
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+    path: cython.longlong[::1],
+    n_groups: cython.Py_ssize_t,
+) -> cython.double:
+    """Cost of a partition in plain double precision."""
+    total: cython.double = 0.0
+    for group in range(n_groups):
+        i = path[group]
+        j = path[group + 1]
+        s = first[j] - first[i]
+        total += second[j] - second[i] - s * (s / (mass[j] - mass[i]))
+    return total
 
 
 @cython.cfunc
