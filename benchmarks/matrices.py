@@ -3,7 +3,8 @@
 Processor time, not wall-clock, of calls made in turn in one process, each with one thread, so that
 the ratio is one of work per core. Numba's compilation is outside the clock. The excess is that of
 the weighted inertia over the least one, which ours is: flash1dkmeans and scikit-learn are
-heuristics, fast1dkmeans is exact.
+heuristics, fast1dkmeans is exact. The time depends on the numbers, so that each figure is the mean
+of several vectors; fast1dkmeans, which crashes at times, gets the first one in a process apart.
 """
 
 import os
@@ -11,7 +12,7 @@ import statistics
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -27,23 +28,26 @@ LENGTHS = (256, 1024, 4096, 14_336, 65_536, 200_000)
 NUMBERS = (2, 4, 8, 16, 64, 256)
 ROWS = (4096, 11_008)  # of the matrices of a language model with seven billion weights
 N_ROWS = 16
+N_VECTORS = 8
 OURS = "clustruct"
 FLASH = "flash1dkmeans"
 SHORT = 0.005  # seconds; shorter calls are repeated in a row
+CRASHES = ("fast1dkmeans",)
+LONG = 1.0  # seconds; a peer that takes longer for all vectors gets the first one alone
 MOST_FOR = {"fast1dkmeans": 20_000}  # longer vectors take it seconds to minutes
-LONG = 1.0  # seconds; a peer is called once if one call takes longer
 
 Record = dict[str, Any]
-Call = Callable[[NDArray[Any], NDArray[Any] | None, int], Any]
+Floats = NDArray[np.float64]
+Call = Callable[[Floats, Floats | None, int], Any]
 
 
-def _flash(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
+def _flash(x: Floats, w: Floats | None, k: int) -> Any:
     """Centres by flash1dkmeans."""
     extra = {} if w is None else {"sample_weights": w}
     return import_module(FLASH).kmeans_1d(x, k, random_state=0, **extra)[0]
 
 
-def _fast(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
+def _fast(x: Floats, w: Floats | None, k: int) -> Any:
     """Centres by fast1dkmeans, which has no weights."""
     if w is not None:
         raise NotImplementedError("takes no weights")
@@ -53,7 +57,7 @@ def _fast(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
     return np.bincount(labels, x) / np.bincount(labels)
 
 
-def _sklearn(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
+def _sklearn(x: Floats, w: Floats | None, k: int) -> Any:
     """Centres by the best of scikit-learn's k-means++ starts, of which its default makes one."""
     made = import_module("sklearn.cluster").KMeans(k, random_state=0)
     return made.fit(x[:, None], sample_weight=w).cluster_centers_[:, 0]
@@ -62,7 +66,7 @@ def _sklearn(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
 PEERS: dict[str, Call] = {FLASH: _flash, "fast1dkmeans": _fast, "scikit-learn": _sklearn}
 
 
-def _ours(x: NDArray[Any], w: NDArray[Any] | None, k: int) -> Any:
+def _ours(x: Floats, w: Floats | None, k: int) -> Any:
     return kmeans_1d(x, k, sample_weight=w).centers
 
 
@@ -89,64 +93,65 @@ def _measure(options: Options) -> list[Record]:
 
 
 def _vector(n: int, k: int, repeats: int) -> Record:
-    """One vector of normal numbers without weights."""
-    x = np.random.default_rng(n).standard_normal(n)
-    return {"n": n, "k": k, "rows": 1, "candidates": _time(x, None, k, repeats)}
+    """Vectors of normal numbers without weights, one call each."""
+    xs = np.random.default_rng(n).standard_normal((N_VECTORS, n))
+    found = _time(xs, [None] * N_VECTORS, k, repeats, lambda: [_ours(x, None, k) for x in xs])
+    return {"n": n, "k": k, "rows": 1, "candidates": found}
 
 
-def _time(x: NDArray[Any], w: NDArray[Any] | None, k: int, repeats: int) -> dict[str, Record]:
-    """Processor seconds of each candidate, calls in turn, and the excess of its inertia."""
+def _time(
+    xs: Floats, ws: Sequence[Floats | None], k: int, repeats: int, ours: Callable[[], object]
+) -> dict[str, Record]:
+    """Processor seconds a vector of each candidate, calls in turn, and the excess of inertia."""
+    x, w = xs[0], ws[0]
     best = weighted_inertia(x, w, _ours(x, w, k))
     found: dict[str, Record] = {OURS: {"excess": 0.0}}
-    calls = {OURS: _ours}
-    for name, call in PEERS.items():
+    calls = {OURS: ours}
+    for name in PEERS:
         if x.size > MOST_FOR.get(name, x.size):
             found[name] = {"failed": "left out, as one call would take seconds to minutes"}
             continue
         try:
-            first, centers = timing.isolated(_probe, name, x, w, k, fresh=False, timeout=30.0)
+            first, centers = timing.isolated(_probe, name, x, w, k, fresh=False, timeout=60.0)
         except timing.Failure as failure:
             found[name] = {"failed": str(failure)}
             continue
-        found[name] = {"excess": weighted_inertia(x, w, centers) / best - 1.0, "runs": [first]}
-        if first < LONG:
-            calls[name] = call
+        excess = weighted_inertia(x, w, centers) / best - 1.0
+        found[name] = {"excess": excess, "seconds": first}
+        if name not in CRASHES and first * len(xs) < LONG:
+            calls[name] = lambda call=PEERS[name]: [
+                call(a, b, k) for a, b in zip(xs, ws, strict=True)
+            ]
     runs: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
-        call(x, w, k)
+        call()
     for _ in range(repeats):
         for name, call in calls.items():
-            runs[name].append(_processor_seconds(call, x, w, k))
+            runs[name].append(_processor_seconds(call) / len(xs))
     for name, times in runs.items():
-        found[name]["runs"] = times
-    for one in found.values():
-        if "runs" in one:
-            one["seconds"] = statistics.median(one["runs"])
+        found[name] |= {"runs": times, "seconds": statistics.median(times)}
     return found
 
 
-def _probe(
-    name: str, x: NDArray[Any], w: NDArray[Any] | None, k: int
-) -> tuple[float, NDArray[Any]]:
-    """Processor time and centres of a peer's second call, in a process that may crash."""
-    PEERS[name](x[: 4 * k], None if w is None else w[: 4 * k], k)
-    start = time.process_time()
-    centers = PEERS[name](x, w, k)
-    return time.process_time() - start, np.asarray(centers)
+def _probe(name: str, x: Floats, w: Floats | None, k: int) -> tuple[float, Floats]:
+    """Processor time and centres of a peer, in a process that may crash; one call to compile."""
+    peer = PEERS[name]
+    peer(x[: 4 * k], None if w is None else w[: 4 * k], k)
+    return _processor_seconds(lambda: peer(x, w, k)), np.asarray(peer(x, w, k))
 
 
-def _processor_seconds(call: Call, x: NDArray[Any], w: NDArray[Any] | None, k: int) -> float:
+def _processor_seconds(call: Callable[[], object]) -> float:
     """Processor time of one call of as many in a row as take a few milliseconds."""
     start = time.process_time()
-    call(x, w, k)
+    call()
     n_calls = max(1, min(100, int(SHORT / max(time.process_time() - start, 1e-6))))
     start = time.process_time()
     for _ in range(n_calls):
-        call(x, w, k)
+        call()
     return (time.process_time() - start) / n_calls
 
 
-def weighted_inertia(x: NDArray[Any], w: NDArray[Any] | None, centers: Any) -> float:
+def weighted_inertia(x: Floats, w: Floats | None, centers: Any) -> float:
     """Weighted sum of squared distances to the nearest centre."""
     centers = np.sort(np.asarray(centers, dtype=np.float64))
     codes = np.searchsorted(0.5 * (centers[1:] + centers[:-1]), x)
@@ -158,35 +163,19 @@ def _matrix(n: int, k: int, repeats: int) -> Record:
     rng = np.random.default_rng(n)
     x = rng.standard_normal((N_ROWS, n)).astype(np.float32)
     w = rng.random((N_ROWS, n)).astype(np.float32)
-    xs, ws = x.astype(np.float64), w.astype(np.float64)
-    ours = kmeans_1d(x, k, sample_weight=w, n_jobs=1)
-    best = float(ours.inertia.sum())
-    found: dict[str, Record] = {OURS: {"excess": 0.0}}
-    calls: dict[str, Callable[[], Any]] = {OURS: lambda: kmeans_1d(x, k, sample_weight=w, n_jobs=1)}
-    for name, peer in PEERS.items():
-        try:
-            _, centers = timing.isolated(_probe, name, xs[0], ws[0], k, fresh=False, timeout=60.0)
-        except timing.Failure as failure:
-            found[name] = {"failed": str(failure)}
-            continue
-        excess = weighted_inertia(xs[0], ws[0], centers) * ws[0].mean()
-        found[name] = {"excess": excess / float(ours.inertia[0]) - 1.0}
-        calls[name] = lambda call=peer: [call(a, b, k) for a, b in zip(xs, ws, strict=True)]
-    runs: dict[str, list[float]] = {name: [] for name in calls}
-    for number in range(repeats + 1):
-        for name, call in calls.items():
-            start = time.process_time()
-            call()
-            if number:
-                runs[name].append((time.process_time() - start) / N_ROWS)
-    for name, times in runs.items():
-        found[name] |= {"runs": times, "seconds": statistics.median(times)}
+    found = _time(
+        x.astype(np.float64),
+        w.astype(np.float64),
+        k,
+        repeats,
+        lambda: kmeans_1d(x, k, sample_weight=w, n_jobs=1),
+    )
     tracemalloc.start()
     kmeans_1d(x, k, sample_weight=w, n_jobs=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     record = {"n": n, "k": k, "rows": N_ROWS, "candidates": found}
-    return record | {"inertia": best, "bytes_over_matrix": peak / x.nbytes}
+    return record | {"bytes_over_matrix": peak / x.nbytes}
 
 
 def ratio(record: Record, name: str = FLASH) -> float | None:
@@ -219,7 +208,7 @@ def table(records: list[Record]) -> Table:
 
 
 def _notes(records: list[Record]) -> list[str]:
-    notes = ["Medians of processor milliseconds; ratio: the peer's time over ours."]
+    notes = ["Medians of processor milliseconds for one vector; ratio: the peer's time over ours."]
     for record in records:
         if "bytes_over_matrix" in record:
             share = record["bytes_over_matrix"]
