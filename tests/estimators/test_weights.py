@@ -6,7 +6,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
-from clustruct import FeatureClusterClassifier, FeatureClusterRegressor
+from clustruct import (
+    FeatureClusterClassifier,
+    FeatureClusterRegressor,
+    SampleClusterClassifierCV,
+    SampleClusterRegressorCV,
+)
 from tests.losses.targets import answers
 
 MODELS = {
@@ -149,3 +154,36 @@ def test_sample_weights_that_make_no_sense(name, weights, message):
     X, y, _ = data(MODELS[name])
     with pytest.raises(ValueError, match=message):
         clone(MODELS[name]).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("criterion", ["bic+icl", "cv"])
+def test_searches_of_experts_know_only_samples_of_positive_weight(criterion):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    weights = np.arange(60) % 6 > 0
+    search = {"criterion": criterion, "cv": 2, "random_state": 0}
+    # A class that only samples without weight have is no class.
+    y = np.digitize(X[:, 0], [-0.6, 0.6])
+    others = np.where(weights, y, 7)
+    model = SampleClusterClassifierCV((1, 2), **search)
+    weighted = clone(model).fit(X, others, sample_weight=weights)
+    removed = clone(model).fit(X[weights], y[weights])
+    np.testing.assert_array_equal(weighted.classes_, [0, 1, 2])
+    for name in ("values", "losses"):
+        mine, theirs = (getattr(m.selection_, name) for m in (weighted, removed))
+        np.testing.assert_allclose(mine, theirs)
+    # Only numbers of experts are tried that these samples, or those of a fold, can have.
+    few = SampleClusterRegressorCV((1, 2, 3, 4), **search)
+    few.fit(X, X[:, 0], sample_weight=np.arange(60) < 6)
+    tried = [1, 2, 3] if criterion == "cv" else [1, 2, 3, 4]
+    np.testing.assert_array_equal(few.selection_.n_clusters, tried)
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")  # by scikit-learn, before it fails
+def test_a_search_of_experts_names_the_fold_that_lacks_a_class():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    y = np.digitize(X[:, 0], [-0.6, 0.6])
+    y[5] = 7
+    model = SampleClusterClassifierCV((1, 2), criterion="cv", cv=2, random_state=0)
+    with pytest.raises(ValueError, match=r"Fold \d of cv has no sample of class 7 to fit on"):
+        model.fit(X, y)

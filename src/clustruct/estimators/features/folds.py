@@ -18,6 +18,7 @@ from clustruct.arrays import beside, to_host
 from clustruct.design import Design, LocalDesign, Rows
 from clustruct.estimators.features.grid import Grid, Method, Objective, choose_objective
 from clustruct.estimators.intake import check_weights, weigh
+from clustruct.estimators.search.folds import check_classes_of_fold
 from clustruct.estimators.search.scoring import Scoring, is_of_predictions, model_scorer
 from clustruct.losses import Loss, Measure
 from clustruct.objectives.linear import Point, Response
@@ -95,15 +96,6 @@ class Plan:
             return scorer(model, X, y)
 
         return score
-
-    def check_classes(self, found: NDArray[Any], number: int) -> None:
-        """Refuse a fold that lacks a class to fit on."""
-        missing = np.setdiff1d([] if self.classes is None else self.classes, found)
-        if missing.size:
-            raise ValueError(
-                f"Fold {number} of cv has no sample of class {missing.tolist()[0]!r} to fit on. "
-                "Give a smaller cv, stratified folds, or more samples of that class."
-            )
 
 
 def _stacked(solutions: Sequence[Solution]) -> tuple[Floats, Floats]:
@@ -192,7 +184,7 @@ class LocalFold:
     def objective(self, plan: Plan) -> Objective:
         """The problem to solve on the fold, with some alpha."""
         number, train, test = self.fold
-        plan.check_classes(self.samples.y[train], number)
+        check_classes_of_fold(plan.classes, self.samples.y[train], number)
         if self.whole is not None:
             whole, response = self.whole, self.samples.response
             target, shares = response.target[test], response.shares[test]
@@ -290,7 +282,7 @@ class PlacedSamples:
                 "sklearn.metrics.make_scorer makes of a function of targets and predictions."
             )
         for fold in folds:
-            plan.check_classes(self.y[fold.train[self.kept] > 0], fold.number)
+            check_classes_of_fold(plan.classes, self.y[fold.train[self.kept] > 0], fold.number)
         if self.sums is None:
             return [PlacedFold(fold, self, None) for fold in folds]
         each = list(zip(folds, self.sums.train, self.sums.test, strict=True))

@@ -304,7 +304,7 @@ class SampleClusterClassifier(ClassifierMixin, SampleCluster):
 
     def _target(self, targets: NDArray[Any]) -> tuple[Any, Loss, int]:
         if not np.isin(targets, self.classes_).all():
-            unknown = np.setdiff1d(targets, self.classes_)[0]
+            unknown = np.setdiff1d(targets, self.classes_).tolist()[0]
             raise ValueError(
                 f"y holds the class {unknown!r}, which was not in `fit`. Leave such samples out."
             )

@@ -26,7 +26,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from clustruct._docs import documented
 from clustruct._progress import counting
-from clustruct._typing import Floats
+from clustruct._typing import Floats, Indices
 from clustruct.estimators.common import (
     SEARCH_CONSTRAINTS,
     Constraints,
@@ -39,7 +39,11 @@ from clustruct.estimators.intake import Samples, validate, weigh
 from clustruct.estimators.offsets import attach_offset
 from clustruct.estimators.samples.base import SampleCluster
 from clustruct.estimators.search.engine import Scored, Use, check_counts, run_jobs, run_search
-from clustruct.estimators.search.folds import in_order_or_shuffled, make_folds
+from clustruct.estimators.search.folds import (
+    check_classes_of_fold,
+    in_order_or_shuffled,
+    make_folds,
+)
 from clustruct.estimators.search.rules import Rule
 from clustruct.estimators.search.scoring import Scoring, model_scorer, name_of
 from clustruct.kernels.kmeans import kmeans1d
@@ -102,11 +106,10 @@ class CountSearch(SampleCluster):
         offset = given if design.on_host else offset
         sample, fitted = (X, y, sample_weight, offset), dict[int, Any]()
         if design.on_host:
-            counts = self._counts(targets)
             if self.criterion == "cv":
-                use = self._by_folds(counts, sample, seed)
+                use = self._by_folds(sample, seed)
             else:
-                use = self._by_criterion(counts, sample, seed, fitted)
+                use = self._by_criterion(sample, seed, fitted)
             rule = Rule(self.rule, slack=BARE_MENTION)
             found = run_search(use, rule, self.max_iter)
         else:  # choose the number on samples drawn by weight
@@ -167,20 +170,27 @@ class CountSearch(SampleCluster):
             settings["gate"] = clone(self.gate)
         return self._plain(**settings)
 
-    def _by_folds(self, counts: list[int], sample: Any, seed: int) -> Use[CountSelection]:
+    def _by_folds(self, sample: Any, seed: int) -> Use[CountSelection]:
         """Score every number of experts on every fold."""
         X, y, sample_weight, offset = sample
         matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         targets = np.asarray(y)
         weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
         kept = np.flatnonzero(weights > 0)
+        classes = np.unique(targets[kept]) if is_classifier(self) else None
+
+        def make(number: int, train: Indices, test: Indices) -> tuple[Indices, Indices]:
+            check_classes_of_fold(classes, targets[kept[train]], number)
+            return kept[train], kept[test]
+
         folds = make_folds(
             self.cv,
             targets[kept],
-            lambda number, train, test: (kept[train], kept[test]),
+            make,
             kept=kept,
             splitter=in_order_or_shuffled(targets, is_classifier(self), None),
         )
+        counts = self._counts([targets[rest] for rest, _ in folds.each])
         compared, scoring = self._compared, self.scoring
         # Predictions depend on the gate; the loss of the best expert does not.
         template = self._model(1, seed, gate=scoring is not None, callback=None, n_jobs=1)
@@ -213,10 +223,11 @@ class CountSearch(SampleCluster):
         first = (slice(None), 0)
         return Use("folds", len(jobs), n_fits, shape, name or "None", scored, table, first)
 
-    def _by_criterion(
-        self, counts: list[int], sample: Any, seed: int, fitted: dict[int, Any]
-    ) -> Use[CountSelection]:
+    def _by_criterion(self, sample: Any, seed: int, fitted: dict[int, Any]) -> Use[CountSelection]:
         """Fit every number of experts to all samples, score and keep the fitted models."""
+        X, y, sample_weight, _ = sample
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        counts = self._counts([np.asarray(y)[weights > 0]])
         in_order = self.callback is not None or int(self.verbose) > 1  # steps in an order
         n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
         inner = self.n_jobs if n_jobs == 1 else 1
@@ -235,9 +246,12 @@ class CountSearch(SampleCluster):
         first = (slice(None), int(self.criterion == "icl"))
         return Use("fits", n_fits, n_fits, shape, f"neg_{self.criterion}", scored(), table, first)
 
-    def _counts(self, y: NDArray[Any]) -> list[int]:
-        """The numbers to try."""
-        most = max(1, np.unique(y).size - 1) if is_classifier(self) else y.shape[0]
+    def _counts(self, parts: list[NDArray[Any]]) -> list[int]:
+        """The numbers to try that can be fitted to the samples of all these targets."""
+        if is_classifier(self):
+            most = max(1, min(np.unique(part).size for part in parts) - 1)
+        else:
+            most = min(len(part) for part in parts)
         possible = sorted({q for q in check_counts(self.n_clusters, "experts") if q <= most})
         if not possible:
             raise ValueError(
@@ -297,17 +311,21 @@ def _priced(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
     """A fitted model, its information criteria, and the loss of its best experts."""
     model = _fitted(model, X, y, sample_weight, offset)
     design, targets = validate(model, X, y, reset=False)
-    objective = model._objective_of(design, targets, attach_offset(design, offset))
+    given = attach_offset(design, offset)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    kept = np.flatnonzero(weights > 0)
-    objective = objective.subset(kept, weights[kept])
+    design, (targets, weights, *own) = design.only(
+        weights > 0, targets, weights, *(() if given is None else (given,))
+    )
+    objective = model._objective_of(design, targets, *own)
+    loss = float(np.average(objective.least_losses(model._W, model._b), weights=weights))
+    objective = objective.subset(np.arange(weights.size), weights)
     response = objective.response
     objective = sample_objective(objective.design, response, objective.alpha)
     nothing = np.zeros((1, *objective.shape)), np.zeros((1, response.n_outputs))
     constant = float(response.shares @ objective.costs(*nothing)[:, 0])
     noise = response.loss.noise(response.n_outputs, constant)
     prices = count_criteria(objective, noise, model._W, model._b, float(weights.sum()))
-    return model, prices, model.best_loss(X, y, sample_weight, offset)
+    return model, prices, loss
 
 
 def offset_loss(count: int) -> float:

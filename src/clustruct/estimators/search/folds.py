@@ -67,6 +67,16 @@ def make_folds(
     return Folds(folds, float(np.mean([test / train for train, test in sizes])))
 
 
+def check_classes_of_fold(classes: NDArray[Any] | None, targets: NDArray[Any], number: int) -> None:
+    """Refuse a fold that lacks a class to fit on; None where there are no classes."""
+    missing = np.setdiff1d([] if classes is None else classes, targets)
+    if missing.size:
+        raise ValueError(
+            f"Fold {number} of cv has no sample of class {missing.tolist()[0]!r} to fit on. "
+            "Give a smaller cv, stratified folds, or more samples of that class."
+        )
+
+
 def _split(splitter: Any, y: NDArray[Any], groups: NDArray[Any] | None) -> list[Any]:
     """Pairs of indices of the folds; an error of the splitter is told with the remedy."""
     if isinstance(splitter, StratifiedKFold):
