@@ -130,8 +130,11 @@ def _check_vectorizer(state: Mapping[str, Any]) -> None:
     first, last = state["ngram_range"]
     if not (isinstance(first, int) and isinstance(last, int) and 1 <= first <= last):
         raise ValueError(f"ngram_range is {state['ngram_range']!r:.40}")
+    pattern = state["token_pattern"]
+    if pattern is None and state["analyzer"] == "word":  # files hold no other tokenizer
+        raise ValueError("it has no token_pattern")
     try:
-        re.compile(state["token_pattern"] or "")
+        re.compile(pattern or "")
     except re.error as error:
         raise ValueError(f"its token_pattern is no pattern: {error}") from error
     words = state["stop_words"]

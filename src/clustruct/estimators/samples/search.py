@@ -22,7 +22,6 @@ from scipy.stats import norm
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
 from clustruct._docs import documented
 from clustruct._progress import counting
@@ -35,7 +34,7 @@ from clustruct.estimators.common import (
     long_work,
 )
 from clustruct.estimators.descriptions import ARGUMENTS
-from clustruct.estimators.intake import Samples, validate, weigh
+from clustruct.estimators.intake import Samples, check_weights, validate, weigh
 from clustruct.estimators.offsets import attach_offset
 from clustruct.estimators.samples.base import SampleCluster
 from clustruct.estimators.search.engine import Scored, Use, check_counts, run_jobs, run_search
@@ -106,10 +105,13 @@ class CountSearch(SampleCluster):
         offset = given if design.on_host else offset
         sample, fitted = (X, y, sample_weight, offset), dict[int, Any]()
         if design.on_host:
+            weights = np.ones(design.shape[0])
+            if sample_weight is not None:
+                weights = check_weights(design, sample_weight)[0]
             if self.criterion == "cv":
-                use = self._by_folds(sample, seed)
+                use = self._by_folds(sample, weights, seed)
             else:
-                use = self._by_criterion(sample, seed, fitted)
+                use = self._by_criterion(sample, weights, seed, fitted)
             rule = Rule(self.rule, slack=BARE_MENTION)
             found = run_search(use, rule, self.max_iter)
         else:  # choose the number on samples drawn by weight
@@ -170,12 +172,11 @@ class CountSearch(SampleCluster):
             settings["gate"] = clone(self.gate)
         return self._plain(**settings)
 
-    def _by_folds(self, sample: Any, seed: int) -> Use[CountSelection]:
+    def _by_folds(self, sample: Any, weights: Floats, seed: int) -> Use[CountSelection]:
         """Score every number of experts on every fold."""
-        X, y, sample_weight, offset = sample
+        X, y, _, offset = sample
         matrix: Any = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         targets = np.asarray(y)
-        weights = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
         kept = np.flatnonzero(weights > 0)
         classes = np.unique(targets[kept]) if is_classifier(self) else None
 
@@ -223,16 +224,16 @@ class CountSearch(SampleCluster):
         first = (slice(None), 0)
         return Use("folds", len(jobs), n_fits, shape, name or "None", scored, table, first)
 
-    def _by_criterion(self, sample: Any, seed: int, fitted: dict[int, Any]) -> Use[CountSelection]:
+    def _by_criterion(
+        self, sample: Any, weights: Floats, seed: int, fitted: dict[int, Any]
+    ) -> Use[CountSelection]:
         """Fit every number of experts to all samples, score and keep the fitted models."""
-        X, y, sample_weight, _ = sample
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        counts = self._counts([np.asarray(y)[weights > 0]])
+        counts = self._counts([np.asarray(sample[1])[weights > 0]])
         in_order = self.callback is not None or int(self.verbose) > 1  # steps in an order
         n_jobs = 1 if in_order or len(counts) == 1 else self.n_jobs
         inner = self.n_jobs if n_jobs == 1 else 1
         models = [self._model(count, seed, n_jobs=inner) for count in counts]
-        jobs = [partial(_priced, model, *sample) for model in models]
+        jobs = [partial(_priced, model, weights, *sample) for model in models]
 
         def scored() -> Iterator[Scored]:
             for model, prices, loss in run_jobs(jobs, n_jobs):
@@ -307,12 +308,11 @@ def _fitted(model: Any, *sample: Any) -> Any:
         return model.fit(*sample)
 
 
-def _priced(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
+def _priced(model: Any, weights: Floats, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
     """A fitted model, its information criteria, and the loss of its best experts."""
     model = _fitted(model, X, y, sample_weight, offset)
     design, targets = validate(model, X, y, reset=False)
     given = attach_offset(design, offset)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     design, (targets, weights, *own) = design.only(
         weights > 0, targets, weights, *(() if given is None else (given,))
     )

@@ -231,8 +231,10 @@ class Levels:
         """Write the segment of each level, and weight and mean of each segment.
 
         On a circle, the segment of the first level is the first. Means are taken about a value of
-        the segment, so that equal values have this very mean.
+        the segment, so that equal values have this very mean; distances from it are scaled up where
+        they would underflow, and never down.
         """
+        lift: cython.double = max(self.factor, 1.0)
         shift: cython.Py_ssize_t = self.segment[0] if kind == CYCLIC else 0
         for group in range(self.n_groups):
             self.sums[group, 0] = 0.0
@@ -246,10 +248,10 @@ class Levels:
                 if self.sums[group, 0] == 0.0:
                     centers[group] = values[level]
                 self.sums[group, 0] += self.w[level]
-                self.sums[group, 1] += self.w[level] * (values[level] - centers[group])
+                self.sums[group, 1] += self.w[level] * ((values[level] - centers[group]) * lift)
         for group in range(self.n_groups):
             if self.sums[group, 0] > 0.0:
-                share = self.sums[group, 1] / self.sums[group, 0]
+                share = self.sums[group, 1] / self.sums[group, 0] / lift
                 if -INFINITY < share < INFINITY:
                     centers[group] += share
                 else:
