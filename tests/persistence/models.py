@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
@@ -15,6 +16,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import clustruct as cs
+from clustruct.estimators.columns.transformers import (
+    FilledText,
+    LevelEncoder,
+    LevelText,
+    MissingFlag,
+    WordsOfColumn,
+    WrittenDates,
+    WrittenNumbers,
+)
 
 FEATURES = cs.datasets.make_clustered_features(60, 8, 3, random_state=0)
 EXPERTS = cs.datasets.make_experts(80, 3, 2, random_state=0)
@@ -103,6 +113,37 @@ def of_pipelines():
     scaler = StandardScaler().set_output(transform="pandas")
     scaled = make_pipeline(scaler, cs.FeatureClusterRegressor(3))
     yield scaled.fit(NAMED, FEATURES.y), NAMED
+    yield written()
+
+
+def written():
+    """A pipeline of our own transformers of columns, as the command line makes it."""
+    frame = pd.DataFrame(
+        {
+            "date": ["02.01.1970", "1.10.2023", None, "3.4.2001", "5.6.2002"] * 6,
+            "price": ["€ 1.234,50", "7", None, "3,5", "2"] * 6,
+            "kind": ["a", "b", "c", "a", None, "b"] * 5,
+            "two": ["yes", "no", "no"] * 10,
+            "text": ["good and bad", "bad", "very good", None, "not bad"] * 6,
+        }
+    )
+    levels = {"handle_unknown": "infrequent_if_exist", "sparse_output": False}
+    dates = make_pipeline(WrittenDates("%d.%m.%Y"), SimpleImputer(), StandardScaler())
+    prices = make_pipeline(WrittenNumbers(","), SimpleImputer(), FrozenEstimator(StandardScaler()))
+    prices[-1].estimator.fit(np.arange(30.0)[:, None])
+    columns = ColumnTransformer(
+        [
+            ("dates", dates, ["date"]),
+            ("prices", prices, ["price"]),
+            ("missing", make_pipeline(WrittenNumbers(","), MissingFlag()), ["price"]),
+            ("kind", make_pipeline(LevelText(), LevelEncoder(min_frequency=6, **levels)), ["kind"]),
+            ("two", LevelEncoder(drop="if_binary", **levels), ["two"]),
+            ("text", make_pipeline(FilledText(), WordsOfColumn(min_df=2)), ["text"]),
+        ],
+        verbose_feature_names_out=False,
+    )
+    model = make_pipeline(columns, cs.FeatureClusterRegressor(3))
+    return model.fit(frame, np.arange(30) % 7 + np.tile([0.0, 1.0, 2.0], 10)), frame
 
 
 def every_model():

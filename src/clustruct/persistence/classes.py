@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from clustruct.estimators.features.base import FeatureCluster
-from clustruct.persistence.foreign import check_foreign, settle_state
+from clustruct.persistence.foreign import check_foreign, is_foreign, settle_state
 from clustruct.persistence.shapes import check_fitted, check_record
 from clustruct.results.scores import ScoreTable
 
@@ -157,7 +157,7 @@ def make(kind: type, state: Mapping[str, Any]) -> Any:
     _check_state(kind, state, names if fields is None else fields, is_record=fields is not None)
     if fields is not None:
         check_record(kind, state)
-    if kind.__module__.startswith("sklearn."):
+    if is_foreign(kind):
         settle_state(state)
     if issubclass(kind, tuple):
         return tuple.__new__(kind, state.values())

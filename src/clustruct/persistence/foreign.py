@@ -4,7 +4,6 @@ Their code takes fitted attributes as they are, and hands some of them to compil
 of columns. Parameters are checked as `fit` would, attributes by a table as in `shapes`.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,9 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfTransformer
 
+from clustruct.estimators.common import ClusterModel
 from clustruct.persistence.shapes import are_plain, check_entries, checked
+from clustruct.persistence.trial import try_out
 
 # Fitted attributes; those whose entry begins with a question mark may be None.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
@@ -52,14 +53,6 @@ _TYPES: dict[str, type] = {
     "categories_": list,
     "output_indices_": dict,
 }
-# Of these, what a fitted one has to have, beside the attributes above.
-_NEEDED = {"SimpleImputer": ("_fit_dtype",)}
-# Attributes that may be None only where a parameter says that they are not used.
-_USED_IF = {
-    "StandardScaler": {"with_mean": "mean_", "with_std": "scale_"},
-    "RobustScaler": {"with_centering": "center_", "with_scaling": "scale_"},
-    "TfidfTransformer": {"use_idf": "idf_"},
-}
 # Where compositions hold their parts.
 _STEPS = {
     "Pipeline": ("steps",),
@@ -68,6 +61,11 @@ _STEPS = {
 }
 _WORDS = ("drop", "passthrough")  # in place of a transformer
 _FILLS_BY_TYPE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
+
+
+def is_foreign(kind: type) -> bool:
+    """Whether a class is one of scikit-learn's estimators, or a transformer that extends one."""
+    return issubclass(kind, BaseEstimator) and not issubclass(kind, ClusterModel)
 
 
 def settle_state(state: dict[str, Any]) -> None:
@@ -83,37 +81,31 @@ def settle_state(state: dict[str, Any]) -> None:
 
 
 def check_foreign(model: Any) -> None:
-    """Refuse an estimator of scikit-learn whose parts do not fit together."""
-    if isinstance(model, BaseEstimator) and type(model).__module__.startswith("sklearn."):
+    """Refuse an estimator of scikit-learn, or one that extends it, that cannot be used."""
+    if is_foreign(type(model)):
         checked(model, lambda: _check(model, vars(model)))
+        checked(model, lambda: try_out(model))
 
 
 def _check(model: Any, state: Mapping[str, Any]) -> None:
-    name = type(model).__name__
+    kinds = type(model).__mro__
+    name = next(kind.__name__ for kind in kinds if kind.__module__.startswith("sklearn."))
     if hasattr(model, "_parameter_constraints"):  # compositions have none
         model._validate_params()
     for attribute in _TYPES.keys() & state.keys():
         if not isinstance(state[attribute], _TYPES[attribute]):
             raise ValueError(f"{attribute} is a {type(state[attribute]).__name__}")
-    for way, form in state.get("_sklearn_output_config", {}).items():
-        if not (isinstance(way, str) and isinstance(form, str)):
-            raise ValueError(f"its output for {way!r:.40} is {form!r:.40}")
     if name in _STEPS:
         _check_steps(name, state)
     if not isinstance(state.get("dtype", float), type | np.dtype):
         raise ValueError(f"dtype is {state['dtype']!r:.40}")
-    if "ngram_range" in state:
-        _check_vectorizer(state)
     if name == "TfidfVectorizer" and "vocabulary_" in state:
         _check_words(state)
     if "n_features_in_" not in state:
         return
     entries = {"n_features_in_": "integer d", **_ATTRIBUTES.get(name, {})}
-    if missing := sorted({*entries, *_NEEDED.get(name, ())} - state.keys()):
+    if missing := sorted(entries.keys() - state.keys()):
         raise ValueError(f"it has no {missing[0]}")
-    for parameter, attribute in _USED_IF.get(name, {}).items():
-        if state[parameter] and state[attribute] is None:
-            raise ValueError(f"{attribute} is None in spite of {parameter}=True")
     if "feature_names_in_" in state:
         entries["feature_names_in_"] = "names d"
     check_entries(state, entries, {})
@@ -123,23 +115,6 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
         _check_categories(state["categories_"], int(state["n_features_in_"]))
     if name == "OneHotEncoder":
         _check_one_hot(model, state)
-
-
-def _check_vectorizer(state: Mapping[str, Any]) -> None:
-    """What words are is told in numbers and patterns that can be read."""
-    first, last = state["ngram_range"]
-    if not (isinstance(first, int) and isinstance(last, int) and 1 <= first <= last):
-        raise ValueError(f"ngram_range is {state['ngram_range']!r:.40}")
-    pattern = state["token_pattern"]
-    if pattern is None and state["analyzer"] == "word":  # files hold no other tokenizer
-        raise ValueError("it has no token_pattern")
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise ValueError(f"its token_pattern is no pattern: {error}") from error
-    words = state["stop_words"]
-    if isinstance(words, list) and not all(isinstance(word, str) for word in words):
-        raise ValueError("its stop_words are no words")
 
 
 def _check_words(state: Mapping[str, Any]) -> None:
