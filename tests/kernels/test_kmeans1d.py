@@ -21,7 +21,7 @@ RESOLUTION = 2.0**-96
 
 def without_vectors(monkeypatch):
     """Leave no vector to ``vectors``, which takes the short ones."""
-    for limit in ("KEPT_LENGTH", "MOST_MESHED"):
+    for limit in ("SHORT", "KEPT_LENGTH"):
         monkeypatch.setattr(kmeans1d, limit, 0)
 
 

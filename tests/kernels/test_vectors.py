@@ -137,3 +137,15 @@ def test_threads_and_used_work_space_give_the_same_bits(matrix):
         together = list(pool.map(lambda v: cluster(v, values, weights, (2, 5)), spaces))
     for other in [*together, cluster(vectors, values, weights, (2, 5))]:
         assert_same(other, alone)
+
+
+@pytest.mark.skipif(not COMPILED, reason="many values: too slow uncompiled")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_errors_that_do_not_add_up_leave_no_doubt(weighted):
+    """Each boundary alone may be wrong by rounding in too many ways; all together may not."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        n, n_clusters = 60_000, 512
+        values, weights = rng.random(n), rng.random(n) if weighted else None
+        found = cluster_alone(values, weights, n_clusters)
+        assert_same(found, resolve_groups(values, weights, n_clusters))

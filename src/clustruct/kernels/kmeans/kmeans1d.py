@@ -14,7 +14,7 @@ import numpy as np
 
 from clustruct.kernels.cuts.chain import CHAIN_SHARE, cheapest_chain
 from clustruct.kernels.cuts.penalised import best_partition
-from clustruct.kernels.kmeans.vectors import KEPT_LENGTH, cluster_vector
+from clustruct.kernels.kmeans.vectors import KEPT_GROUPS, KEPT_LENGTH, cluster_vector
 from clustruct.kernels.numbers.groups import group_summaries
 from clustruct.kernels.numbers.intervals import (
     BLOCK,
@@ -34,11 +34,10 @@ from clustruct.kernels.numbers.sorting import (
 # So few groups are worth a chain search if there are so many values for each of them.
 FEW = 15
 FEW_SHARE = 32
-# Longer vectors than ``vectors`` keeps its work space for are cut there, up to this length, if they
-# have more than so many groups, and so many values for the square of that number; measured.
-MOST_MESHED = 1 << 18
+# Vectors of up to so many values are cut by ``vectors``; longer ones too, as far as it keeps work
+# space for them, if they have more than so many groups: measured.
+SHORT = 1 << 16
 MANY = 16
-MESH_SHARE = 8
 # The chain search gives up when it would hold more states than one for this many values.
 STATES_SHARE = 16
 LEAST_STATES = 16384
@@ -77,8 +76,7 @@ def cluster_values(values, weights, n_clusters):
 
 def _is_short(n, n_clusters):
     """Whether ``vectors`` is quicker than the searches here."""
-    meshed = n_clusters > MANY and MESH_SHARE * n_clusters**2 <= n <= MOST_MESHED
-    return n <= KEPT_LENGTH or meshed
+    return n <= SHORT or (n <= KEPT_LENGTH and MANY < n_clusters <= KEPT_GROUPS)
 
 
 def resolve_groups(values, weights, n_clusters):

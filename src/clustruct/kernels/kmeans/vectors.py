@@ -46,7 +46,7 @@ HALVED = cython.declare(cython.Py_ssize_t, 2048)
 # for single vectors.
 LONGEST = 32768
 # Work space that is kept from call to call, one for each thread: vectors and groups up to these.
-KEPT_LENGTH = 1 << 16
+KEPT_LENGTH = 1 << 18
 KEPT_GROUPS = 256
 _kept = threading.local()
 

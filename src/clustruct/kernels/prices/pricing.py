@@ -11,6 +11,8 @@ all others by a sweep over all positions.
 import cython
 
 if not cython.compiled:
+    from math import sqrt
+
     from clustruct.kernels.numbers.intervals import error_of_costs, place_of_origin
     from clustruct.kernels.prices.mesh import knot_room
     from clustruct.kernels.prices.mesh_proof import (
@@ -38,6 +40,9 @@ SAMPLED = cython.declare(cython.Py_ssize_t, 3)
 # Meshes are worth their while for so many positions, if they have less than this share of them.
 LEAST_MESHED = cython.declare(cython.Py_ssize_t, 500)
 MESHED = cython.declare(cython.double, 0.5)
+# A boundary that moves by a share of its group costs about the square of that share, times the
+# price. If errors are as large where it has moved by so many positions, a proof hardly ever ends.
+HOPELESS = cython.declare(cython.double, 10.0)
 
 
 def float_room(n, n_groups):
@@ -121,7 +126,9 @@ def priced_partition(
             best, spare, previous, leads, costs, places, cells, nodes, rows, path, outcome,
         )  # fmt: skip
         price = outcome[2]
-    if verdict == OPEN:
+    margin: cython.double = proof_margin(n_groups, price, noise, 1.5 * price * n_groups)
+    hopeless: cython.bint = n > MOST_NODES and n * sqrt(margin / price) > HOPELESS * n_groups
+    if verdict == OPEN and not hopeless:
         if search_price(
             mass, first, second, n, n_groups, price, overshoot, noise, best, previous, leads,
             costs, outcome,

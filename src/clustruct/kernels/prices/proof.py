@@ -2,11 +2,17 @@
 """Whether the partition that a priced sweep found is the only best one.
 
 Let ``F(t)`` be the least priced cost of the values before position ``t``. `least_costs` computes it
-up to an error ``d``: every cost is off by at most ``noise``, and so is ``F`` for every group before
-the position. In a best partition each boundary ``t`` is reached from a position ``i`` with
-``F(i) + C(i, t) + price = F(t)``. So from the end back, all positions ``i`` that satisfy this up to
-``2 d`` are listed. If there is one for each boundary, they are the best partition, and the only
-one. Where there are several the costs of the few partitions left are compared in pairs of doubles.
+with an error: every cost is off by at most ``noise``, and so is ``F`` for every group before the
+position. In a best partition each boundary ``t`` is reached from a position ``i`` with
+``F(i) + C(i, t) + price = F(t)``. What the left side exceeds the right one by is an **excess**; the
+sum of those from the end ``n`` of ``Q`` groups back to ``i`` is
+
+    F(i) + sum of the costs and prices of the groups from i to n - F(n),
+
+which is zero for a best partition, and ``2 Q`` times the noise at most as it is computed. So from
+the end back, all positions are listed that are reached with no larger excess in all. If there is
+one for each boundary, they are the best partition, and the only one. Where there are several the
+costs of the few partitions left are compared in pairs of doubles.
 """
 
 import cython
@@ -54,7 +60,8 @@ def prove(
 
     The moments are those at ``places``, of which there are ``n`` after the first; ``path`` is left
     as it is unless the partition is PROVEN. Layer ``q`` of ``nodes`` lists the places that
-    boundary ``q`` may have: their number, then their indices.
+    boundary ``q`` may have: their number, then their indices. The same places of ``spare`` hold
+    their least excess.
     """
     width: cython.Py_ssize_t = MOST_NODES + 1
     node: cython.Py_ssize_t
@@ -74,11 +81,12 @@ def prove(
     nodes[1] = 0
     nodes[width * n_groups] = 1
     nodes[width * n_groups + 1] = n
+    spare[width * n_groups + 1] = 0.0
     for layer in range(n_groups, 1, -1):
-        for node in range(nodes[width * layer]):
+        for node in range(width * layer + 1, width * layer + 1 + nodes[width * layer]):
             if not _list_predecessors(
-                mass, first, second, best, found, layer, nodes[width * layer + 1 + node],
-                margin - price, most_saved, nodes[width * (layer - 1) :],
+                mass, first, second, best, found, layer, nodes[node], price, spare[node], margin,
+                most_saved, nodes[width * (layer - 1) :], spare[width * (layer - 1) :],
             ):  # fmt: skip
                 return OPEN
         if nodes[width * (layer - 1)] == 0:
@@ -109,17 +117,21 @@ def _list_predecessors(
     path: cython.longlong[::1],
     layer: cython.Py_ssize_t,
     position: cython.Py_ssize_t,
-    slack: cython.double,
+    price: cython.double,
+    excess: cython.double,
+    margin: cython.double,
     most_saved: cython.double,
     nodes: cython.int[::1],
+    excesses: cython.double[::1],
 ) -> cython.bint:
-    """List the positions from which ``position`` is reached at its least cost, up to the slack.
+    """List the positions from which ``position`` is reached, with an excess up to the margin.
 
-    The groups of ``path`` divide the positions into segments. ``F`` does not decrease, but for a
+    ``excess`` is that from the end to the position. The groups of ``path`` divide the positions into segments. ``F`` does not decrease, but for a
     discount of up to ``most_saved``, and ``C(i, t)`` does not increase with ``i``, so ``F`` at the
     start of a segment and ``C`` from its end bound all of it. Returns False if there are too many.
     """
-    limit: cython.double = best[position] + slack
+    least: cython.double = best[position] - price
+    limit: cython.double = least + (margin - excess)
     i: cython.Py_ssize_t
     start: cython.Py_ssize_t
     stop: cython.Py_ssize_t
@@ -149,7 +161,8 @@ def _list_predecessors(
             s = at_first - first[i]
             w = at_mass - mass[i]
             if (best[i] + (at_second - second[i]) - limit) * w <= s * s:
-                if not _insert(nodes, i):
+                cost = (at_second - second[i]) - (s * (s / w) if w > 0.0 else 0.0)
+                if not _insert(nodes, excesses, i, excess + (best[i] + cost - least)):
                     return False
             i += 1
         stop = start
@@ -160,15 +173,22 @@ def _list_predecessors(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _insert(nodes: cython.int[::1], position: cython.Py_ssize_t) -> cython.bint:
-    """Add a position to a list unless it is there; False if the list is full."""
+def _insert(
+    nodes: cython.int[::1],
+    excesses: cython.double[::1],
+    position: cython.Py_ssize_t,
+    excess: cython.double,
+) -> cython.bint:
+    """Add a position to a list, or lower its excess if it is there; False if the list is full."""
     for node in range(1, nodes[0] + 1):
         if nodes[node] == position:
+            excesses[node] = min(excesses[node], excess)
             return True
     if nodes[0] == MOST_NODES:
         return False
     nodes[0] += 1
     nodes[nodes[0]] = position
+    excesses[nodes[0]] = excess
     return True
 
 
