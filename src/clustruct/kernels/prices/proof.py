@@ -126,9 +126,10 @@ def _list_predecessors(
 ) -> cython.bint:
     """List the positions from which ``position`` is reached, with an excess up to the margin.
 
-    ``excess`` is that from the end to the position. The groups of ``path`` divide the positions into segments. ``F`` does not decrease, but for a
-    discount of up to ``most_saved``, and ``C(i, t)`` does not increase with ``i``, so ``F`` at the
-    start of a segment and ``C`` from its end bound all of it. Returns False if there are too many.
+    ``excess`` is that from the end to the position. The groups of ``path`` divide the positions
+    into segments. ``F`` does not decrease, but for a discount of up to ``most_saved``, and
+    ``C(i, t)`` does not increase with ``i``, so ``F`` at the start of a segment and ``C`` from its
+    end bound all of it. Returns False if there are too many.
     """
     least: cython.double = best[position] - price
     limit: cython.double = least + (margin - excess)
