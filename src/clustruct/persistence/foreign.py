@@ -16,7 +16,7 @@ from clustruct.estimators.common import ClusterModel
 from clustruct.persistence.shapes import are_plain, check_entries, checked
 from clustruct.persistence.trial import try_out
 
-# Fitted attributes; those whose entry begins with a question mark may be None.
+# Fitted attributes; those whose entry begins with a question mark may be missing or None.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
     "StandardScaler": {"mean_": "?floats d", "scale_": "?floats d", "var_": "?floats d"},
     "RobustScaler": {"center_": "?floats d", "scale_": "?floats d"},
@@ -104,7 +104,8 @@ def _check(model: Any, state: Mapping[str, Any]) -> None:
     if "n_features_in_" not in state:
         return
     entries = {"n_features_in_": "integer d", **_ATTRIBUTES.get(name, {})}
-    if missing := sorted(entries.keys() - state.keys()):
+    needed = {name for name, entry in entries.items() if not entry.startswith("?")}
+    if missing := sorted(needed - state.keys()):
         raise ValueError(f"it has no {missing[0]}")
     if "feature_names_in_" in state:
         entries["feature_names_in_"] = "names d"

@@ -23,6 +23,7 @@ _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 _WORDS = ("CountVectorizer", "TfidfVectorizer")
 # Our own transformers of columns, which take any text.
 _WRITTEN = "_ColumnTransform"
+_KNOWN = {*_NUMERIC, *_ENCODERS, *_WORDS, _WRITTEN, "ColumnTransformer"}
 _METHODS = ("transform", "predict", "predict_proba")
 # A scaler may claim any number of columns; one with more than these is not tried.
 _WIDEST = 1_000_000
@@ -33,17 +34,17 @@ def try_out(model: Any) -> None:
 
     A ValueError does not: it is an answer.
     """
-    columns = _columns(model)
-    if columns is None:
+    tables = _tables(model)
+    if not tables:
         return
     model = deepcopy(model)  # vectorizers note something when they are used
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for row in zip(*columns, strict=True):
+        for table in tables:
             for name in _METHODS:
                 try:
                     if hasattr(model, name):
-                        getattr(model, name)(_table(model, row))
+                        getattr(model, name)(table)
                 except (ValueError, ImportError):
                     continue
 
@@ -52,45 +53,54 @@ def _kinds(model: Any) -> set[str]:
     return {kind.__name__ for kind in type(model).__mro__}
 
 
+def _tables(model: Any) -> list[Any]:
+    """Tables of one row, of known values and of missing ones; none if it is unknown what it takes.
+
+    Vectorizers take lists of text.
+    """
+    columns = _columns(model)
+    if columns is None:
+        return []
+    rows = list(zip(*columns, strict=True))
+    if _kinds(_taker(model)) & {*_WORDS}:
+        return [list(row) for row in rows]
+    return [_table(row, getattr(model, "feature_names_in_", None)) for row in rows]
+
+
 def _columns(model: Any) -> list[Column] | None:
     """Two values for each column of a fitted estimator, a known and a missing one; None if unknown.
 
     A column of text for vectorizers counts as one.
     """
-    kinds, n_columns = _kinds(model), getattr(model, "n_features_in_", None)
-    if n_columns is not None and n_columns > _WIDEST:
-        return None
-    if "FrozenEstimator" in kinds:
-        return _columns(model.estimator)
-    if "Pipeline" in kinds:
-        return _of_steps(model)
-    if "ColumnTransformer" in kinds:
-        return _of_parts(model)
+    taker = _taker(model)
+    kinds, n_columns = _kinds(taker), getattr(taker, "n_features_in_", None)
     if kinds & {*_WORDS}:
-        words = list(getattr(model, "vocabulary_", ()))
+        words = list(getattr(taker, "vocabulary_", ()))
         return [[" ".join(map(str, words[:3])), ""]] if words else None
-    if n_columns is None:
+    if not kinds & _KNOWN or n_columns is None or n_columns > _WIDEST:
         return None
+    if "ColumnTransformer" in kinds:
+        return _of_parts(taker)
     if kinds & {*_ENCODERS}:
-        return [[*each[:1], None] for each in model.categories_ if len(each)]
-    if _WRITTEN in kinds:
-        return [["1", None]] * n_columns
-    if not kinds & _NUMERIC:
-        return None
-    return [[0.0, np.nan]] * n_columns
+        return [[*each[:1], None] for each in taker.categories_ if len(each)]
+    return [["1", None] if _WRITTEN in kinds else [0.0, np.nan]] * n_columns
 
 
-def _of_steps(pipeline: Any) -> list[Column] | None:
-    """The columns of the first step that is one, if all are known but those that predict."""
-    steps = [step for _, step in pipeline.steps if not isinstance(step, str | None)]
-    columns = [_columns(step) for step in steps if not hasattr(step, "predict")]
-    return columns[0] if columns and None not in columns else None
+def _taker(model: Any) -> Any:
+    """What takes the columns: the first step of a pipeline whose steps are all known."""
+    kinds = _kinds(model)
+    if "FrozenEstimator" in kinds:
+        return _taker(model.estimator)
+    if "Pipeline" not in kinds:
+        return model
+    steps = [step for _, step in model.steps if not isinstance(step, str | None)]
+    takers = [_taker(step) for step in steps if not hasattr(step, "predict")]
+    known = all(_kinds(taker) & _KNOWN for taker in takers)
+    return takers[0] if takers and known else None
 
 
 def _of_parts(columns: Any) -> list[Column] | None:
     """The columns of all parts; those that are passed on, or taken by none, are numbers."""
-    if "transformers_" not in vars(columns):
-        return None
     made: list[Column] = [[0.0, np.nan]] * columns.n_features_in_
     for name, part, _ in columns.transformers_:
         if isinstance(part, str):
@@ -104,11 +114,8 @@ def _of_parts(columns: Any) -> list[Column] | None:
     return made
 
 
-def _table(model: Any, row: tuple[Any, ...]) -> Any:
-    """A row as the estimator was fitted to: text, a frame with names of columns, or an array."""
-    if _kinds(model) & {*_WORDS}:
-        return list(row)
-    names = getattr(model, "feature_names_in_", None)
+def _table(row: tuple[Any, ...], names: Any) -> Any:
+    """A frame with these names of columns, or an array."""
     if names is not None:
         import pandas as pd
 

@@ -21,6 +21,7 @@ from clustruct.persistence.classes import class_of, make, name_of, state_of
 _DEEPEST = 60
 _PLAIN_TYPES = {"bool": bool, "float": float, "int": int, "object": object, "str": str}
 _SPARSE = ("csr", "csc")
+_OBJECTS = np.dtype(object).str
 
 
 class Encoder:
@@ -89,7 +90,7 @@ class Encoder:
     def _encode_rest(self, value: Any, where: str, depth: int) -> Any:
         if isinstance(value, slice | range):
             return {type(value).__name__: [value.start, value.stop, value.step]}
-        if isinstance(value, np.dtype) and value.kind in KINDS:
+        if isinstance(value, np.dtype) and value.kind in (*KINDS, "O"):
             return {"dtype": value.str}
         if isinstance(value, type):
             if _PLAIN_TYPES.get(value.__name__) is value:
@@ -219,7 +220,9 @@ _DECODERS: dict[str, Callable[[Decoder, Any, int], Any]] = {
     "sparse": Decoder._sparse,
     "slice": lambda self, content, depth: slice(*_bounds(content)),
     "range": lambda self, content, depth: range(*_bounds(content)),  # type: ignore[arg-type]
-    "dtype": lambda self, content, depth: plain_dtype(content),
+    "dtype": lambda self, content, depth: (
+        np.dtype(object) if content == _OBJECTS else plain_dtype(content)
+    ),
     "type": Decoder._type,
     "object": Decoder._object,
 }
