@@ -117,7 +117,8 @@ fuzz: $(VENV)/.dev $(VENV)/.kernels
 # of large blocks, in which overruns would not show, and is turned off.
 SANITIZED := build/sanitize
 SANITIZERS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-UNDER_SANITIZERS = PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc \
+# Seen from other folders as well, where tests start processes.
+UNDER_SANITIZERS = PYTHONPATH=$(CURDIR)/$(SANITIZED) PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
