@@ -70,14 +70,18 @@ def _tables(model: Any) -> list[Any]:
 def _columns(model: Any) -> list[Column] | None:
     """Two values for each column of a fitted estimator, a known and a missing one; None if unknown.
 
-    A column of text for vectorizers counts as one.
+    A column of text for vectorizers counts as one. What is not fitted has no columns.
     """
     taker = _taker(model)
     kinds, n_columns = _kinds(taker), getattr(taker, "n_features_in_", None)
     if kinds & {*_WORDS}:
         # So short that no pattern of a forged file takes long on it.
         return [["aa bb", ""]]
-    if not kinds & _KNOWN or n_columns is None or n_columns > _WIDEST:
+    if not kinds & _KNOWN:
+        return None
+    if n_columns is None:
+        return []
+    if n_columns > _WIDEST:
         return None
     if "ColumnTransformer" in kinds:
         return _of_parts(taker)

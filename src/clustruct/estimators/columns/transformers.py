@@ -118,8 +118,9 @@ class LevelText(_ColumnTransform):
 
     def transform(self, X: Any) -> NDArray[np.object_]:
         """Write the levels; what is no date of the form is missing."""
-        made = np.empty((len(X), self.n_features_in_), dtype=object)
-        for place, column in enumerate(self._columns(X)):
+        columns = self._columns(X)
+        made = np.empty((len(X), len(columns)), dtype=object)
+        for place, column in enumerate(columns):
             made[:, place] = _level_texts(read_dates(column, self.form) if self.form else column)
         return made
 
