@@ -1,5 +1,3 @@
-from libc.math cimport sqrt
-
 from clustruct.kernels.numbers.intervals cimport error_of_costs, place_of_origin
 from clustruct.kernels.prices.mesh cimport knot_room
 from clustruct.kernels.prices.mesh_proof cimport (

@@ -11,8 +11,6 @@ all others by a sweep over all positions.
 import cython
 
 if not cython.compiled:
-    from math import sqrt
-
     from clustruct.kernels.numbers.intervals import error_of_costs, place_of_origin
     from clustruct.kernels.prices.mesh import knot_room
     from clustruct.kernels.prices.mesh_proof import (
@@ -127,7 +125,8 @@ def priced_partition(
         )  # fmt: skip
         price = outcome[2]
     margin: cython.double = proof_margin(n_groups, price, noise, 1.5 * price * n_groups)
-    hopeless: cython.bint = n > MOST_NODES and n * sqrt(margin / price) > HOPELESS * n_groups
+    shift: cython.double = HOPELESS * n_groups / n
+    hopeless: cython.bint = n > MOST_NODES and margin > shift * shift * price
     if verdict == OPEN and not hopeless:
         if search_price(
             mass, first, second, n, n_groups, price, overshoot, noise, best, previous, leads,
