@@ -96,8 +96,10 @@ class Problem:
         self.places, self.discount = np.zeros(n + 2, dtype=np.int32), np.zeros(n + 2)
         self.cells = np.zeros(2 * n + 4, dtype=np.int32)
         grade = float(rng.uniform(0.2, 0.9))
+        knot_price = self.price * float(rng.uniform(1.0, 1.2))
+        mesh.lay_knots(*self.sorted, path, n_groups, knot_price, *self.knots, self.spreads)
         self.last = mesh.lay_mesh(
-            *self.sorted, path, n_groups, self.price, grade, n, *self.knots, self.spreads,
+            *self.sorted, path, n_groups, self.price, grade, n, self.knots[0], self.spreads,
             self.places, self.discount, self.cells,
         )  # fmt: skip
 

@@ -239,72 +239,88 @@ def moments_everywhere(
     """Running moments in pairs at every block, and rounded to doubles at every position.
 
     The first row of the table is zero, the others are written; so are all of ``mass``, ``first``
-    and ``second``.
+    and ``second``. The products of a block come before its sums, so that processors make several at
+    a time. ``block`` is at most 64.
     """
     n: cython.Py_ssize_t = values.shape[0]
     w: cython.double = 0.0
     w_rest: cython.double = 0.0
-    s: cython.double = 0.0
-    s_rest: cython.double = 0.0
-    t: cython.double = 0.0
-    t_rest: cython.double = 0.0
     weighted: cython.bint = weights.shape[0] > 0
-    row: cython.Py_ssize_t = 0
-    left: cython.Py_ssize_t = block
+    start: cython.Py_ssize_t = 0
+    size: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    lane: cython.Py_ssize_t
+    # Of S1 and S2, in turn: what each value adds and its rounding error, the sums and theirs.
+    terms = cython.declare(cython.double[128])
+    errors = cython.declare(cython.double[128])
+    total = cython.declare(cython.double[2])
+    rest = cython.declare(cython.double[2])
+    rounded = cython.declare(cython.double[2])
+    for lane in range(2):
+        total[lane] = 0.0
+        rest[lane] = 0.0
+        rounded[lane] = 0.0
     mass[0] = 0.0
     first[0] = 0.0
     second[0] = 0.0
-    for i in range(n):
-        x = values[i] - origin
-        x_rest = _difference_error(values[i], origin, x)
-        part = 134217729.0 * x
-        high = part - (part - x)
-        low = x - high
+    while start < n:
+        size = min(block, n - start)
         if weighted:
-            weight = weights[i]
-            part = 134217729.0 * weight
-            w_high = part - (part - weight)
-            w_low = weight - w_high
-            m = weight * x
-            m_rest = ((w_high * high - m) + w_high * low + w_low * high) + w_low * low
-            m_rest += weight * x_rest
-            part = 134217729.0 * m
-            m_high = part - (part - m)
-            m_low = m - m_high
-            p = m * x
-            p_rest = ((m_high * high - p) + m_high * low + m_low * high) + m_low * low
-            p_rest += m_rest * x + m * x_rest
-            new = w + weight
-            part = new - w
-            w_rest += (w - (new - part)) + (weight - part)
-            w = new
+            for i in range(size):
+                weight = weights[start + i]
+                x = values[start + i] - origin
+                x_rest = _difference_error(values[start + i], origin, x)
+                m = weight * x
+                m_rest = product_error(weight, x, m) + weight * x_rest
+                p = m * x
+                terms[2 * i] = m
+                terms[2 * i + 1] = p
+                errors[2 * i] = m_rest
+                errors[2 * i + 1] = product_error(m, x, p) + (m_rest * x + m * x_rest)
+            for i in range(size):
+                weight = weights[start + i]
+                new = w + weight
+                part = new - w
+                w_rest += (w - (new - part)) + (weight - part)
+                w = new
+                mass[start + i + 1] = w + w_rest
         else:
-            m = x
-            m_rest = x_rest
-            p = x * x
-            p_rest = ((high * high - p) + 2.0 * high * low) + low * low + 2.0 * x * x_rest
-            w += 1.0
-        new = s + m
-        part = new - s
-        s_rest += (s - (new - part)) + (m - part) + m_rest
-        s = new
-        new = t + p
-        part = new - t
-        t_rest += (t - (new - part)) + (p - part) + p_rest
-        t = new
-        mass[i + 1] = w + w_rest
-        first[i + 1] = s + s_rest
-        second[i + 1] = t + t_rest
-        left -= 1
-        if left == 0:
-            left = block
-            row += 1
-            table[row, 0] = w + w_rest
-            table[row, 1] = (w - table[row, 0]) + w_rest
-            table[row, 2] = s + s_rest
-            table[row, 3] = (s - table[row, 2]) + s_rest
-            table[row, 4] = t + t_rest
-            table[row, 5] = (t - table[row, 4]) + t_rest
+            for i in range(size):
+                x = values[start + i] - origin
+                x_rest = _difference_error(values[start + i], origin, x)
+                part = 134217729.0 * x
+                high = part - (part - x)
+                low = x - high
+                p = x * x
+                terms[2 * i] = x
+                terms[2 * i + 1] = p
+                errors[2 * i] = x_rest
+                errors[2 * i + 1] = (
+                    ((high * high - p) + 2.0 * high * low) + low * low + 2.0 * x * x_rest
+                )
+            for i in range(size):
+                mass[start + i + 1] = start + i + 1
+            w = start + size
+        for i in range(size):
+            for lane in range(2):
+                new = total[lane] + terms[2 * i + lane]
+                part = new - total[lane]
+                rest[lane] += (
+                    (total[lane] - (new - part)) + (terms[2 * i + lane] - part)
+                ) + errors[2 * i + lane]
+                total[lane] = new
+                rounded[lane] = new + rest[lane]
+            first[start + i + 1] = rounded[0]
+            second[start + i + 1] = rounded[1]
+        start += size
+        if size == block:
+            row = start // block
+            table[row, 0] = mass[start]
+            table[row, 1] = (w - mass[start]) + w_rest
+            for lane in range(2):
+                table[row, 2 * lane + 2] = rounded[lane]
+                table[row, 2 * lane + 3] = (total[lane] - rounded[lane]) + rest[lane]
 
 
 @cython.cfunc

@@ -66,6 +66,7 @@ def least_costs(
     # For the last position of each unit: the first and the last predecessor that may be best.
     lows = cython.declare(cython.Py_ssize_t[33])
     highs = cython.declare(cython.Py_ssize_t[33])
+    found = cython.declare(cython.Py_ssize_t[2])
     doubt: cython.double = 2.0 * noise
     saved: cython.double = 0.0
     for i in range(discount.shape[0]):
@@ -74,6 +75,8 @@ def least_costs(
         mass[i] = mass[n]
         first[i] = first[n]
         second[i] = second[n]
+    found[0] = 0
+    found[1] = 0
     best[0] = 0.0
     previous[0] = 0
     leads[0] = price - second[0]
@@ -87,10 +90,10 @@ def least_costs(
             least = INFINITY
             while oldest + count <= done:
                 stop = min(oldest + count + CHUNK, done + 1)
-                here = _compare(
-                    mass, first, leads, oldest + count, stop, mass[last], first[last], costs, count
-                )
-                least = min(least, here)
+                least = _compare(
+                    mass, first, leads, oldest + count, stop, mass[last], first[last], doubt,
+                    least, costs, count, found,
+                )  # fmt: skip
                 count = stop - oldest
                 if best[stop - 1] + price - saved > least + second[last] + 2.0 * doubt:
                     break
@@ -100,8 +103,8 @@ def least_costs(
             size = size // 2
         n_units = (size + LANES - 1) // LANES
         lows[0] = oldest
-        lows[n_units] = _first_below(costs, count, least + doubt) + oldest
-        highs[n_units] = _last_below(costs, count, least + doubt) + oldest
+        lows[n_units] = oldest + _first_below(costs, found[0], least + doubt)
+        highs[n_units] = oldest + min(_last_below(costs, found[1], least + doubt), count - 1)
         stride = 1
         while 2 * stride < n_units:
             stride *= 2
@@ -113,10 +116,12 @@ def least_costs(
                 count = highs[right] + 1 - lows[unit - stride]
                 least = _compare(
                     mass, first, leads, lows[unit - stride], highs[right] + 1, mass[i], first[i],
-                    costs, 0,
+                    doubt, INFINITY, costs, 0, found,
                 )  # fmt: skip
-                lows[unit] = _first_below(costs, count, least + doubt) + lows[unit - stride]
-                highs[unit] = _last_below(costs, count, least + doubt) + lows[unit - stride]
+                lows[unit] = lows[unit - stride] + _first_below(costs, found[0], least + doubt)
+                highs[unit] = lows[unit - stride] + min(
+                    _last_below(costs, found[1], least + doubt), count - 1
+                )
                 unit += 2 * stride
             stride //= 2
         for unit in range(n_units):
@@ -147,16 +152,19 @@ def _compare(
     stop: cython.Py_ssize_t,
     at_mass: cython.double,
     at_first: cython.double,
+    doubt: cython.double,
+    least: cython.double,
     costs: cython.double[::1],
     offset: cython.Py_ssize_t,
+    found: cython.Py_ssize_t[2],
 ) -> cython.double:
     """Write the costs of one position from several predecessors, less its second moment.
 
-    Returns the least one. Up to three more predecessors are looked at, whose leads are infinite or
+    They are written from ``offset`` on, four at a time. Returns the least one, ``least`` included.
+    ``found`` gets where the four with the first and with the last cost in doubt begin, or those
+    before the first. Up to three more predecessors are looked at, whose leads are infinite or
     which may come into question as well; those with infinite leads need not come before it.
     """
-    least: cython.double = INFINITY
-    other: cython.double = INFINITY
     i: cython.Py_ssize_t = start
     lane: cython.Py_ssize_t
     four = cython.declare(cython.double[4])
@@ -169,11 +177,13 @@ def _compare(
             costs[offset + lane] = four[lane]
         here = four[0] if four[0] < four[1] else four[1]
         there = four[2] if four[2] < four[3] else four[3]
+        here = here if here < there else there
+        found[0] = offset if here < least - doubt else found[0]
+        found[1] = offset if here <= least + doubt else found[1]
         least = here if here < least else least
-        other = there if there < other else other
         offset += 4
         i += 4
-    return other if other < least else least
+    return least
 
 
 @cython.cfunc
@@ -181,13 +191,15 @@ def _compare(
 @cython.nogil
 @cython.exceptval(check=False)
 def _first_below(
-    costs: cython.double[::1], count: cython.Py_ssize_t, limit: cython.double
+    costs: cython.double[::1], offset: cython.Py_ssize_t, limit: cython.double
 ) -> cython.Py_ssize_t:
-    """Index of the first of some costs that is not above a limit; 0 if there is none."""
-    i: cython.Py_ssize_t = 0
-    while i < count and not costs[i] <= limit:
-        i += 1
-    return i if i < count else 0
+    """Index of the first of four costs that is not above a limit, of the last if all are."""
+    above: cython.Py_ssize_t = costs[offset] > limit
+    count: cython.Py_ssize_t = above
+    above &= costs[offset + 1] > limit
+    count += above
+    above &= costs[offset + 2] > limit
+    return offset + count + above
 
 
 @cython.cfunc
@@ -195,13 +207,15 @@ def _first_below(
 @cython.nogil
 @cython.exceptval(check=False)
 def _last_below(
-    costs: cython.double[::1], count: cython.Py_ssize_t, limit: cython.double
+    costs: cython.double[::1], offset: cython.Py_ssize_t, limit: cython.double
 ) -> cython.Py_ssize_t:
-    """Index of the last of some costs that is not above a limit; that of the last if none is."""
-    i: cython.Py_ssize_t = count - 1
-    while i >= 0 and not costs[i] <= limit:
-        i -= 1
-    return i if i >= 0 else count - 1
+    """Index of the last of four costs that is not above a limit, of the first if all are."""
+    above: cython.Py_ssize_t = costs[offset + 3] > limit
+    count: cython.Py_ssize_t = above
+    above &= costs[offset + 2] > limit
+    count += above
+    above &= costs[offset + 1] > limit
+    return offset + 3 - count - above
 
 
 @cython.cfunc

@@ -19,7 +19,8 @@ A group that ends up empty is left out, which saves its price; no discount excee
 The distance ``D``. No group of a best partition can be split at a gain above the price, and the
 gain from splitting an interval grows with the interval. So a group that begins at ``t`` ends before
 the first ``e`` for which some split of ``[t, e)`` gains more, and ``c'`` is at most the mean up to
-there; ``c`` is bounded in the same way. Positions between two **knots** share a bound.
+there; ``c`` is bounded in the same way. Positions between two **knots** share a bound, which holds
+at all lower prices, too.
 
 Cells are ``grade`` times as wide as they are far from the next boundary of the partition. The cost
 of a partition whose boundaries are off by ``d`` rises like ``d^2``, and so does the discount: with
@@ -49,8 +50,40 @@ SAFETY = cython.declare(cython.double, 1.000001)
 @cython.nogil
 @cython.exceptval(check=False)
 def knot_room(n_groups: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Numbers that `lay_mesh` needs for its knots, their ends and their spreads, each."""
+    """Numbers that `lay_knots` needs for the knots, their ends and their spreads, each."""
     return KNOTS * n_groups + 2
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def lay_knots(
+    values: cython.double[::1],
+    origin: cython.double,
+    mass: cython.double[::1],
+    first: cython.double[::1],
+    path: cython.longlong[::1],
+    n_groups: cython.Py_ssize_t,
+    price: cython.double,
+    knots: cython.int[::1],
+    ends: cython.int[::1],
+    spreads: cython.double[::1],
+) -> cython.void:
+    """Write ascending positions from the first to the last one, some in each group of a partition.
+
+    ``spreads`` bounds the distance of the centres on both sides of a boundary between a knot and
+    the next one, if the price is no higher than this. ``ends`` is work space.
+    """
+    count: cython.Py_ssize_t = 0
+    knots[0] = 0
+    for group in range(n_groups):
+        length = path[group + 1] - path[group]
+        for part in range(1, KNOTS + 1):
+            knot = path[group] + part * length // KNOTS
+            if knot > knots[count]:
+                count += 1
+                knots[count] = knot
+    _bound_spreads(values, origin, mass, first, price, knots, count, ends, spreads)
 
 
 @cython.cfunc
@@ -67,7 +100,6 @@ def lay_mesh(
     grade: cython.double,
     most: cython.Py_ssize_t,
     knots: cython.int[::1],
-    ends: cython.int[::1],
     spreads: cython.double[::1],
     places: cython.int[::1],
     discount: cython.double[::1],
@@ -76,12 +108,11 @@ def lay_mesh(
     """Write the positions that stand for cells, with both ends, and their discounts.
 
     ``path`` has the boundaries of the partition, both ends included; ``mass`` and ``first`` are
-    running moments about the origin. The cell of position ``i`` is written to ``cells[2 * i]`` and
-    after it. Returns the index of the last position, or 0 if there would be more than ``most``.
+    running moments about the origin; ``knots`` and ``spreads`` are those of `lay_knots`. The cell of
+    position ``i`` is written to ``cells[2 * i]`` and after it. Returns the index of the last
+    position, or 0 if there would be more than ``most``.
     """
     n: cython.Py_ssize_t = values.shape[0]
-    n_knots: cython.Py_ssize_t = _lay_knots(path, n_groups, knots)
-    _bound_spreads(values, origin, mass, first, price, knots, n_knots, ends, spreads)
     count: cython.Py_ssize_t = 0
     knot: cython.Py_ssize_t = 0
     group: cython.Py_ssize_t
@@ -89,24 +120,33 @@ def lay_mesh(
     size: cython.Py_ssize_t
     saved: cython.double
     most_saved: cython.double = MOST_DISCOUNT * price / n_groups
-    # The width over the distance of the near end and of the far one.
+    # The width over the distance of the near end and of the far one; up to which distances cells
+    # are single positions; and a distance at which the grade limits nothing.
     far_grade: cython.double = grade / (1.0 + grade)
+    near: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, 2.0 / grade)
+    near_far: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, 2.0 / far_grade)
+    away: cython.Py_ssize_t = n * (near_far + 1)
     places[0] = 0
     discount[0] = 0.0
     for group in range(n_groups):
         low = max(path[group], 1)
-        while low < path[group + 1]:
+        # The ends of all values are no boundaries.
+        left = path[group] if group > 0 else -away
+        right = path[group + 1] if group < n_groups - 1 else n + away
+        size = min(left + near, path[group + 1]) - low
+        if size > 0:
+            if count + size > most:
+                return 0
+            count = _write_singles(low, size, count, places, discount, cells)
+            low += size
+        while low < min(right - near_far, path[group + 1]):
             while knots[knot + 1] <= low:
                 knot += 1
-            size = knots[knot + 1] - low
-            # The ends of all values are no boundaries.
-            if group > 0:
-                size = min(size, cython.cast(cython.Py_ssize_t, grade * (low - path[group])))
-            if group < n_groups - 1:
-                size = min(
-                    size, cython.cast(cython.Py_ssize_t, far_grade * (path[group + 1] - low))
-                )
-            size = max(size, 1)
+            size = min(
+                cython.cast(cython.Py_ssize_t, grade * (low - left)),
+                cython.cast(cython.Py_ssize_t, far_grade * (right - low)),
+            )
+            size = max(min(size, knots[knot + 1] - low), 1)
             saved = _discount(values, origin, mass, first, low, size, spreads[knot])
             while saved > most_saved:
                 size //= 2
@@ -116,6 +156,10 @@ def lay_mesh(
                 return 0
             _write_cell(low, size, saved, count, places, discount, cells)
             low += size
+        size = path[group + 1] - low
+        if count + size > most:
+            return 0
+        count = _write_singles(low, size, count, places, discount, cells)
     _write_cell(n, 1, 0.0, count + 1, places, discount, cells)
     return count + 1
 
@@ -137,10 +181,7 @@ def refine_mesh(
     discount: cython.double[::1],
     cells: cython.int[::1],
 ) -> cython.Py_ssize_t:
-    """Divide some of a mesh's cells, given by their ends, into three; results as of `lay_mesh`.
-
-    ``knots`` and ``spreads`` are those of that mesh.
-    """
+    """Divide some of a mesh's cells, given by their ends, into three; results as of `lay_mesh`."""
     n: cython.Py_ssize_t = values.shape[0]
     count: cython.Py_ssize_t = 0
     knot: cython.Py_ssize_t = 0
@@ -191,6 +232,30 @@ def _write_cell(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
+def _write_singles(
+    low: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    places: cython.int[::1],
+    discount: cython.double[::1],
+    cells: cython.int[::1],
+) -> cython.Py_ssize_t:
+    """Write cells of single positions after so many others; return how many there are now."""
+    k: cython.Py_ssize_t
+    for k in range(size):
+        places[count + 1 + k] = low + k
+    for k in range(size):
+        discount[count + 1 + k] = 0.0
+    for k in range(size):
+        cells[2 * (count + 1 + k)] = low + k
+        cells[2 * (count + 1 + k) + 1] = low + k + 1
+    return count + size
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
 def _discount(
     values: cython.double[::1],
     origin: cython.double,
@@ -211,25 +276,6 @@ def _discount(
     right -= first[last] - first[here]
     lost = ROUNDING * mass[values.shape[0]]
     return SAFETY * 2.0 * spread * (max(left, right) + lost)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _lay_knots(
-    path: cython.longlong[::1], n_groups: cython.Py_ssize_t, knots: cython.int[::1]
-) -> cython.Py_ssize_t:
-    """Write ascending positions from the first to the last one; return the index of the last."""
-    count: cython.Py_ssize_t = 0
-    knots[0] = 0
-    for group in range(n_groups):
-        length = path[group + 1] - path[group]
-        for part in range(1, KNOTS + 1):
-            knot = path[group] + part * length // KNOTS
-            if knot > knots[count]:
-                count += 1
-                knots[count] = knot
-    return count
 
 
 @cython.cfunc
@@ -260,8 +306,7 @@ def _bound_spreads(
             while middle + 1 < end and values[knots[middle]] < halfway:
                 middle += 1
             if middle < end:
-                gain = _gain(mass, first, total, knots[knot], knots[middle], knots[end])
-                if gain > SAFETY * price:
+                if _gains(mass, first, total, price, knots[knot], knots[middle], knots[end]):
                     break
             end += 1
         ends[knot] = end
@@ -287,24 +332,27 @@ def _bound_spreads(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _gain(
+def _gains(
     mass: cython.double[::1],
     first: cython.double[::1],
     total: cython.double,
+    price: cython.double,
     start: cython.Py_ssize_t,
     middle: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
-) -> cython.double:
-    """At least 0 and at most what splitting ``[start, end)`` at ``middle`` gains."""
+) -> cython.bint:
+    """Whether splitting ``[start, end)`` at ``middle`` gains more than the price, beyond doubt.
+
+    With the weights ``v`` and ``w`` of the parts and their sums ``a`` and ``b`` it gains
+    ``(b v - a w)^2 / (v w (v + w))``.
+    """
     v: cython.double = mass[middle] - mass[start]
     w: cython.double = mass[end] - mass[middle]
-    apart: cython.double = 0.0
-    if min(v, w) > LIGHT * total:
-        apart = (first[end] - first[middle]) / w - (first[middle] - first[start]) / v
-        apart -= ROUNDING * total * (1.0 / v + 1.0 / w)
-        if apart > 0.0:
-            return v * w / (v + w) * apart * apart
-    return 0.0
+    apart: cython.double = (first[end] - first[middle]) * v - (first[middle] - first[start]) * w
+    apart -= ROUNDING * total * (v + w)
+    if min(v, w) <= LIGHT * total or apart <= 0.0:
+        return False
+    return apart * apart > SAFETY * price * (v * w * (v + w))
 
 
 @cython.cfunc

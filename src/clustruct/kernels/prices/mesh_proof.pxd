@@ -2,7 +2,7 @@ from libc.math cimport log
 
 from clustruct.kernels.numbers.intervals cimport INFINITY
 from clustruct.kernels.prices.least_costs cimport least_costs
-from clustruct.kernels.prices.mesh cimport knot_room, lay_mesh, refine_mesh
+from clustruct.kernels.prices.mesh cimport knot_room, lay_knots, lay_mesh, refine_mesh
 from clustruct.kernels.prices.price_search cimport SAMPLE_OVERSHOOT, count_groups, search_price
 from clustruct.kernels.prices.proof cimport OPEN, TIED, prove
 

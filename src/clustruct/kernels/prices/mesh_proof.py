@@ -15,7 +15,7 @@ if not cython.compiled:
 
     from clustruct.kernels.numbers.intervals import INFINITY
     from clustruct.kernels.prices.least_costs import least_costs
-    from clustruct.kernels.prices.mesh import knot_room, lay_mesh, refine_mesh
+    from clustruct.kernels.prices.mesh import knot_room, lay_knots, lay_mesh, refine_mesh
     from clustruct.kernels.prices.price_search import SAMPLE_OVERSHOOT, count_groups, search_price
     from clustruct.kernels.prices.proof import OPEN, TIED, prove
 
@@ -25,6 +25,8 @@ if not cython.compiled:
 GRADE = cython.declare(cython.double, 1.2)
 WIDEST = cython.declare(cython.double, 0.5)
 COARSER = cython.declare(cython.double, 4.0)
+# Bounds of distances are made for prices up to this times the present one, so as to last.
+SPARE_PRICE = cython.declare(cython.double, 1.125)
 MOST_MESHED = cython.declare(cython.double, 0.8)
 N_MESHES = cython.declare(cython.int, 12)
 UNIT = cython.declare(cython.double, 2.0**-53)
@@ -88,8 +90,14 @@ def prove_on_meshes(
     visited: cython.Py_ssize_t = 0
     kept: cython.int[::1] = cells[2 * (n + 16) :]
     n_kept: cython.Py_ssize_t = 0
+    knot_price: cython.double = 0.0
     for _ in range(N_MESHES):
         outcome[2] = price
+        if price > knot_price:
+            knot_price = SPARE_PRICE * price
+            lay_knots(
+                values, origin, mass, first, path, n_groups, knot_price, nodes, nodes[room:], spreads
+            )
         if n_kept > 0:
             last = refine_mesh(
                 values, origin, mass, first, most, nodes, spreads, kept, n_kept, places, discount,
@@ -98,8 +106,8 @@ def prove_on_meshes(
         else:
             last = lay_mesh(
                 values, origin, mass, first, path, n_groups, price,
-                grade if proving else min(COARSER * grade, WIDEST), most, nodes, nodes[room:],
-                spreads, places, discount, cells,
+                grade if proving else min(COARSER * grade, WIDEST), most, nodes, spreads, places,
+                discount, cells,
             )  # fmt: skip
         visited += last
         if last == 0 or visited > 2 * n:

@@ -33,7 +33,7 @@ if not cython.compiled:
 # there are so many times more of them; so many for each group where meshes follow.
 SAMPLE_STRIDE = cython.declare(cython.Py_ssize_t, 8)
 SAMPLE_SHARE = cython.declare(cython.Py_ssize_t, 12)
-MESH_SHARE = cython.declare(cython.Py_ssize_t, 20)
+MESH_SHARE = cython.declare(cython.Py_ssize_t, 8)
 SAMPLED = cython.declare(cython.Py_ssize_t, 3)
 # Meshes are worth their while for so many positions, if they have less than this share of them.
 LEAST_MESHED = cython.declare(cython.Py_ssize_t, 500)
@@ -82,7 +82,7 @@ def priced_partition(
     """
     n: cython.Py_ssize_t = values.shape[0]
     meshed: cython.bint = n >= LEAST_MESHED and mesh_size(n, n_groups) < MESHED * n
-    n_sampled: cython.Py_ssize_t = MESH_SHARE * n_groups
+    n_sampled: cython.Py_ssize_t = max(MESH_SHARE, 4 + n_groups // 2) * n_groups
     outcome: cython.double[::1] = floats[:8]
     best: cython.double[::1] = floats[8 : n + 16]
     leads: cython.double[::1] = floats[n + 16 : 2 * n + 32]
