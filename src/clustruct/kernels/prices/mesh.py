@@ -108,8 +108,8 @@ def lay_mesh(
     """Write the positions that stand for cells, with both ends, and their discounts.
 
     ``path`` has the boundaries of the partition, both ends included; ``mass`` and ``first`` are
-    running moments about the origin; ``knots`` and ``spreads`` are those of `lay_knots`. The cell of
-    position ``i`` is written to ``cells[2 * i]`` and after it. Returns the index of the last
+    running moments about the origin; ``knots`` and ``spreads`` are those of `lay_knots`. The cell
+    of position ``i`` is written to ``cells[2 * i]`` and after it. Returns the index of the last
     position, or 0 if there would be more than ``most``.
     """
     n: cython.Py_ssize_t = values.shape[0]

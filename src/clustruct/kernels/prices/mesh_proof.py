@@ -96,8 +96,9 @@ def prove_on_meshes(
         if price > knot_price:
             knot_price = SPARE_PRICE * price
             lay_knots(
-                values, origin, mass, first, path, n_groups, knot_price, nodes, nodes[room:], spreads
-            )
+                values, origin, mass, first, path, n_groups, knot_price, nodes, nodes[room:],
+                spreads,
+            )  # fmt: skip
         if n_kept > 0:
             last = refine_mesh(
                 values, origin, mass, first, most, nodes, spreads, kept, n_kept, places, discount,
