@@ -5,8 +5,12 @@ import pytest
 from scipy import optimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from clustruct.design import as_design
 from clustruct.grouping.constraints import BlockClustered, Clustered, Free, SparseClustered
+from clustruct.losses import HuberLoss
 from clustruct.objectives.features import objective as features
+from clustruct.objectives.features.objective import FeatureObjective
+from clustruct.objectives.linear import Response
 from tests import brute_force as bf
 from tests.objectives.problems import KINDS, QUADRATIC, problem
 
@@ -114,6 +118,20 @@ def test_minimum_has_no_slope_and_is_that_of_scipy(kind, intercept):
         np.testing.assert_allclose(point.W, W, atol=1e-5)
         if kind != "multinomial":
             np.testing.assert_allclose(point.intercept, b, atol=1e-5)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_minimum_of_a_nearly_linear_loss_is_reached_however_far_it_is(far):
+    # At zero weights the only curvature is that of the first sample.
+    rng = np.random.default_rng(0)
+    X, shares = rng.standard_normal((27, 2)), np.full(27, 1 / 27)
+    target = far * X.sum(axis=1, keepdims=True) + rng.standard_normal((27, 1))
+    target[0] = 0.5
+    response = Response(target, HuberLoss(1.0), 1, shares, fit_intercept=False)
+    form = FeatureObjective(as_design(X), response, 0.0)
+    point = form.minimum(1e-9)
+    assert np.abs(form.gradient(point)).max() < 1e-8 + 1e-15 * far
+    assert point.value <= form.at(np.full((2, 1), far)).value
 
 
 @pytest.mark.parametrize("intercept", [True, False])

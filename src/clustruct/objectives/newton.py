@@ -41,6 +41,11 @@ class NewtonSettings:
     # The line search halves a step until it gains this share of what the slope promises.
     sufficient: float = 1e-4
     max_halvings: int = 40
+    # A full step that gains more than this share, a half for a quadratic, is doubled while that
+    # holds and it gains: far from its minimum a loss may be so nearly linear that its curvature
+    # tells nothing.
+    nearly_linear: float = 0.75
+    max_doublings: int = 60
     # Relative differences of the value up to this may be rounding.
     rounding: float = 1e-12
     # A step that promises this part of the value and gains nothing is repeated with damping, in
@@ -149,13 +154,29 @@ def _damped_step(here: Expansion, scale: Floats, forcing: float) -> Expansion | 
 
 
 def _descend(here: Expansion, line: Line) -> Expansion | None:
-    """Backtracking: the longest of 1, 1/2, 1/4, ... that lowers the value enough, or None."""
+    """Backtracking: the longest of 1, 1/2, 1/4, ... that lowers the value enough, or None.
+
+    A step of 1 goes on to 2, 4, ... where the value falls almost as the slope says.
+    """
     for halving in range(SETTINGS.max_halvings):
         length = 0.5**halving
         trial = line.at(length)
         if trial.value < here.value + SETTINGS.sufficient * length * line.slope:
-            return trial
+            return trial if halving > 0 else _farther(here, line, trial)
     return None
+
+
+def _farther(here: Expansion, line: Line, trial: Expansion) -> Expansion:
+    """The last of the steps 1 (the trial), 2, 4, ... up to which the value falls almost linearly."""
+    for doubling in range(SETTINGS.max_doublings):
+        length = 2.0**doubling
+        if trial.value > here.value + SETTINGS.nearly_linear * length * line.slope:
+            break
+        farther = line.at(2.0 * length)
+        if not farther.value < trial.value:
+            break
+        trial = farther
+    return trial
 
 
 def _solve(
