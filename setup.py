@@ -5,6 +5,8 @@ file is installed as well, so that it can run uncompiled where there is none.
 """
 
 import os
+import platform
+import shutil
 from pathlib import Path
 from threading import Lock
 
@@ -24,6 +26,11 @@ FLAGS = {
 MORE_FLAGS = os.environ.get("CLUSTRUCT_FLAGS", "").split()
 
 
+# A kernel that takes an eighth less time with vectors of four doubles is compiled a second time,
+# for processors that have them; `clustruct.kernels` chooses. Both give the same bits.
+WIDE = {"clustruct.kernels._avx2.prices.least_costs": "clustruct.kernels.prices.least_costs"}
+WIDE_FLAGS = ["-mavx2"]
+
 # What Cython writes for every module that takes arrays, compiled once for all of them: it was more
 # than half of the work.
 SHARED = "clustruct.kernels._shared"
@@ -37,6 +44,8 @@ def kernels():
     sources = {SHARED: []}
     for path in sorted(KERNELS.glob("*/[!_]*.py")):
         sources[f"clustruct.kernels.{path.parent.name}.{path.stem}"] = [path.as_posix()]
+    if os.name == "posix" and platform.machine() in ("x86_64", "amd64"):
+        sources |= {wide: sources[name] for wide, name in WIDE.items()}
     return [Extension(name, paths, optional=True) for name, paths in sources.items()]
 
 
@@ -46,13 +55,19 @@ class BuildKernels(build_ext):
         self.parallel = self.parallel or 1 + (os.cpu_count() or 1)
         super().build_extensions()
 
+    def copy_extensions_to_source(self):
+        for name in WIDE:
+            Path("src", self.get_ext_filename(name)).parent.mkdir(parents=True, exist_ok=True)
+        super().copy_extensions_to_source()
+
     def translate(self, ext):
         """Let Cython write the C file of a kernel, to build/ and never beside its source."""
         from Cython.Build import cythonize
 
+        name = WIDE.get(ext.name, ext.name)
         with _translating:
             (generated,) = cythonize(
-                [ext],
+                [Extension(name, ext.sources)],
                 build_dir="build/cython",
                 # Local variables get the C types of what is assigned to them.
                 compiler_directives={"language_level": 3, "infer_types": True},
@@ -62,10 +77,21 @@ class BuildKernels(build_ext):
             )
         ext.sources = generated.sources
         ext.depends = [*generated.depends, "setup.py"]
+        if ext.name in WIDE:
+            # A file of its own, so that its object file has another name.
+            folder = Path("build", "cython", *ext.name.split("."))
+            folder.mkdir(parents=True, exist_ok=True)
+            ext.sources = [shutil.copy(source, folder) for source in generated.sources]
 
     def build_extension(self, ext):
         kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
         ext.extra_compile_args = FLAGS[kind] + MORE_FLAGS
+        if ext.name in WIDE:
+            ext.extra_compile_args += WIDE_FLAGS
+            if self.inplace or self.editable_mode:
+                Path("src", self.get_ext_filename(ext.name)).parent.mkdir(
+                    parents=True, exist_ok=True
+                )
         ext.extra_link_args = MORE_FLAGS
         try:
             self.translate(ext)

@@ -148,9 +148,10 @@ def check_contents(path: Path) -> None:
         expected = {p.relative_to(root).as_posix() for p in (root / "clustruct").rglob("*.py")}
     compiled = {name for name in here if name.endswith((".so", ".pyd"))}
     kernels = {n for n in expected if re.fullmatch(r"clustruct/kernels/\w+/[^_]\w*\.py", n)}
-    # And one module for what they share.
-    if path.suffix == ".whl" and len(compiled) != len(kernels) + 1:
-        sys.exit(f"{path.name} has {len(compiled)} compiled modules for {len(kernels)} kernels.")
+    # And one module for what they share. Some are there a second time, for wide vectors.
+    plain = [name for name in compiled if "/_avx2/" not in name]
+    if path.suffix == ".whl" and len(plain) != len(kernels) + 1:
+        sys.exit(f"{path.name} has {len(plain)} compiled modules for {len(kernels)} kernels.")
     missing, more = expected - here, (here - expected - compiled) | stray
     if missing or more:
         sys.exit(f"{path.name} lacks {sorted(missing)} and should not hold {sorted(more)}.")

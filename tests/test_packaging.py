@@ -88,6 +88,43 @@ assert not [name for name in sys.modules if name.partition(".")[0] == "cython"]
     check(run_python(code, uncompiled=True))
 
 
+SAME_BITS = """
+import sys
+import numpy as np
+import clustruct.kernels
+
+if {plain}:
+    sys.meta_path[:] = [one for one in sys.meta_path if type(one).__name__ != "_WideFinder"]
+import clustruct as cs
+from clustruct.kernels.prices import least_costs
+
+rng = np.random.default_rng(0)
+found = []
+for n in (30, 300, 3000, 20_000):
+    for k in (2, 5, 17, 64):
+        for x in (rng.standard_normal(n), rng.standard_cauchy(n), rng.integers(0, n, n) / 7.0):
+            for weight in (None, rng.random(n)):
+                found.append(cs.kmeans_1d(x, min(k, n), sample_weight=weight))
+labels, centers = (np.concatenate([getattr(one, name) for one in found])
+                   for name in ("labels", "centers"))
+print("_avx2" in least_costs.__file__, hash(labels.tobytes()), hash(centers.tobytes()))
+"""
+
+
+@pytest.mark.skipif(not (FOLDER / "_avx2").is_dir(), reason="nothing compiled for wide vectors")
+def test_wide_vectors_give_the_same_bits(run_python):
+    wide, plain = (
+        run_python(SAME_BITS.format(plain=plain), env={"PYTHONHASHSEED": "0"})
+        for plain in (False, True)
+    )
+    check(wide)
+    check(plain)
+    is_wide, *bits = wide.stdout.split()
+    if is_wide == "False":
+        pytest.skip("this processor has no wide vectors")
+    assert plain.stdout.split() == ["False", *bits]
+
+
 def copy_of_package(folder, ignored):
     ignore = shutil.ignore_patterns("__pycache__", *ignored)
     shutil.copytree(Path(clustruct.__file__).parent, folder / "clustruct", ignore=ignore)
@@ -192,7 +229,10 @@ def kernels_with(names, *endings):
 @pytest.mark.slow
 def test_wheel_holds_compiled_modules_and_sources(tmp_path):
     _, names = build_wheel(tmp_path)
-    assert kernels_with(names, ".so", ".pyd") == {*NAMES, "_shared"}
+    compiled = kernels_with(names, ".so", ".pyd")
+    wide = {name for name in compiled if name.startswith("_avx2.")}
+    assert compiled - wide == {*NAMES, "_shared"}
+    assert {name.removeprefix("_avx2.") for name in wide} <= set(NAMES)
     sources = [*FOLDER.rglob("*.py"), *FOLDER.rglob("*.pxd")]
     assert {f"clustruct/kernels/{path.relative_to(FOLDER).as_posix()}" for path in sources} <= names
     assert "clustruct/grouping/device_rows.cu" in names

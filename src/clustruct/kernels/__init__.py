@@ -6,7 +6,8 @@ source. The sources run as they are, with the same results but far slower, where
 is missing, or where the environment variable ``CLUSTRUCT_UNCOMPILED`` is set to 1 (for debugging,
 coverage and tests).
 
-Compiled kernels call each other's C functions, so they are used all together or not at all.
+Compiled kernels call each other's C functions, so they are used all together or not at all. Some
+are compiled a second time, in ``_avx2``, for processors with vectors of four doubles.
 
 Attributes
 ----------
@@ -48,6 +49,23 @@ class _SourceFinder(MetaPathFinder):
         if source is None:
             return None
         return spec_from_file_location(fullname, source, loader=_SourceLoader(fullname, source))
+
+
+class _WideFinder(MetaPathFinder):
+    """Find what is compiled for wide vectors, where the processor has them."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        name = fullname.removeprefix(f"{__name__}.")
+        if name not in _KERNELS:
+            return None
+        base = os.path.join(_FOLDER, "_avx2", *name.split("."))
+        files = [base + suffix for suffix in EXTENSION_SUFFIXES if os.path.exists(base + suffix)]
+        if files:
+            from clustruct.kernels.numbers.processor import has_avx2
+
+            if has_avx2():
+                return spec_from_file_location(fullname, files[0])
+        return None
 
 
 def _why_uncompiled() -> tuple[str, str] | None:
@@ -97,3 +115,5 @@ if _WHY is not None:
         stacklevel=2,
     )
     sys.meta_path.insert(0, _SourceFinder())
+elif os.path.isdir(os.path.join(_FOLDER, "_avx2")):
+    sys.meta_path.insert(0, _WideFinder())

@@ -167,7 +167,7 @@ def _descend(here: Expansion, line: Line) -> Expansion | None:
 
 
 def _farther(here: Expansion, line: Line, trial: Expansion) -> Expansion:
-    """The last of the steps 1 (the trial), 2, 4, ... up to which the value falls almost linearly."""
+    """The last of the steps 1 (the trial), 2, 4, ... to which the value falls nearly linearly."""
     for doubling in range(SETTINGS.max_doublings):
         length = 2.0**doubling
         if trial.value > here.value + SETTINGS.nearly_linear * length * line.slope:
