@@ -26,9 +26,12 @@ FLAGS = {
 MORE_FLAGS = os.environ.get("CLUSTRUCT_FLAGS", "").split()
 
 
-# A kernel that takes an eighth less time with vectors of four doubles is compiled a second time,
-# for processors that have them; `clustruct.kernels` chooses. Both give the same bits.
-WIDE = {"clustruct.kernels._avx2.prices.least_costs": "clustruct.kernels.prices.least_costs"}
+# Kernels that take less time with vectors of four doubles are compiled a second time, for
+# processors that have them; `clustruct.kernels` chooses. Both give the same bits.
+WIDE = {
+    f"clustruct.kernels._avx2.{name}": f"clustruct.kernels.{name}"
+    for name in ("numbers.intervals", "numbers.partition", "prices.least_costs")
+}
 WIDE_FLAGS = ["-mavx2"]
 
 # What Cython writes for every module that takes arrays, compiled once for all of them: it was more

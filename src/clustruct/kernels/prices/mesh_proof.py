@@ -24,7 +24,7 @@ if not cython.compiled:
 # share of the positions, or when all of them together have twice as many as there are.
 GRADE = cython.declare(cython.double, 1.2)
 WIDEST = cython.declare(cython.double, 0.5)
-COARSER = cython.declare(cython.double, 4.0)
+COARSER = cython.declare(cython.double, 6.0)
 # Bounds of distances are made for prices up to this times the present one, so as to last.
 SPARE_PRICE = cython.declare(cython.double, 1.125)
 MOST_MESHED = cython.declare(cython.double, 0.8)
