@@ -30,6 +30,9 @@ SPARE_PRICE = cython.declare(cython.double, 1.125)
 MOST_MESHED = cython.declare(cython.double, 0.8)
 N_MESHES = cython.declare(cython.int, 12)
 UNIT = cython.declare(cython.double, 2.0**-53)
+# Prices at which a number of groups is best differ by about twice this share over the number, where
+# values are dense.
+RANGE = cython.declare(cython.double, 1.5)
 # Where costs are less certain than this share of the price, nothing is proven.
 TOO_NOISY = cython.declare(cython.double, 0.0625)
 
@@ -181,7 +184,11 @@ def prove_on_meshes(
         low = (cost - outcome[6]) / (outcome[5] - n_groups)
         proving = low < high
         if proving and not low < price < high:
-            price = 0.5 * (low + high)
+            # One end may be far off, where nothing better is known.
+            if price <= low:
+                price = min(0.5 * (low + high), low * (1.0 + RANGE / n_groups))
+            else:
+                price = max(0.5 * (low + high), high / (1.0 + RANGE / n_groups))
             if not 0.0 < price < INFINITY:
                 return OPEN
     return OPEN
