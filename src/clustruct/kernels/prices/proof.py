@@ -137,8 +137,6 @@ def _list_predecessors(
     start: cython.Py_ssize_t
     stop: cython.Py_ssize_t
     segment: cython.Py_ssize_t = layer
-    lane: cython.Py_ssize_t
-    above = cython.declare(cython.double[4])
     # The last segment may begin after the position, or end before it.
     while path[segment - 1] >= position:
         segment -= 1
@@ -161,18 +159,6 @@ def _list_predecessors(
         # A boundary of an inner layer is at least 1.
         i = start if start > 0 else 1
         while i < stop:
-            # Most are not listed: four at a time are left out.
-            if i + 4 <= stop:
-                for lane in range(4):
-                    s = at_first - first[i + lane]
-                    w = at_mass - mass[i + lane]
-                    above[lane] = (best[i + lane] + (at_second - second[i + lane]) - limit) * w
-                    above[lane] -= s * s
-                here = above[0] if above[0] < above[1] else above[1]
-                there = above[2] if above[2] < above[3] else above[3]
-                if here > 0.0 and there > 0.0:
-                    i += 4
-                    continue
             s = at_first - first[i]
             w = at_mass - mass[i]
             if (best[i] + (at_second - second[i]) - limit) * w <= s * s:
