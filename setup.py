@@ -84,17 +84,13 @@ class BuildKernels(build_ext):
             # A file of its own, so that its object file has another name.
             folder = Path("build", "cython", *ext.name.split("."))
             folder.mkdir(parents=True, exist_ok=True)
-            ext.sources = [shutil.copy(source, folder) for source in generated.sources]
+            ext.sources = [shutil.copy2(source, folder) for source in generated.sources]
 
     def build_extension(self, ext):
         kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
         ext.extra_compile_args = FLAGS[kind] + MORE_FLAGS
         if ext.name in WIDE:
             ext.extra_compile_args += WIDE_FLAGS
-            if self.inplace or self.editable_mode:
-                Path("src", self.get_ext_filename(ext.name)).parent.mkdir(
-                    parents=True, exist_ok=True
-                )
         ext.extra_link_args = MORE_FLAGS
         try:
             self.translate(ext)

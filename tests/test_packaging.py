@@ -13,6 +13,7 @@ import pytest
 import clustruct
 from clustruct import kernels
 from clustruct.kernels._stand_in import importable_cython
+from clustruct.kernels.numbers import processor
 
 FOLDER = Path(kernels.__file__).parent
 NAMES = sorted(f"{path.parent.name}.{path.stem}" for path in FOLDER.glob("*/[!_]*.py"))
@@ -123,6 +124,12 @@ def test_wide_vectors_give_the_same_bits(run_python):
     if is_wide == "False":
         pytest.skip("this processor has no wide vectors")
     assert plain.stdout.split() == ["False", *bits]
+
+
+def test_processors_are_asked_for_wide_vectors():
+    assert processor.has_avx2() in (False, True)
+    if not kernels.COMPILED:
+        assert not processor.has_avx2()
 
 
 def copy_of_package(folder, ignored):

@@ -161,9 +161,10 @@ def _compare(
     """Write the costs of one position from several predecessors, less its second moment.
 
     They are written from ``offset`` on, four at a time. Returns the least one, ``least`` included.
-    ``found`` gets where the four with the first and with the last cost in doubt begin, or those
-    before the first. Up to three more predecessors are looked at, whose leads are infinite or
-    which may come into question as well; those with infinite leads need not come before it.
+    ``found`` gets where the first four begin that may hold a cost within ``doubt`` of the least
+    one, and the last four that do. Up to three more predecessors are looked at, whose leads are
+    infinite or which may come into question as well; those with infinite leads need not come
+    before it.
     """
     i: cython.Py_ssize_t = start
     lane: cython.Py_ssize_t
