@@ -30,7 +30,8 @@ if not cython.compiled:
     from clustruct.kernels.prices.proof import MOST_NODES, OPEN, PROVEN, prove
 
 # The price is first found on a part of the positions: one in so many or so many for each group, if
-# there are so many times more of them; so many for each group where meshes follow.
+# there are so many times more of them. Where meshes follow it is so many for each group, and more
+# for many groups, whose meshes are long, so that a wrong price costs more.
 SAMPLE_STRIDE = cython.declare(cython.Py_ssize_t, 8)
 SAMPLE_SHARE = cython.declare(cython.Py_ssize_t, 12)
 MESH_SHARE = cython.declare(cython.Py_ssize_t, 8)
