@@ -59,7 +59,7 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
     def copy_extensions_to_source(self):
-        for name in WIDE:
+        for name in WIDE.keys() & {ext.name for ext in self.extensions}:
             Path("src", self.get_ext_filename(name)).parent.mkdir(parents=True, exist_ok=True)
         super().copy_extensions_to_source()
 
